@@ -1,0 +1,1 @@
+"""The pure core of cdclake: names, the plan, SQL text and decisions; standard library only."""

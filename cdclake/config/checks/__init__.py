@@ -1,0 +1,28 @@
+"""What single values cannot show: how the parts of a pipeline file go together.
+
+A check takes a document and its tables and yields problems; `CHECKS` lists them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from cdclake.config.checks import columns, engines, names, secrets
+from cdclake.config.document import Document
+from cdclake.config.outline import TableOutline
+from cdclake.config.problems import Problem
+
+Check = Callable[[Document, Sequence[TableOutline]], Iterable[Problem]]
+
+CHECKS: tuple[Check, ...] = (
+    names.check_table_keys,
+    names.check_lake_names,
+    names.check_topics,
+    names.check_column_names,
+    columns.check_key,
+    columns.check_partitions,
+    columns.check_replica_identity,
+    engines.check_format_version,
+    engines.check_policies,
+    secrets.check_secrets,
+)

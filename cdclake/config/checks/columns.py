@@ -1,0 +1,105 @@
+"""Keys, partitions and replica identities against the columns that the table declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cdclake.config import partition, spellings
+from cdclake.config.document import Document, Location
+from cdclake.config.outline import TableOutline, understood
+from cdclake.config.problems import Problem, Refused, did_you_mean
+
+
+def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """A key's columns are declared, each once, and reach the lake unchanged."""
+    for table in tables:
+        seen: set[str] = set()
+        for location, name in table.key:
+            column = table.column(name)
+            if name in seen:
+                message = f"the key of {table.spelled!r} names {name!r} twice"
+                yield document.problem(location, message, "remove one of the two")
+            elif column is None:
+                yield _undeclared(document, table, location, name, "key")
+            elif column.excluded:
+                yield document.problem(
+                    location,
+                    f"the key column {name!r} of {table.spelled!r} is excluded",
+                    "remove its `exclude`, or choose another key",
+                )
+            elif column.masked:
+                yield document.problem(
+                    location,
+                    f"the key column {name!r} of {table.spelled!r} is masked",
+                    "remove its `mask`, or choose another key: masked values may become equal",
+                )
+            seen.add(name)
+
+
+def _undeclared(
+    document: Document, table: TableOutline, location: Location, name: str, where: str
+) -> Problem:
+    hint = did_you_mean(name, [column.source for column in table.columns])
+    return document.problem(
+        location,
+        f"the {where} of {table.spelled!r} names {name!r}, which `columns` does not declare",
+        hint or f"declare it under `columns:`, or correct `{where}:`",
+    )
+
+
+def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Each partition transform is one that Iceberg has for its column, and stands once."""
+    for table in tables:
+        seen: set[tuple[str, str]] = set()
+        for location, spelling in table.texts("partition_by"):
+            transform = understood(partition.parse_transform, spelling)
+            if transform is None:
+                continue
+            if transform.family in seen:
+                message = f"{spelling!r} partitions {transform.column!r} once more"
+                remedy = "keep one: the finer of two times, one width"
+                yield document.problem(location, message, remedy)
+            seen.add(transform.family)
+            yield from _check_transform(document, table, location, transform)
+
+
+def _check_transform(
+    document: Document, table: TableOutline, location: Location, transform: partition.Transform
+) -> Iterator[Problem]:
+    column = table.column(transform.column)
+    if column is None:
+        yield _undeclared(document, table, location, transform.column, "partition_by")
+        return
+    if column.excluded:
+        message = f"partition_by of {table.spelled!r} names the excluded {column.source!r}"
+        yield document.problem(location, message, "partition by a column that flows")
+        return
+    name = transform.field_name(column.name)
+    flowing = {other.name for other in table.columns if not other.excluded}
+    if transform.kind != "identity" and name in flowing:
+        yield document.problem(
+            location,
+            f"Iceberg would name this partition {name!r}, like a column of {table.spelled!r}",
+            "choose another transform",
+        )
+    if column.type is not None:
+        try:
+            transform.check_type(column.type)
+        except Refused as refused:
+            yield document.problem(location, refused.message, refused.remedy)
+
+
+def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """No excluded column under `full`: PostgreSQL would refuse the table's own updates."""
+    for table in tables:
+        spelling = table.entry.get("replica_identity")
+        identity = understood(spellings.parse_replica_identity, spelling)
+        excluded = [column.source for column in table.columns if column.excluded]
+        if identity is not None and identity.kind == "full" and excluded:
+            yield document.problem(
+                (*table.location, "replica_identity"),
+                f"`full` with the excluded column {excluded[0]!r} would make every UPDATE and"
+                f" DELETE of {table.spelled!r} fail in the source",
+                "write `replica_identity: index NAME` (a unique index over the key), or exclude"
+                " nothing",
+            )

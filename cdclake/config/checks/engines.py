@@ -1,0 +1,42 @@
+"""What the engines cannot do, and what must be said aloud before a value is given up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cdclake.config.document import Document
+from cdclake.config.outline import TableOutline
+from cdclake.config.problems import Problem
+
+_DEFAULT_READERS = ("athena", "spark", "duckdb")
+
+
+def check_format_version(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Format version 3 goes neither with Athena as a reader nor with Firehose as a writer."""
+    if document.get("lake", "format_version") != 3:
+        return
+    readers = document.mapping("lake").get("readers", _DEFAULT_READERS)
+    if isinstance(readers, list | tuple) and "athena" in readers:
+        yield document.problem(
+            ("lake", "format_version"),
+            "Athena cannot read format version 3",
+            "write `format_version: 2`, or list `readers:` without athena",
+        )
+    for table in tables:
+        if table.entry.get("delivery") == "firehose":
+            yield document.problem(
+                (*table.location, "delivery"),
+                f"Firehose writes format version 2 only, and {table.spelled!r} asks for both",
+                "write `delivery: stream` here, or `format_version: 2` under `lake:`",
+            )
+
+
+def check_policies(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """An empty `not_representable:` is YAML's null too, but nobody asked to lose values."""
+    del tables
+    location = ("policies", "not_representable")
+    span = document.spans.get(location)
+    if span is not None and span.empty:
+        yield document.problem(
+            location, "`not_representable` has no value", "write `quarantine` or `null`"
+        )

@@ -1,0 +1,122 @@
+"""Names that would meet: in the lake, in Kafka, in the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cdclake import naming
+from cdclake.config import spellings
+from cdclake.config.document import Document
+from cdclake.config.outline import ColumnOutline, TableOutline
+from cdclake.config.problems import Problem, Refused
+
+
+def check_table_keys(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Each key of `tables` names a table of the user, and no two the same one."""
+    seen: dict[tuple[str, str], TableOutline] = {}
+    for spelled in document.mapping("tables"):
+        try:
+            spellings.parse_table_key(spelled)
+        except Refused as refused:
+            place = ("tables", spelled)
+            yield document.key_problem(place, refused.message, refused.remedy)
+    for table in tables:
+        if table.schema is None or table.table is None:
+            continue
+        first = seen.setdefault((table.schema, table.table), table)
+        if first is not table:
+            yield document.key_problem(
+                table.location,
+                f"{table.spelled!r} and {first.spelled!r} are the same table",
+                "remove one of the two",
+            )
+
+
+def check_lake_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """No object of one table has the name of another's, or of ours."""
+    owners: dict[str, TableOutline] = {}
+    taken = {name for table in tables if table.name for name in _objects(table.name)}
+    for table in tables:
+        if table.name is None:
+            continue
+        named = "name" in table.entry
+        place = (*table.location, "name") if named else table.location
+        remedy = f"add `name: {_free_name(table, taken)}` to {table.spelled!r}"
+        if named:
+            remedy = f"write `name: {_free_name(table, taken)}` instead"
+        if table.name == naming.QUARANTINE:
+            message = f"{table.spelled!r} would be {table.name!r} in the lake, which is ours"
+            yield document.key_problem(place, message, remedy)
+            continue
+        met = [name for name in _objects(table.name) if name in owners]
+        if met:
+            other = owners[met[0]]
+            yield document.key_problem(
+                place,
+                f"{table.spelled!r} and {other.spelled!r} would both have {met[0]!r} in the lake",
+                remedy,
+            )
+            continue
+        owners.update(dict.fromkeys(_objects(table.name), table))
+
+
+def _objects(name: str) -> list[str]:
+    return [name, *(f"{name}{suffix}" for suffix in naming.DERIVED_SUFFIXES)]
+
+
+def _free_name(table: TableOutline, taken: set[str]) -> str:
+    """A name that no table of the file has, from the source's schema and table."""
+    base = naming.lake_name(f"{table.schema or 'source'}_{table.table or table.name}")
+    for suffix in naming.DERIVED_SUFFIXES:
+        base = f"{base}_table" if base.endswith(suffix) else base
+    names = [base, *(f"{base}_{n}" for n in range(2, len(taken) + 3))]
+    return next(name for name in names if not taken.intersection(_objects(name)))
+
+
+def check_topics(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Debezium writes no two tables to one topic."""
+    pipeline = document.get("name")
+    prefix = pipeline if isinstance(pipeline, str) else "pipeline"
+    seen: dict[str, TableOutline] = {}
+    for table in tables:
+        if table.schema is None or table.table is None:
+            continue
+        topic = naming.topic_name(prefix, table.schema, table.table)
+        first = seen.setdefault(topic, table)
+        if first is table or (first.schema, first.table) == (table.schema, table.table):
+            continue
+        yield document.key_problem(
+            table.location,
+            f"{table.spelled!r} and {first.spelled!r} would share the topic {topic!r}",
+            "Debezium turns what Kafka does not allow into `_`: move one of the two tables to a"
+            " pipeline file of its own, or rename it in the source",
+        )
+
+
+def check_column_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Each column that flows has a name of its own in the lake, and none of ours."""
+    for table in tables:
+        seen: dict[str, ColumnOutline] = {}
+        for column in table.columns:
+            try:
+                spellings.check_source_name(column.source)
+            except Refused as refused:
+                yield document.key_problem(column.location, refused.message, refused.remedy)
+                continue
+            if column.excluded:
+                continue
+            if naming.is_reserved_column(column.name):
+                yield document.key_problem(
+                    column.location,
+                    f"the column {column.source!r} would be {column.name!r} in the lake, which is"
+                    " reserved",
+                    f"add `{column.source}: {{exclude: true}}`, or rename it in the source",
+                )
+            first = seen.setdefault(column.name, column)
+            if first is not column:
+                yield document.key_problem(
+                    column.location,
+                    f"the columns {first.source!r} and {column.source!r} of {table.spelled!r} would"
+                    f" both be {column.name!r} in the lake",
+                    "exclude one of the two with `{exclude: true}`, or rename it in the source",
+                )

@@ -1,0 +1,54 @@
+"""No password is ever in a pipeline file: it is committed, diffed and copied."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from cdclake.config.document import Document, Location
+from cdclake.config.explain import NO_PASSWORDS
+from cdclake.config.outline import TableOutline
+from cdclake.config.problems import Problem
+
+_PASSWORD_KEY = re.compile(r"passw(or)?d|passphrase|\bpwd\b", re.IGNORECASE)
+_SECRET_KEY = re.compile(r"secret", re.IGNORECASE)
+_SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
+_URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:[^@\s]+@")
+_DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*\S", re.IGNORECASE)
+
+
+def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """No key of the free-form `aws` asks for a password, and no value anywhere carries one."""
+    del tables
+    for location, value in _walk((), document.values):
+        key = location[-1] if location else None
+        if isinstance(key, str) and _is_free_form(location) and _is_secret(key):
+            message = f"the key {key!r} looks like a password's"
+            yield document.key_problem(location, message, NO_PASSWORDS)
+        if isinstance(value, str) and _carries_password(value):
+            yield document.problem(location, "this value carries a password", NO_PASSWORDS)
+
+
+def _is_free_form(location: Location) -> bool:
+    return location[0] == "aws" or (location[0], *location[2:3]) == ("environments", "aws")
+
+
+def _is_secret(key: str) -> bool:
+    if _PASSWORD_KEY.search(key):
+        return True
+    return bool(_SECRET_KEY.search(key)) and not _SECRET_REFERENCE.search(key)
+
+
+def _carries_password(value: str) -> bool:
+    return bool(_URL_WITH_PASSWORD.search(value) or _DSN_WITH_PASSWORD.search(value))
+
+
+def _walk(location: Location, value: Any) -> Iterator[tuple[Location, Any]]:
+    yield location, value
+    if isinstance(value, dict):
+        for key, below in value.items():
+            yield from _walk((*location, key), below)
+    elif isinstance(value, list):
+        for index, below in enumerate(value):
+            yield from _walk((*location, index), below)

@@ -1,0 +1,130 @@
+"""Pydantic's complaints in our words: each a `Problem` at its place, with a remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+
+from cdclake.config.document import Document, Location
+from cdclake.config.model import PipelineFile
+from cdclake.config.problems import Problem, Refused, did_you_mean
+
+_SECRET_WORDS = ("password", "passwd", "secret")
+NO_PASSWORDS = (
+    "remove it: no password is ever in this file; give `--source DSN` or CDCLAKE_SOURCE_DSN for an"
+    " existing database, and on AWS the name of a secret"
+)
+_KINDS = {
+    "int_type": ("a whole number", "write digits without quotes"),
+    "string_type": ("text", "write it in quotes if it looks like something else"),
+    "bool_type": ("true or false", "write `true` or `false` without quotes"),
+    "list_type": ("a list", "write `[a, b]`, or one `- a` a line"),
+    "dict_type": ("a mapping", "write `name: value` lines beneath it"),
+    "model_type": ("a mapping", "write `name: value` lines beneath it"),
+}
+_KEY_REMEDY = (
+    "declare `key: [...]`, the columns that identify a row; with `replica_identity: full` unless"
+    " they are the primary key"
+)
+
+
+def structure_problems(document: Document) -> list[Problem]:
+    """What the shape of the file and its single values have wrong."""
+    try:
+        PipelineFile.model_validate(document.values)
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        return [_explain(document, dict(entry)) for entry in found]
+    return []
+
+
+def _explain(document: Document, error: Mapping[str, Any]) -> Problem:
+    location: Location = tuple(error["loc"])
+    kind: str = error["type"]
+    context: Mapping[str, Any] = error.get("ctx", {})
+    refused = context.get("error")
+    if isinstance(refused, Refused):
+        return document.problem(location, refused.message, refused.remedy)
+    if kind == "extra_forbidden":
+        return document.key_problem(location, *_unknown_key(location))
+    if kind == "missing" or (kind == "too_short" and location[-1] in ("key", "tables", "columns")):
+        return document.problem(location, *_missing(location, kind))
+    subject = f"`{_subject(location)}`"
+    value = _shown(error["input"])
+    if kind in _KINDS:
+        what, remedy = _KINDS[kind]
+        return document.problem(location, f"{subject} must be {what}, not {value}", remedy)
+    if kind == "literal_error":
+        return document.problem(location, *_not_one_of(subject, error))
+    if kind == "string_pattern_mismatch":
+        remedy = "write 2 to 21 lower-case letters, digits and hyphens, a letter first"
+        return document.problem(location, f"{subject} cannot be {value}", remedy)
+    remedy = str(error["msg"]).replace("Input should", "it should")
+    return document.problem(location, f"{subject} cannot be {value}", remedy)
+
+
+def _subject(location: Location) -> str:
+    names = [str(part) for part in location if isinstance(part, str)]
+    return names[-1] if names else "the file"
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list" if value else "an empty list"
+    return repr(value) if len(repr(value)) <= 60 else repr(value)[:57] + "..."
+
+
+def _not_one_of(subject: str, error: Mapping[str, Any]) -> tuple[str, str]:
+    expected = str(error["ctx"]["expected"])
+    choices = [choice.strip("'") for choice in expected.replace(" or ", ", ").split(", ")]
+    hint = did_you_mean(str(error["input"]), choices)
+    message = f"{subject} cannot be {_shown(error['input'])}" + (f", {hint}" if hint else "")
+    return message, f"write {' or '.join(f'`{choice}`' for choice in choices)}"
+
+
+def _missing(location: Location, kind: str) -> tuple[str, str]:
+    name = location[-1]
+    empty = "is empty" if kind == "too_short" else "is missing"
+    if name == "key":
+        return f"the table's `key` {empty}", _KEY_REMEDY
+    return f"`{name}` {empty}", f"add `{name}:`; the JSON Schema (`cdclake schema`) describes it"
+
+
+def _unknown_key(location: Location) -> tuple[str, str]:
+    key = str(location[-1])
+    message = f"unknown key {key!r}"
+    if any(word in key.lower() for word in _SECRET_WORDS):
+        return message, NO_PASSWORDS
+    known = _fields_at(location[:-1])
+    hint = did_you_mean(key, known)
+    if hint:
+        return message, hint
+    for section, field in PipelineFile.model_fields.items():
+        if _is_model(field.annotation) and key in _fields_at((section,)):
+            return message, f"did you mean `{section}.{key}`? move it under `{section}:`"
+    return message, f"known here: {', '.join(known)}"
+
+
+def _is_model(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _fields_at(location: Location) -> list[str]:
+    """The keys that a mapping at this place may have."""
+    here: Any = PipelineFile
+    for part in location:
+        if _is_model(here):
+            here = here.model_fields[str(part)].annotation
+            if type(None) in get_args(here):
+                here = get_args(here)[0]
+        else:
+            here = get_args(here)[-1]  # what a mapping by name holds
+    return list(here.model_fields) if _is_model(here) else []

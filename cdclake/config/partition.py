@@ -1,0 +1,99 @@
+"""`partition_by`: Iceberg's transforms over declared columns."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cdclake.config.problems import Refused
+from cdclake.debezium.types import ColumnType
+
+_TIMES = frozenset({"timestamp", "timestamp_ntz"})
+_DATES = _TIMES | {"date"}
+_EXACT = frozenset({"int", "bigint", "string", "binary"})
+# transform -> the lake types it takes; `decimal` stands for every decimal
+_TAKES: dict[str, frozenset[str]] = {
+    "year": _DATES,
+    "month": _DATES,
+    "day": _DATES,
+    "hour": _TIMES,
+    "bucket": _EXACT | _DATES | {"decimal"},
+    "truncate": _EXACT | {"decimal"},
+}
+_FIELD_SUFFIX = {"truncate": "trunc"}
+_TEMPORAL = ("year", "month", "day", "hour")
+_FORMS = (
+    "write a column, `year(c)`, `month(c)`, `day(c)`, `hour(c)`, `bucket(n, c)` or `truncate(n, c)`"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """One partition field; `kind` is `identity` or a transform, `column` the source's spelling."""
+
+    kind: str
+    column: str
+    width: int | None = None
+
+    @property
+    def family(self) -> tuple[str, str]:
+        """What Iceberg allows once for a column: one temporal transform, one of each other."""
+        return self.column, "time" if self.kind in _TEMPORAL else self.kind
+
+    def field_name(self, lake_column: str) -> str:
+        """The name that Iceberg gives to the partition field."""
+        if self.kind == "identity":
+            return lake_column
+        return f"{lake_column}_{_FIELD_SUFFIX.get(self.kind, self.kind)}"
+
+    def render(self, lake_column: str) -> str:
+        """The transform in Spark SQL."""
+        if self.kind == "identity":
+            return lake_column
+        return f"{self.kind}({'' if self.width is None else f'{self.width}, '}{lake_column})"
+
+    def check_type(self, column_type: ColumnType) -> None:
+        """`Refused` where Iceberg has no such transform for the column's lake type."""
+        lake_type = column_type.state.split("(")[0]
+        takes = _TAKES.get(self.kind)
+        if takes is not None and lake_type not in takes:
+            raise Refused(
+                f"{self.kind}() does not take {self.column!r}, which is {lake_type} in the lake",
+                f"{self.kind}() takes {', '.join(sorted(takes))}",
+            )
+
+
+def parse_transform(spelling: str) -> Transform:
+    """The transform that one entry of `partition_by` names.
+
+    >>> parse_transform("bucket(16, Customer Id)")
+    Transform(kind='bucket', column='Customer Id', width=16)
+    """
+    text = spelling.strip()
+    if text.count("(") != text.count(")") and '"' not in text:
+        raise Refused(
+            f"the partition transform {text!r} is cut off at its comma",
+            'quote it inside brackets: `["bucket(16, c)"]`',
+        )
+    match = re.fullmatch(r"(\w+)\s*\(\s*(?:(\w+)\s*,)?\s*(.+?)\s*\)", text, re.DOTALL)
+    if match is None:
+        return Transform("identity", _column(text))
+    kind, width, column = match.groups()
+    kind = kind.lower().removesuffix("s")  # `years(c)` is Spark's older word for `year(c)`
+    if kind not in _TAKES:
+        raise Refused(f"unknown partition transform {match[1]!r}", _FORMS)
+    if kind in _TEMPORAL:
+        if width is not None:
+            raise Refused(f"{kind}() takes a column only", f"write `{kind}({column})`")
+        return Transform(kind, _column(column))
+    if width is None or not re.fullmatch(r"[1-9][0-9]{0,8}", width):
+        raise Refused(f"{kind}() needs a whole number first", f"write `{kind}(16, {column})`")
+    return Transform(kind, _column(column), int(width))
+
+
+def _column(text: str) -> str:
+    if not text:
+        raise Refused("an entry of partition_by is empty", _FORMS)
+    if len(text) > 1 and text.startswith('"') and text.endswith('"'):
+        return text[1:-1].replace('""', '"')
+    return text

@@ -1,0 +1,72 @@
+"""What is wrong with a pipeline file: where, what, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from cdclake.errors import InputError
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Problem:
+    """One mistake; sorts by where it stands. Line and column count from 1."""
+
+    line: int
+    column: int
+    message: str
+    remedy: str
+
+    def render(self, file: str) -> str:
+        """`file:line:column: what is wrong; what to do`, which editors and CI can jump to."""
+        return f"{file}:{self.line}:{self.column}: {self.message}; {self.remedy}"
+
+
+class Refused(ValueError):
+    """A spelling in the file that means nothing to us; it becomes a `Problem` where it stands."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message, remedy)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class InvalidPipeline(InputError):
+    """The pipeline file has mistakes; `problems` holds every one, the message the first few."""
+
+    code = "invalid_pipeline"
+
+    def __init__(self, file: str, problems: Sequence[Problem]) -> None:
+        lines = [problem.render(file) for problem in problems[:_SHOWN]]
+        if len(problems) > _SHOWN:
+            lines.append(f"... and {len(problems) - _SHOWN} more")
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__(
+            "\n".join([f"{file} has {count}:", *lines]),
+            f"correct the file; `cdclake validate {file}` lists every problem",
+        )
+        self.args = (file, tuple(problems))
+        self.file = file
+        self.problems = tuple(problems)
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def sort_problems(problems: Iterable[Problem]) -> list[Problem]:
+    """The problems in the file's order, each once."""
+    return sorted(set(problems))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """`did you mean 'x'?` for the nearest of `known`, else an empty string."""
+    nearest = get_close_matches(word.lower(), list(known), n=3, cutoff=0.6)
+    if not nearest:
+        return ""
+    return f"did you mean {' or '.join(repr(match) for match in nearest)}?"

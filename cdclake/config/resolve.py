@@ -1,0 +1,124 @@
+"""From a pipeline file to the `Plan`, with every problem at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cdclake import naming
+from cdclake.config import partition, spellings
+from cdclake.config.checks import CHECKS
+from cdclake.config.document import Document, read_document
+from cdclake.config.explain import structure_problems
+from cdclake.config.model import PipelineFile
+from cdclake.config.outline import outline_tables
+from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_mean, sort_problems
+from cdclake.config.table_model import ColumnEntry, TableEntry
+from cdclake.errors import InputError
+from cdclake.plan import Column, Plan, Table
+
+
+def load_plan(path: Path, environment: str | None = None) -> Plan:
+    """The file's plan, with the overlay of `environment` merged in.
+
+    Raises `InvalidPipeline` with all problems if there is any, in whatever environment.
+    """
+    document = read_document(path)
+    problems = find_problems(document)
+    if problems:
+        raise InvalidPipeline(str(path), problems)
+    if environment is not None:
+        known = document.mapping("environments")
+        if environment not in known:
+            listed = ", ".join(known) or "none"
+            raise InputError(
+                f"{path} has no environment {environment!r}",
+                did_you_mean(environment, known) or f"it declares: {listed}",
+            )
+        document = document.overlaid(environment)
+    return resolve_plan(PipelineFile.model_validate(document.values))
+
+
+def find_problems(document: Document) -> list[Problem]:
+    """Every problem of the file and of each environment's overlay, in the file's order."""
+    found = list(document.problems)
+    if not document.values:
+        return sort_problems(found)
+    unreadable = {(problem.line, problem.column) for problem in found}
+    overlays = [
+        document.overlaid(name)
+        for name, overlay in document.mapping("environments").items()
+        if isinstance(overlay, dict)
+    ]
+    for version in (document, *overlays):
+        tables = outline_tables(version)
+        checked = [problem for check in CHECKS for problem in check(version, tables)]
+        for problem in (*structure_problems(version), *checked):
+            if (problem.line, problem.column) not in unreadable:
+                found.append(problem)
+    return sort_problems(found)
+
+
+def resolve_plan(file: PipelineFile) -> Plan:
+    """The plan of a file without problems."""
+    return Plan(
+        name=file.name,
+        source_database=file.source.database,
+        snapshot_mode=file.source.snapshot.mode,
+        lake_database=file.lake.database,
+        readers=tuple(file.lake.readers),
+        format_version=file.lake.format_version,
+        history_days=file.lake.history_days,
+        trigger_seconds=file.stream.trigger_seconds,
+        mode=file.stream.mode,
+        schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},
+        not_representable=file.policies.not_representable,
+        stop_table_after=file.policies.stop_table_after,
+        tables=tuple(
+            _resolve_table(file.name, spelled, entry) for spelled, entry in file.tables.items()
+        ),
+        aws=file.aws,
+    )
+
+
+def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
+    schema, table = spellings.parse_table_key(spelled)
+    identity = spellings.parse_replica_identity(entry.replica_identity or "default")
+    return Table(
+        schema=schema,
+        table=table,
+        name=entry.name or naming.lake_name(table),
+        topic=naming.topic_name(pipeline, schema, table),
+        key=tuple(naming.lake_name(column) for column in entry.key),
+        columns=tuple(
+            _resolve_column(source, column)
+            for source, column in entry.columns.items()
+            if not column.exclude
+        ),
+        excluded=tuple(source for source, column in entry.columns.items() if column.exclude),
+        delivery=entry.delivery,
+        apply=entry.apply or ("each_batch" if entry.delivery == "stream" else "scheduled"),
+        replica_identity=identity.kind,
+        replica_identity_index=identity.index_name,
+        replica_identity_declared=entry.replica_identity is not None,
+        partition_by=tuple(_resolve_transform(spelling) for spelling in entry.partition_by),
+        maintenance=entry.maintenance,
+        deletes=entry.deletes,
+    )
+
+
+def _resolve_column(source: str, entry: ColumnEntry) -> Column:
+    if entry.type is None:
+        raise Refused(f"the column {source!r} has no type", "write its `type:`")
+    mask = spellings.parse_mask(entry.mask) if entry.mask is not None else None
+    return Column(
+        source=source,
+        name=naming.lake_name(source),
+        type=str(spellings.parse_column_type(entry.type)),
+        mask=mask.kind if mask else None,
+        truncate_to=mask.length if mask else None,
+    )
+
+
+def _resolve_transform(spelling: str) -> str:
+    transform = partition.parse_transform(spelling)
+    return transform.render(naming.lake_name(transform.column))

@@ -1,0 +1,84 @@
+"""Schedules in EventBridge's words: `rate(5 minutes)` and `cron(0 3 * * ? *)`."""
+
+from __future__ import annotations
+
+import re
+
+from cdclake.config.problems import Refused
+
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+_DAY = "|".join(["[1-7]", *_DAYS])
+# name, least, greatest, words that stand for numbers from `least` on
+_FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
+    ("minutes", 0, 59, []),
+    ("hours", 0, 23, []),
+    ("day of month", 1, 31, []),
+    ("month", 1, 12, _MONTHS),
+    ("day of week", 1, 7, _DAYS),
+    ("year", 1970, 2199, []),
+)
+_EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
+
+
+def parse_schedule(spelling: str) -> str:
+    """The schedule as EventBridge takes it; `Refused` where EventBridge would refuse it."""
+    text = spelling.strip()
+    match = re.fullmatch(r"(\w+)\((.*)\)", text)
+    kind = match[1] if match else ""
+    if match and kind == "rate":
+        _check_rate(text, match[2])
+    elif match and kind == "cron":
+        _check_cron(match[2])
+    elif kind == "at":
+        raise Refused("a schedule of `at(...)` runs only once", _EXAMPLES)
+    else:
+        raise Refused(f"{spelling!r} is not a schedule", _EXAMPLES)
+    return text
+
+
+def _check_rate(text: str, inside: str) -> None:
+    match = re.fullmatch(r"([1-9][0-9]{0,5}) (minute|hour|day)(s?)", inside)
+    if match is None:
+        raise Refused(f"{text!r} is not a rate", "write it like `rate(5 minutes)`, `rate(1 hour)`")
+    plural = "s" if match[1] != "1" else ""
+    if match[3] != plural:
+        raise Refused(
+            f"EventBridge refuses {text!r}", f"write `rate({match[1]} {match[2]}{plural})`"
+        )
+
+
+def _check_cron(inside: str) -> None:
+    parts = inside.split()
+    if len(parts) != len(_FIELDS):
+        raise Refused(
+            f"a cron schedule has 6 fields, this one has {len(parts)}",
+            "write minutes, hours, day of month, month, day of week, year: `cron(0 3 * * ? *)`",
+        )
+    if (parts[2] == "?") == (parts[4] == "?"):
+        raise Refused(
+            "exactly one of a cron schedule's day of month and day of week must be `?`",
+            "write `?` for the one that does not matter: `cron(0 3 * * ? *)`",
+        )
+    for part, (name, least, greatest, words) in zip(parts, _FIELDS, strict=True):
+        days = name.startswith("day")
+        for item in part.split(","):
+            if not (_fits(item, least, greatest, words) or (days and _is_day_word(item))):
+                raise Refused(
+                    f"{part!r} is no {name} in a cron schedule",
+                    f"write `*`, or numbers from {least} to {greatest}: n, n-m, n/step, n,m",
+                )
+
+
+def _is_day_word(item: str) -> bool:
+    return re.fullmatch(rf"\?|L|LW|[1-9][0-9]?W|({_DAY})(L|#[1-5])", item) is not None
+
+
+def _fits(item: str, least: int, greatest: int, words: list[str]) -> bool:
+    numbered = item.upper()
+    for offset, word in enumerate(words):
+        numbered = re.sub(rf"\b{word}\b", str(least + offset), numbered)
+    match = re.fullmatch(r"(?:\*|([0-9]{1,4})(?:-([0-9]{1,4}))?)(?:/([1-9][0-9]{0,3}))?", numbered)
+    if match is None:
+        return False
+    return all(least <= int(n) <= greatest for n in match.groups()[:2] if n is not None)

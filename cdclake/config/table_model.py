@@ -1,0 +1,176 @@
+"""Shape of one entry under `tables:`. Descriptions become the JSON Schema that editors show."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from cdclake import naming
+from cdclake.config import partition, spellings
+from cdclake.config.problems import Refused
+
+_MAX_LAKE_NAME = 128
+
+
+class Section(BaseModel):
+    """A mapping of the file: unknown keys and values of another type are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def check_lake_name(name: str) -> str:
+    """`name`, if Glue, Athena, Spark and DuckDB all take it unquoted."""
+    if naming.LAKE_NAME.fullmatch(name) is None:
+        raise Refused(
+            f"{name!r} is no name in the lake",
+            f"write lower-case letters, digits and underscores, like `{naming.lake_name(name)}`",
+        )
+    if len(name) > _MAX_LAKE_NAME:
+        raise Refused("the name is too long", f"write at most {_MAX_LAKE_NAME} characters")
+    return name
+
+
+def _check_type(spelling: str) -> str:
+    spellings.parse_column_type(spelling)
+    return spelling
+
+
+def _check_mask(spelling: str) -> str:
+    spellings.parse_mask(spelling)
+    return spelling
+
+
+def _check_replica_identity(spelling: str) -> str:
+    spellings.parse_replica_identity(spelling)
+    return spelling
+
+
+def _check_transform(spelling: str) -> str:
+    partition.parse_transform(spelling)
+    return spelling
+
+
+LakeName = Annotated[
+    str,
+    AfterValidator(check_lake_name),
+    Field(json_schema_extra={"pattern": f"^{naming.LAKE_NAME.pattern}$"}),
+]
+TypeSpelling = Annotated[str, AfterValidator(_check_type)]
+Transform = Annotated[str, AfterValidator(_check_transform)]
+
+
+class ColumnEntry(Section):
+    """A column: its PostgreSQL type, or a mapping with the type and what to do with its values."""
+
+    type: TypeSpelling | None = Field(
+        default=None,
+        description="PostgreSQL type; `enum` for an enum, the base type for a domain.",
+        examples=["bigint", "numeric(12,2)", "timestamptz", "text[]", "enum"],
+    )
+    exclude: bool = Field(
+        default=False, description="Never leaves the database: the publication does not list it."
+    )
+    mask: Annotated[str, AfterValidator(_check_mask)] | None = Field(
+        default=None,
+        description="`hash`, or `truncate(n)`: done in the connector, before Kafka.",
+        json_schema_extra={"pattern": r"^(hash|truncate\([1-9][0-9]*\))$"},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_type(cls, value: Any) -> Any:
+        if value is None or isinstance(value, str):
+            return {"type": value}
+        if not isinstance(value, dict):
+            raise Refused(
+                "a column is its type, or a mapping with it",
+                "write `column: bigint`, or `column: {type: text, mask: hash}`",
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _check(self) -> ColumnEntry:
+        if self.type is None and not self.exclude:
+            raise Refused("the column has no type", "write `type:`, or `exclude: true`")
+        if self.mask is None:
+            return self
+        if self.exclude:
+            raise Refused("the column is excluded and masked", "remove `exclude` or `mask`")
+        if self.type is not None:
+            parsed = spellings.parse_column_type(self.type)
+            if parsed.array or parsed.base not in spellings.MASKABLE:
+                raise Refused(
+                    f"a mask does not take a {parsed} column",
+                    "masks take text, varchar, char and citext; `exclude: true` hides any column",
+                )
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        mapping = handler.resolve_ref_schema(handler(core_schema))
+        mapping.pop("title", None)
+        mapping["properties"]["type"] = {
+            "type": "string",
+            **{k: v for k, v in mapping["properties"]["type"].items() if k in _SHOWN},
+        }
+        text = {"type": "string", "description": "PostgreSQL type of the column."}
+        description = mapping.pop("description")
+        return {"title": "Column", "description": description, "anyOf": [text, mapping]}
+
+
+_SHOWN = ("description", "examples")
+
+
+class TableEntry(Section):
+    """A source table, under its exact name, and what becomes of it in the lake."""
+
+    name: LakeName | None = Field(
+        default=None, description="Name in the lake; without it, the source's name in lower case."
+    )
+    key: list[str] = Field(
+        min_length=1,
+        description="Columns that identify a row: the primary key, or columns that never repeat"
+        " together with `replica_identity: full`.",
+    )
+    columns: dict[str, ColumnEntry] = Field(
+        min_length=1, description="Every column that flows, in the source's exact spelling."
+    )
+    delivery: Literal["stream", "firehose"] = Field(
+        default="stream",
+        description="Who writes the change log: the Glue streaming job, or Firehose.",
+    )
+    apply: Literal["each_batch", "scheduled"] | None = Field(
+        default=None,
+        description="When the state table follows the log. Without it `each_batch`; under"
+        " `delivery: firehose` `scheduled`.",
+    )
+    replica_identity: Annotated[str, AfterValidator(_check_replica_identity)] | None = Field(
+        default=None,
+        description="What the source must have: `default` (what is assumed), `full`, `index NAME`.",
+        examples=["default", "full", "index orders_number_idx"],
+    )
+    partition_by: list[Transform] = Field(
+        default_factory=list,
+        description="Iceberg partition transforms over declared columns.",
+        examples=[["month(created_at)", "bucket(16, customer_id)"]],
+    )
+    maintenance: Literal["own", "glue", "none"] = Field(
+        default="own",
+        description="Who compacts and expires: our job, Glue's optimizers, or nobody.",
+    )
+    deletes: Literal["hard", "soft"] = Field(
+        default="hard",
+        description="hard: a tombstone, purged when safe. soft: the last values stay, marked.",
+    )

@@ -1,0 +1,156 @@
+"""YAML text to a `Document`; the only module that knows ruamel.yaml."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.reader import ReaderError
+
+from cdclake.config.document import Document, Location, Span
+from cdclake.config.problems import Problem
+
+_TAG = "tag:yaml.org,2002:"
+_MAX_VALUES = 100_000  # aliases may repeat values; a few lines of them must not fill the memory
+_TOO_DEEP = Problem(1, 1, "the file is nested too deeply", "a pipeline file has a few levels only")
+
+
+class _TooLarge(Exception):
+    """The aliases of the file unfold to more values than any pipeline holds."""
+
+
+def parse_document(text: str) -> Document:
+    """The text's document, with every mistake of the YAML itself among its problems."""
+    try:
+        node = YAML(typ="safe", pure=True).compose(text)
+        return _Reader().read(node)
+    except MarkedYAMLError as error:
+        return Document({}, {}, (_syntax_problem(error),))
+    except ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        message = f"the character {chr(error.character)!r} is not allowed in YAML"
+        return Document({}, {}, (Problem(line, 1, message, "remove it"),))
+    except YAMLError as error:
+        message = str(error).splitlines()[0]
+        return Document({}, {}, (Problem(1, 1, message, "correct the YAML"),))
+    except RecursionError:
+        return Document({}, {}, (_TOO_DEEP,))
+    except _TooLarge:
+        problem = Problem(1, 1, "the file's aliases unfold to too many values", "write them out")
+        return Document({}, {}, (problem,))
+
+
+def _syntax_problem(error: MarkedYAMLError) -> Problem:
+    mark = error.problem_mark or error.context_mark
+    words = error.problem or error.context or "it cannot be parsed"
+    line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+    remedy = "correct the YAML: check indentation, quotes and brackets here and on the line above"
+    if "another document" in words:
+        remedy = "keep one pipeline in one file"
+    return Problem(line, column, f"not valid YAML: {words}", remedy)
+
+
+def _place(node: Node) -> tuple[int, int]:
+    return node.start_mark.line + 1, node.start_mark.column + 1
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.spans: dict[Location, Span] = {}
+        self.problems: list[Problem] = []
+        self.open: list[int] = []
+        self.constructor = YAML(typ="safe", pure=True).constructor
+
+    def read(self, root: Node | None) -> Document:
+        if not isinstance(root, MappingNode):
+            remedy = "start with `version: 1`; `cdclake init` writes a file from a database"
+            what = "the file is empty" if root is None else "the file is not a mapping"
+            return Document({}, {}, (Problem(1, 1, what, remedy),))
+        self.spans[()] = Span((1, 1), (1, 1))
+        return Document(self._mapping(root, ()), self.spans, tuple(self.problems))
+
+    def _value(self, node: Node, location: Location) -> Any:
+        if len(self.spans) > _MAX_VALUES:
+            raise _TooLarge
+        if id(node) in self.open:
+            self._refuse(node, "an alias contains itself", "write the values out")
+            return None
+        if isinstance(node, ScalarNode):
+            return self._scalar(node)
+        self.open.append(id(node))
+        if isinstance(node, MappingNode):
+            value: Any = self._mapping(node, location)
+        else:
+            assert isinstance(node, SequenceNode)
+            value = self._sequence(node, location)
+        self.open.pop()
+        return value
+
+    def _mapping(self, node: MappingNode, location: Location) -> dict[str, Any]:
+        self._check_tag(node, "map")
+        values: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            key = self._key(key_node)
+            if key is None:
+                continue
+            here = (*location, key)
+            if key in values:
+                first = self.spans[here].key[0]
+                remedy = f"remove one of the two; the first is on line {first}"
+                self._refuse(key_node, f"the key {key!r} stands twice", remedy)
+                continue
+            empty = isinstance(value_node, ScalarNode) and value_node.value == ""
+            empty = empty and value_node.tag == f"{_TAG}null"
+            self.spans[here] = Span(_place(key_node), _place(value_node), empty)
+            values[key] = self._value(value_node, here)
+        return values
+
+    def _key(self, node: Node) -> str | None:
+        if not isinstance(node, ScalarNode):
+            self._refuse(node, "a key must be text", "write one name before the colon")
+            return None
+        if node.tag == f"{_TAG}merge":
+            self._refuse(node, "merge keys (`<<`) are not read", "write the keys out")
+            return None
+        return str(node.value)
+
+    def _sequence(self, node: SequenceNode, location: Location) -> list[Any]:
+        self._check_tag(node, "seq")
+        values = []
+        for index, item in enumerate(node.value):
+            here = (*location, index)
+            self.spans[here] = Span(_place(item), _place(item))
+            values.append(self._value(item, here))
+        return values
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        kind = str(node.tag).removeprefix(_TAG)
+        if kind in ("str", "timestamp", "merge", "value"):
+            return str(node.value)
+        if kind == "null":
+            return None
+        if kind in ("bool", "int", "float"):
+            return self._number(node, kind)
+        self._check_tag(node, "str")
+        return str(node.value)
+
+    def _number(self, node: ScalarNode, kind: str) -> Any:
+        try:
+            value = getattr(self.constructor, f"construct_yaml_{kind}")(node)
+        except (ValueError, KeyError, IndexError):
+            value = math.nan
+        if isinstance(value, float) and not math.isfinite(value):
+            self._refuse(node, f"{node.value[:20]!r} is not a number we take", "quote it as text")
+            return None
+        return value
+
+    def _check_tag(self, node: Node, expected: str) -> None:
+        if node.tag != f"{_TAG}{expected}":
+            tag = str(node.tag).replace(_TAG, "!!")
+            self._refuse(node, f"the YAML tag {tag!r} is not allowed", "remove the tag")
+
+    def _refuse(self, node: Node, message: str, remedy: str) -> None:
+        self.problems.append(Problem(*_place(node), message, remedy))

@@ -1,0 +1,1 @@
+"""Debezium's side of the contract: types, envelope, position, connector configuration."""

@@ -1,0 +1,212 @@
+"""The Debezium connector's configuration, from the plan; the same locally and on MSK Connect.
+
+Only endpoints, credentials (always by reference) and the epoch differ between the two. Each setting
+that is not obvious has its reason here; the sources are correctness 1.5 and Debezium's documentation.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cdclake import naming
+from cdclake.plan import Plan, Table
+from cdclake.postgres.prepare import HEARTBEAT_QUERY
+
+HEARTBEAT_SECONDS = 5
+MAX_RECORD_BYTES = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceAddress:
+    """Where the source is; `user` and `password` may be references that Connect resolves."""
+
+    host: str
+    port: int
+    database: str
+    user: str
+    password: str
+    sslmode: str
+
+
+def connector_config(
+    plan: Plan, address: SourceAddress, *, epoch: int, mask_salt: str
+) -> dict[str, str]:
+    """The connector's whole configuration; equal input gives equal output.
+
+    `epoch` travels in every record, so that decoding stays a pure function of the record and old
+    records that are read again after a bump keep their old epoch. `mask_salt` is used by columns
+    with `mask: hash`; Debezium takes it in a setting's name only, so it cannot be a reference.
+    """
+    return {
+        **_connection(plan, address),
+        **_capture(plan),
+        **_forms(plan),
+        **_masks(plan, mask_salt),
+        **_keys(plan),
+        **_delivery(plan),
+        **_epoch_field(epoch),
+    }
+
+
+def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
+    return {
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "tasks.max": "1",
+        "database.hostname": address.host,
+        "database.port": str(address.port),
+        "database.dbname": address.database,
+        "database.user": address.user,
+        "database.password": address.password,
+        "database.sslmode": address.sslmode,
+        "topic.prefix": plan.name,
+        "plugin.name": "pgoutput",
+        "slot.name": plan.source_object,
+        "publication.name": plan.source_object,
+        # We make the publication: the connector's role may read, not publish.
+        "publication.autocreate.mode": "disabled",
+        # The default resumes where the slot stands, however far that is ahead: a silent gap.
+        "offset.mismatch.strategy": "trust_offset",
+    }
+
+
+def _capture(plan: Plan) -> dict[str, str]:
+    ours = [
+        (naming.SOURCE_SCHEMA, naming.HEARTBEAT_TABLE),
+        (naming.SOURCE_SCHEMA, naming.SIGNAL_TABLE),
+    ]
+    # The heartbeat first: a snapshot goes in this order, so a marker comes through at once.
+    tables = [*ours, *((table.schema, table.table) for table in plan.tables)]
+    columns = [
+        *((*ours_table, ".*") for ours_table in ours),
+        *((t.schema, t.table, c.source) for t in plan.tables for c in t.columns),
+    ]
+    signals = f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}"
+    return {
+        "table.include.list": ",".join(exactly(*table) for table in tables),
+        "column.include.list": ",".join(
+            f"{exactly(schema, table)}[.].*" if column == ".*" else exactly(schema, table, column)
+            for schema, table, column in columns
+        ),
+        "snapshot.mode": plan.snapshot_mode,
+        "signal.data.collection": signals,
+        "signal.enabled.channels": "source",
+        "heartbeat.interval.ms": str(HEARTBEAT_SECONDS * 1000),
+        "heartbeat.action.query": HEARTBEAT_QUERY,
+        # Truncates are skipped by default; then the lake would keep what the source lost.
+        "skipped.operations": "none",
+    }
+
+
+def _forms(plan: Plan) -> dict[str, str]:
+    """How values are written: exactly, or not at all."""
+    return {
+        "decimal.handling.mode": "string",
+        "time.precision.mode": "microseconds",
+        "interval.handling.mode": "string",
+        "hstore.handling.mode": "json",
+        "binary.handling.mode": "bytes",
+        "unavailable.value.placeholder": plan.placeholder,
+        "tombstones.on.delete": "true",
+        "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "key.converter.schemas.enable": "false",
+        "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+        "value.converter.schemas.enable": "false",
+        # The default writes a column's database default where the row holds NULL (KIP-581).
+        "value.converter.replace.null.with.default": "false",
+        "key.converter.replace.null.with.default": "false",
+    }
+
+
+def _masks(plan: Plan, salt: str) -> dict[str, str]:
+    masks: dict[str, list[str]] = {}
+    for table in plan.tables:
+        for column in table.columns:
+            if column.mask == "hash":
+                setting = f"column.mask.hash.v2.SHA-256.with.salt.{salt}"
+            elif column.mask == "truncate":
+                setting = f"column.truncate.to.{column.truncate_to}.chars"
+            else:
+                continue
+            masks.setdefault(setting, []).append(exactly(table.schema, table.table, column.source))
+    return {setting: ",".join(columns) for setting, columns in masks.items()}
+
+
+def _keys(plan: Plan) -> dict[str, str]:
+    """The declared key of each table whose source has no such primary key."""
+    declared = [_message_key(table) for table in plan.tables]
+    return {"message.key.columns": ";".join(declared)}
+
+
+def _message_key(table: Table) -> str:
+    columns = ",".join(_escape(column.source) for column in table.key_columns)
+    return f"{exactly(table.schema, table.table)}:{columns}"
+
+
+def _delivery(plan: Plan) -> dict[str, str]:
+    return {
+        # Measured: 1.75x the snapshot rate, 1.35x the streaming rate of the defaults, and a
+        # median latency of 8 ms instead of 547 (local-stack reference, section 5).
+        "max.batch.size": "8192",
+        "max.queue.size": "65536",
+        "snapshot.fetch.size": "10240",
+        "poll.interval.ms": "10",
+        "producer.override.linger.ms": "20",
+        "producer.override.batch.size": "524288",
+        "producer.override.compression.type": "lz4",
+        "producer.override.max.request.size": str(MAX_RECORD_BYTES),
+        "incremental.snapshot.chunk.size": "8192",
+        # A lost connection is retried by Debezium itself; anything else fails the task, loudly.
+        "errors.max.retries": "10",
+    }
+
+
+def _epoch_field(epoch: int) -> dict[str, str]:
+    return {
+        "transforms": "epoch",
+        "transforms.epoch.type": "org.apache.kafka.connect.transforms.InsertField$Value",
+        "transforms.epoch.static.field": naming.EPOCH,
+        "transforms.epoch.static.value": str(epoch),
+    }
+
+
+def exactly(*parts: str) -> str:
+    """A regular expression that matches just the dotted name of these parts, case included.
+
+    Debezium compiles its lists without regard to case; `(?-i)` takes that back, so that `Orders`
+    does not bring in `orders`.
+
+    >>> exactly("public", "a,b")
+    '(?-i)public[.]a\\\\x2cb'
+    """
+    return "(?-i)" + "[.]".join(_escape(part) for part in parts)
+
+
+def _escape(name: str) -> str:
+    """The name as a regular expression without a comma, semicolon or colon.
+
+    Debezium splits its lists at those before it compiles them, so they are written as code points.
+    """
+    return "".join(
+        character
+        if re.fullmatch(r"[A-Za-z0-9_]", character)
+        else f"\\x{ord(character):02x}"
+        if ord(character) < 256
+        else f"\\x{{{ord(character):x}}}"
+        for character in name
+    )
+
+
+def snapshot_signal(tables: Iterable[Table], *, kind: str = "incremental") -> tuple[str, str]:
+    """(type, data) of the signal row that has these tables snapshotted while others flow."""
+    names = ", ".join(_json_text(_signal_name(table)) for table in tables)
+    return "execute-snapshot", f'{{"type": "{kind}", "data-collections": [{names}]}}'
+
+
+def _signal_name(table: Table) -> str:
+    return exactly(table.schema, table.table)
+
+
+def _json_text(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -1,0 +1,238 @@
+"""PostgreSQL types: how Debezium writes each, how the log stores it and what `<t>` makes of it.
+
+One row of `TYPES` per type. The connector runs with `decimal.handling.mode=string`,
+`time.precision.mode=microseconds`, `interval.handling.mode=string`, `hstore.handling.mode=json`
+and `binary.handling.mode=bytes`, so that every value reaches the log exactly (correctness 1.5).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+
+class Conversion(Enum):
+    """What lies between a column in `<t>_changes` and the same column in `<t>`."""
+
+    NONE = "none"
+    DECIMAL = "decimal"  # exact text -> decimal(p, s)
+    DATE = "date"  # days since 1970-01-01 -> date
+    TIMESTAMP = "timestamp"  # microseconds since 1970-01-01 -> timestamp without zone
+    TIMESTAMPTZ = "timestamptz"  # ISO 8601 text with Z -> timestamp with zone
+    TIME = "time"  # microseconds since midnight -> HH:MM:SS[.ffffff]
+    BINARY = "binary"  # base64 -> bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRow:
+    """One PostgreSQL type; `log` and `state` are Spark SQL type names."""
+
+    log: str
+    state: str
+    conversion: Conversion = Conversion.NONE
+    toastable: bool = True  # a value may be left out of an UPDATE's event as unchanged
+    parameters: int = 0  # how many the type may be declared with
+
+
+_TEXT = TypeRow("string", "string")
+_TEXT_N = TypeRow("string", "string", parameters=1)
+
+TYPES: Mapping[str, TypeRow] = {
+    "boolean": TypeRow("boolean", "boolean", toastable=False),
+    "smallint": TypeRow("int", "int", toastable=False),
+    "integer": TypeRow("int", "int", toastable=False),
+    "bigint": TypeRow("bigint", "bigint", toastable=False),
+    "oid": TypeRow("bigint", "bigint", toastable=False),
+    "real": TypeRow("float", "float", toastable=False),
+    "double precision": TypeRow("double", "double", toastable=False),
+    "numeric": TypeRow("string", "string", parameters=2),  # with (p<=38, s): decimal(p, s)
+    "money": TypeRow("string", "decimal(19,2)", Conversion.DECIMAL, toastable=False),
+    "date": TypeRow("int", "date", Conversion.DATE, toastable=False),
+    "timestamp": TypeRow("bigint", "timestamp_ntz", Conversion.TIMESTAMP, False, 1),
+    "timestamptz": TypeRow("string", "timestamp", Conversion.TIMESTAMPTZ, False, 1),
+    "time": TypeRow("bigint", "string", Conversion.TIME, toastable=False, parameters=1),
+    "timetz": TypeRow("string", "string", toastable=False, parameters=1),
+    "interval": TypeRow("string", "string", toastable=False, parameters=1),
+    "bytea": TypeRow("string", "binary", Conversion.BINARY),
+    "uuid": TypeRow("string", "string", toastable=False),
+    "enum": TypeRow("string", "string", toastable=False),
+    "text": _TEXT,
+    "varchar": _TEXT_N,
+    "char": _TEXT_N,
+    "name": TypeRow("string", "string", toastable=False),
+    "citext": _TEXT,
+    "json": _TEXT,
+    "jsonb": _TEXT,
+    "xml": _TEXT,
+    "hstore": _TEXT,
+    "ltree": _TEXT,
+    "inet": TypeRow("string", "string", toastable=False),
+    "cidr": TypeRow("string", "string", toastable=False),
+    "macaddr": TypeRow("string", "string", toastable=False),
+    "macaddr8": TypeRow("string", "string", toastable=False),
+    "bit": _TEXT_N,
+    "varbit": _TEXT_N,
+    "tsvector": _TEXT,
+    "int4range": _TEXT,
+    "int8range": _TEXT,
+    "numrange": _TEXT,
+    "tsrange": _TEXT,
+    "tstzrange": _TEXT,
+    "daterange": _TEXT,
+    "point": TypeRow("string", "string", toastable=False),
+    "vector": _TEXT_N,
+}
+
+ALIASES: Mapping[str, str] = {
+    "bool": "boolean",
+    "int2": "smallint",
+    "int": "integer",
+    "int4": "integer",
+    "serial": "integer",
+    "int8": "bigint",
+    "bigserial": "bigint",
+    "float4": "real",
+    "float8": "double precision",
+    "float": "double precision",
+    "decimal": "numeric",
+    "timestamp without time zone": "timestamp",
+    "timestamp with time zone": "timestamptz",
+    "time without time zone": "time",
+    "time with time zone": "timetz",
+    "character varying": "varchar",
+    "character": "char",
+    "bpchar": "char",
+    "bit varying": "varbit",
+}
+
+# Arrays of these come as JSON that says exactly what the array holds.
+ARRAY_ELEMENTS = frozenset(
+    {
+        "boolean", "smallint", "integer", "bigint", "oid", "real", "double precision", "numeric",
+        "money", "date", "timestamp", "timestamptz", "time", "timetz", "interval", "bytea", "uuid",
+        "enum", "text", "varchar", "char", "citext", "json", "jsonb", "inet", "cidr", "macaddr",
+        "macaddr8", "int4range", "int8range", "numrange", "tsrange", "tstzrange", "daterange",
+    }
+)  # fmt: skip
+
+MAX_DECIMAL_PRECISION = 38
+
+_SPELLING = re.compile(
+    r"\s*([a-z_][a-z0-9_ ]*?)\s*(?:\(([\d\s,]*)\)\s*([a-z ]*?))?\s*((?:\[\])?)\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """A column's declared type: a row of `TYPES`, its parameters, and whether it is an array."""
+
+    base: str
+    parameters: tuple[int, ...] = ()
+    array: bool = False
+
+    def __str__(self) -> str:
+        shown = f"({','.join(map(str, self.parameters))})" if self.parameters else ""
+        return f"{self.base}{shown}{'[]' if self.array else ''}"
+
+    @property
+    def _fits_decimal(self) -> bool:
+        return (
+            self.base == "numeric"
+            and bool(self.parameters)
+            and self.parameters[0] <= MAX_DECIMAL_PRECISION
+        )
+
+    @property
+    def log(self) -> str:
+        """Spark type of the column in `<t>_changes`."""
+        return "string" if self.array else TYPES[self.base].log
+
+    @property
+    def state(self) -> str:
+        """Spark type of the column in `<t>`, `<t>_current` and `<t>_history`."""
+        if self.array:
+            return "string"
+        if self._fits_decimal:
+            return f"decimal({self.parameters[0]},{(*self.parameters, 0)[1]})"
+        return TYPES[self.base].state
+
+    @property
+    def conversion(self) -> Conversion:
+        """What turns the log's value into the state's."""
+        if self.array:
+            return Conversion.NONE
+        return Conversion.DECIMAL if self._fits_decimal else TYPES[self.base].conversion
+
+    @property
+    def toastable(self) -> bool:
+        """Whether Debezium may leave the value out of an update as unchanged."""
+        # A numeric of 38 digits is smaller than the pointer that would stand for it.
+        return self.array or (TYPES[self.base].toastable and not self._fits_decimal)
+
+
+@lru_cache(maxsize=4096)
+def parse_type(spelling: str) -> ColumnType | None:
+    """The type that `spelling` names, in PostgreSQL's words or their short forms; None if none.
+
+    >>> str(parse_type("decimal(12, 2)"))
+    'numeric(12,2)'
+    >>> str(parse_type("timestamp(3) with time zone"))
+    'timestamptz(3)'
+    >>> parse_type("money[]").state
+    'string'
+    >>> parse_type("geometry") is None
+    True
+    """
+    match = _SPELLING.fullmatch(spelling.lower())
+    if match is None:
+        return None
+    word, inside, rest, brackets = match.groups()
+    name = " ".join(f"{word} {rest or ''}".split())
+    base = ALIASES.get(name, name)
+    row = TYPES.get(base)
+    parameters = _parse_parameters(inside)
+    if row is None or parameters is None or len(parameters) > row.parameters:
+        return None
+    if brackets and base not in ARRAY_ELEMENTS:
+        return None
+    if base == "numeric" and (*parameters, 0, 0)[1] > (*parameters, 0)[0]:
+        return None  # PostgreSQL 15 allows scale > precision; no lake decimal does
+    return ColumnType(base, parameters, bool(brackets))
+
+
+def _parse_parameters(inside: str | None) -> tuple[int, ...] | None:
+    if inside is None:
+        return ()
+    parts = [part.strip() for part in inside.split(",")]
+    return tuple(int(part) for part in parts) if all(part.isdigit() for part in parts) else None
+
+
+def same_in_the_lake(declared: ColumnType, actual: ColumnType) -> bool:
+    """Whether a source column of type `actual` may be declared as `declared`.
+
+    The spelling may differ (`text` for a `varchar(50)` or an enum), the outcome may not: same form
+    in the event, same type in the log, same type in the state.
+    """
+    return (
+        (declared.array, declared.log, declared.state, declared.conversion)
+        == (actual.array, actual.log, actual.state, actual.conversion)
+        and (declared.toastable or not actual.toastable)
+        and _EVENT_FORM.get(declared.base, "text") == _EVENT_FORM.get(actual.base, "text")
+    )
+
+
+# Strings in the log that are not simply PostgreSQL's text: declaring one as another would make
+# `verify` compare two spellings of one value.
+_EVENT_FORM: Mapping[str, str] = {
+    "numeric": "number",
+    "timetz": "time of day",
+    "interval": "interval",
+    "hstore": "json map",
+    "bit": "bits",
+    "varbit": "bits",
+    "point": "point",
+    "vector": "vector",
+}

@@ -1,0 +1,54 @@
+"""The forms in which Debezium says "this TOAST value did not change, so I was not sent it".
+
+Source: Debezium's UnchangedToastedPlaceholder, table in correctness 1.3. Such a form is never data.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import uuid
+
+from cdclake.debezium.types import ColumnType
+
+_ASCII_CODED = frozenset({"smallint", "integer", "bigint", "oid", "date"})
+
+
+def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, ...]:
+    """Every text by which an event can stand in for a value of this type.
+
+    >>> from cdclake.debezium.types import parse_type
+    >>> unavailable_forms(parse_type("text"), "gone")
+    ('gone',)
+    >>> unavailable_forms(parse_type("bytea"), "gone")
+    ('Z29uZQ==',)
+    >>> unavailable_forms(parse_type("int[]"), "gone")
+    ('[103,111,110,101]',)
+    """
+    encoded = base64.b64encode(placeholder.encode()).decode()
+    if not column_type.array:
+        if column_type.base == "bytea":
+            return (encoded,)
+        if column_type.base == "hstore":
+            return (_compact({placeholder: placeholder}), placeholder)
+        if column_type.base in ("bit", "varbit"):
+            return (encoded, placeholder)
+        return (placeholder,)
+    if column_type.base in _ASCII_CODED:
+        return (_compact(list(placeholder.encode())),)
+    if column_type.base == "bytea":
+        return (_compact([encoded]),)
+    if column_type.base == "uuid":
+        return (_compact([str(_name_uuid(placeholder.encode()))]),)
+    return (_compact([placeholder]),)
+
+
+def _compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _name_uuid(name: bytes) -> uuid.UUID:
+    """Java's UUID.nameUUIDFromBytes: version 3 without a namespace."""
+    digest = hashlib.md5(name, usedforsecurity=False).digest()
+    return uuid.UUID(bytes=digest, version=3)

@@ -1,0 +1,23 @@
+"""The Spark settings that give a job its catalog: the same by `--conf` on Glue and locally."""
+
+from __future__ import annotations
+
+from cdclake import naming
+
+
+def catalog_conf(warehouse: str) -> dict[str, str]:
+    """Iceberg's extensions, and the Glue catalog under its name, with tables below `warehouse`."""
+    catalog = f"spark.sql.catalog.{naming.CATALOG}"
+    return {
+        "spark.sql.extensions": (
+            "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+        ),
+        catalog: "org.apache.iceberg.spark.SparkCatalog",
+        f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
+        f"{catalog}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        f"{catalog}.warehouse": warehouse,
+        # A cached table handle would hide what another job committed.
+        f"{catalog}.cache-enabled": "false",
+        f"{catalog}.glue.skip-archive": "true",
+        "spark.sql.session.timeZone": "UTC",
+    }

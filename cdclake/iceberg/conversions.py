@@ -1,0 +1,80 @@
+"""From a column of the log to the same column of the state, with nothing changed in silence.
+
+`to_state` gives NULL for a value that the state's type cannot hold; `is_representable` says which
+those are, so that the decoder can refuse the event first (policy `not_representable`).
+"""
+
+from __future__ import annotations
+
+from cdclake.debezium.types import ColumnType, Conversion
+from cdclake.iceberg.dialect import Dialect
+
+# Debezium's infinities: wrapped days, and microseconds around the year 294247 (correctness 1.5).
+INFINITE_DATES = (-2147472692, -2147472691)
+INFINITE_TIMESTAMPS = (9223372036825200000, -9223372036832400000)
+
+_MICROS_PER_HOUR, _MICROS_PER_MINUTE, _MICROS_PER_SECOND = 3_600_000_000, 60_000_000, 1_000_000
+
+
+def to_state(value: str, column_type: ColumnType, dialect: Dialect) -> str:
+    """SQL for the state's value of the log's expression `value`."""
+    conversion = column_type.conversion
+    if conversion is Conversion.NONE:
+        return value
+    converted = _convert(value, column_type, dialect)
+    if conversion in (Conversion.TIME, Conversion.BINARY, Conversion.TIMESTAMPTZ):
+        return converted
+    check = is_representable(value, column_type, dialect)
+    return f"CASE WHEN {check} THEN {converted} END"
+
+
+def is_representable(value: str, column_type: ColumnType, dialect: Dialect) -> str:
+    """SQL condition: the state's type holds exactly what the log's value says (NULL for NULL)."""
+    conversion = column_type.conversion
+    if conversion is Conversion.DECIMAL:
+        scale = int(column_type.state.rstrip(")").split(",")[1])
+        exact = dialect.matches(value, rf"-?[0-9]+([.][0-9]{{0,{scale}}}0*)?")
+        return f"({exact} AND {_convert(value, column_type, dialect)} IS NOT NULL)"
+    if conversion is Conversion.DATE:
+        return f"({value} NOT IN ({', '.join(map(str, INFINITE_DATES))}))"
+    if conversion is Conversion.TIMESTAMP:
+        return f"({value} NOT IN ({', '.join(map(str, INFINITE_TIMESTAMPS))}))"
+    if conversion in (Conversion.TIMESTAMPTZ, Conversion.BINARY):
+        return f"({_convert(value, column_type, dialect)} IS NOT NULL)"
+    return "true"
+
+
+def _convert(value: str, column_type: ColumnType, dialect: Dialect) -> str:
+    spark = dialect.engine == "spark"
+    match column_type.conversion:
+        case Conversion.DECIMAL:
+            return f"TRY_CAST({value} AS {column_type.state})"
+        case Conversion.DATE:
+            return f"date_from_unix_date({value})" if spark else f"(DATE '1970-01-01' + {value})"
+        case Conversion.TIMESTAMP:
+            # The session's zone is UTC everywhere; in another zone Spark's cast would shift.
+            spelled = f"CAST(timestamp_micros({value}) AS TIMESTAMP_NTZ)"
+            return spelled if spark else f"make_timestamp({value})"
+        case Conversion.TIMESTAMPTZ:
+            return (
+                f"TRY_CAST({value} AS TIMESTAMP)"
+                if spark
+                else f"TRY_CAST(ltrim({value}, '+') AS TIMESTAMPTZ)"
+            )
+        case Conversion.TIME:
+            return _time_of_day(value, dialect)
+        case Conversion.BINARY:
+            return f"unbase64({value})" if spark else f"from_base64({value})"
+        case Conversion.NONE:
+            return value
+
+
+def _time_of_day(micros: str, dialect: Dialect) -> str:
+    """`HH:MM:SS`, with six more digits where there is a fraction; 24:00:00 is a time to them."""
+    div, two = dialect.div, 2
+    hours = dialect.padded(f"{micros} {div} {_MICROS_PER_HOUR}", two)
+    minutes = dialect.padded(f"({micros} {div} {_MICROS_PER_MINUTE}) % 60", two)
+    seconds = dialect.padded(f"({micros} {div} {_MICROS_PER_SECOND}) % 60", two)
+    fraction = f"{micros} % {_MICROS_PER_SECOND}"
+    shown = f"CASE WHEN {fraction} = 0 THEN '' ELSE '.' || {dialect.padded(fraction, 6)} END"
+    return f"({hours} || ':' || {minutes} || ':' || {seconds} || {shown})"

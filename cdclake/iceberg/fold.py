@@ -1,0 +1,107 @@
+"""The fold: many events of a key to the one row that they make, as one GROUP BY.
+
+A maximum over a total order, per row and per carried value, so it gives the same row for any
+order, repetition or cut of the same events. The merge, the rebuild and the views all use it.
+"""
+
+from __future__ import annotations
+
+from cdclake import naming
+from cdclake.debezium.position import HISTORY_LENGTH
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import Dialect
+from cdclake.plan import Column, Table
+
+# Facts of the newest event that the state's row repeats.
+_NEWEST_FACTS = (
+    naming.OP,
+    naming.TX_ID,
+    naming.COMMITTED_AT,
+    naming.PARTITION,
+    naming.OFFSET,
+    naming.UNAVAILABLE,
+)
+
+
+def value_position(table: Table, column: str) -> str:
+    """Name, in a folded row, of the position from which a carried column's value is."""
+    return f"__position_{table.carried.index(column)}"
+
+
+def history_part(position: str) -> str:
+    """SQL for a position without its offset."""
+    return f"substr({position}, 1, {HISTORY_LENGTH})"
+
+
+def truncate_floor(changes: str, known: str, dialect: Dialect) -> str:
+    """SELECT of one `floor`: rows whose position lies below it were truncated away."""
+    return (
+        f"SELECT greatest({dialect.text(known)}, "
+        f"coalesce(max({history_part(naming.POSITION)}), '')) AS floor "
+        f"FROM {changes} WHERE {naming.OP} = 't'"
+    )
+
+
+def folded_rows(table: Table, changes: str, dialect: Dialect) -> str:
+    """SELECT of one row per key, out of the relation `changes` in the log's schema.
+
+    The row has the state's columns and types except `cdc_toast_missing` and
+    `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
+    holds a real value). `changes` must hold no truncates.
+    """
+    selected = [
+        *(
+            f"{_key(column, dialect)} AS {dialect.name(column.name)}"
+            for column in table.key_columns
+        ),
+        *(
+            f"{_value(table, column, dialect)} AS {dialect.name(column.name)}"
+            for column in table.value_columns
+        ),
+        naming.POSITION,
+        *(f"newest.{fact} AS {fact}" for fact in _NEWEST_FACTS),
+        f"newest.{naming.OP} = 'd' AS {naming.DELETED}",
+        *(value_position(table, column) for column in table.carried),
+    ]
+    return f"SELECT {', '.join(selected)}\nFROM ({_grouped(table, changes, dialect)}) AS grouped"
+
+
+def _grouped(table: Table, changes: str, dialect: Dialect) -> str:
+    keys = [dialect.name(name) for name in table.key]
+    newest_fields = [(fact, fact) for fact in _NEWEST_FACTS] + [
+        (column.name, dialect.name(column.name))
+        for column in table.value_columns
+        if column.name not in table.carried
+    ]
+    selected = [
+        *keys,
+        f"max({naming.POSITION}) AS {naming.POSITION}",
+        f"max_by({dialect.struct(newest_fields)}, {naming.POSITION}) AS newest",
+    ]
+    for index, name in enumerate(table.carried):
+        held = dialect.struct([("held", dialect.name(name))])
+        where = f"FILTER (WHERE {_is_available(table, name, dialect)})"
+        selected.append(f"max_by({held}, {naming.POSITION}) {where} AS __value_{index}")
+        selected.append(f"max({naming.POSITION}) {where} AS __position_{index}")
+    return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys)}"
+
+
+def _is_available(table: Table, column: str, dialect: Dialect) -> str:
+    listed = dialect.contains(naming.UNAVAILABLE, column)
+    available = f"({naming.UNAVAILABLE} IS NULL OR NOT {listed})"
+    if table.deletes == "soft" and table.replica_identity != "full":
+        return f"{available} AND {naming.OP} <> 'd'"  # such a delete's event holds no values
+    return available
+
+
+def _key(column: Column, dialect: Dialect) -> str:
+    return to_state(dialect.name(column.name), column.column_type, dialect)
+
+
+def _value(table: Table, column: Column, dialect: Dialect) -> str:
+    if column.name in table.carried:
+        held = f"__value_{table.carried.index(column.name)}.held"
+        return to_state(held, column.column_type, dialect)
+    newest = to_state(f"newest.{dialect.name(column.name)}", column.column_type, dialect)
+    # The log keeps a deleted row's last values under replica identity full; a tombstone does not.
+    return f"CASE WHEN newest.{naming.OP} <> 'd' THEN {newest} END"

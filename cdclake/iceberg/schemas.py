@@ -1,0 +1,118 @@
+"""Columns, partitioning and properties of the tables that cdclake writes.
+
+Spark type names throughout. The order of columns is part of the contract with Firehose and CDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from cdclake import naming
+from cdclake.plan import Plan, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableSchema:
+    """One Iceberg table: (column, Spark type) pairs, partition transforms, properties."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...]
+    partition_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+# In both `<t>_changes` and `<t>`.
+SHARED_COLUMNS = (
+    (naming.OP, "string"),
+    (naming.POSITION, "string"),
+    (naming.TX_ID, "bigint"),
+    (naming.COMMITTED_AT, "timestamp"),
+    (naming.PARTITION, "int"),
+    (naming.OFFSET, "bigint"),
+    (naming.UNAVAILABLE, "array<string>"),
+)
+CHANGES_COLUMNS = (
+    (naming.EPOCH, "int"),
+    (naming.LSN, "bigint"),
+    (naming.PREV_COMMIT_LSN, "bigint"),
+    (naming.PHASE, "int"),
+    (naming.INGESTED_AT, "timestamp"),
+)
+STATE_COLUMNS = (
+    (naming.DELETED, "boolean"),
+    (naming.TOAST_MISSING, "array<string>"),
+    (naming.VALUE_POSITIONS, "map<string,string>"),
+)
+QUARANTINE_COLUMNS = (
+    ("topic", "string"),
+    ("partition", "int"),
+    ("offset", "bigint"),
+    ("key", "binary"),
+    ("value", "binary"),
+    ("headers", "array<struct<key:string,value:binary>>"),
+    ("reason", "string"),
+    ("table", "string"),
+    ("quarantined_at", "timestamp"),
+)
+
+_KEPT_METADATA = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "50",
+}
+
+
+def changes_schema(table: Table, plan: Plan) -> TableSchema:
+    """The log of one table: append-only, one row per event."""
+    columns = tuple((column.name, column.column_type.log) for column in table.columns)
+    return TableSchema(
+        name=table.changes,
+        columns=columns + SHARED_COLUMNS + CHANGES_COLUMNS,
+        # `cdc_partition` keeps one file within one Kafka partition, which the fence needs: Iceberg
+        # refuses to overwrite an offset range that only part of a file falls into.
+        partition_by=(f"days({naming.INGESTED_AT})", naming.PARTITION),
+        properties={
+            "format-version": str(plan.format_version),
+            "write.distribution-mode": "none",
+            # The default keeps 16 characters of a string's bounds: no position would be pruned.
+            f"write.metadata.metrics.column.{naming.POSITION}": "full",
+            **_KEPT_METADATA,
+        },
+    )
+
+
+def state_schema(table: Table, plan: Plan) -> TableSchema:
+    """The state of one table: the newest row of each key, and tombstones."""
+    columns = tuple((column.name, column.column_type.state) for column in table.columns)
+    return TableSchema(
+        name=table.name,
+        columns=columns + SHARED_COLUMNS + STATE_COLUMNS,
+        partition_by=table.partition_by,
+        properties={
+            "format-version": str(plan.format_version),
+            "write.merge.mode": "merge-on-read",
+            "write.update.mode": "merge-on-read",
+            "write.delete.mode": "merge-on-read",
+            # A second writer must fail loudly instead of doubling rows (correctness 3.2).
+            "write.merge.isolation-level": "serializable",
+            f"write.metadata.metrics.column.{naming.POSITION}": "full",
+            **_KEPT_METADATA,
+        },
+    )
+
+
+def quarantine_schema(plan: Plan) -> TableSchema:
+    """The pipeline's refused events, with their bytes and the reason."""
+    return TableSchema(
+        name=naming.QUARANTINE,
+        columns=QUARANTINE_COLUMNS,
+        properties={"format-version": str(plan.format_version), **_KEPT_METADATA},
+    )
+
+
+def all_schemas(plan: Plan) -> tuple[TableSchema, ...]:
+    """Every table of the plan: quarantine, then each table's log and state."""
+    schemas = [quarantine_schema(plan)]
+    for table in plan.tables:
+        schemas += [changes_schema(table, plan), state_schema(table, plan)]
+    return tuple(schemas)

@@ -1,0 +1,86 @@
+"""`<t>_current` and `<t>_history`, from one template for every dialect."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdclake import naming
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.fold import folded_rows, history_part, truncate_floor, value_position
+from cdclake.plan import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedThrough:
+    """What the state provably holds: everything ingested up to `ingested` (microseconds since 1970).
+
+    `floor` is the greatest truncate applied, without its offset; both are literals in the view.
+    """
+
+    ingested: int = 0
+    floor: str = ""
+
+
+def current_view(
+    table: Table, *, state: str, changes: str, applied: AppliedThrough, dialect: Dialect
+) -> str:
+    """SELECT of the live rows with exactly the declared columns.
+
+    The state, overlaid by the changes ingested since: as fresh as the log, whatever of it has been
+    applied. `state` and `changes` are the relations to read. The tail is bounded by ingestion,
+    never by position, since an event may arrive late.
+    """
+    name = dialect.name
+    keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)
+    columns = ", ".join(
+        f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
+    )
+    kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
+    return (
+        f"WITH tail AS (SELECT * FROM {changes} "
+        f"WHERE {naming.INGESTED_AT} > {dialect.instant(applied.ingested)}),\n"
+        f"truncated AS ({truncate_floor('tail', applied.floor, dialect)}),\n"
+        f"pending AS (SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}),\n"
+        f"folded AS ({folded_rows(table, 'pending', dialect)}),\n"
+        f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
+        f"SELECT {columns}\nFROM stored AS s FULL OUTER JOIN folded AS f ON {keys}\n"
+        f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "
+        f"ELSE s.{naming.DELETED} END)"
+    )
+
+
+def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
+    """SELECT of the log with the state's types; one row per event, facts first."""
+    facts = (
+        naming.OP,
+        naming.COMMITTED_AT,
+        naming.TX_ID,
+        naming.POSITION,
+        naming.UNAVAILABLE,
+        naming.PARTITION,
+        naming.OFFSET,
+        naming.INGESTED_AT,
+    )
+    columns = [
+        f"{to_state(dialect.name(c.name), c.column_type, dialect)} AS {dialect.name(c.name)}"
+        for c in table.columns
+    ]
+    return f"SELECT {', '.join([*facts, *columns])}\nFROM {changes}"
+
+
+_FOLDED_IS_NEWER = (
+    f"(s.{naming.POSITION} IS NULL OR coalesce(f.{naming.POSITION}, '') > s.{naming.POSITION})"
+)
+
+
+def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
+    name = dialect.name(column.name)
+    if column.name in table.key:
+        return f"coalesce(s.{name}, f.{name})"
+    newer = _FOLDED_IS_NEWER
+    if column.name in table.carried:
+        stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
+        stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
+        newer = f"coalesce(f.{value_position(table, column.name)}, '') > {stored}"
+    return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

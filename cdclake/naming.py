@@ -1,0 +1,148 @@
+"""Every name that more than one part of cdclake must agree on, spelled once.
+
+Source names are PostgreSQL's exact spelling. Lake names are `[a-z_][a-z0-9_]*`, because Glue and
+Athena know nothing else. One function maps each source name to each derived name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+# --- objects in the lake -------------------------------------------------------------------------
+
+QUARANTINE = "cdclake_quarantine"
+DERIVED_SUFFIXES = ("_changes", "_current", "_history")
+
+
+def changes_name(table: str) -> str:
+    """Name of the change log of lake table `table`."""
+    return f"{table}_changes"
+
+
+def current_name(table: str) -> str:
+    """Name of the view of live rows."""
+    return f"{table}_current"
+
+
+def history_name(table: str) -> str:
+    """Name of the view of typed changes."""
+    return f"{table}_history"
+
+
+# --- columns of ours -----------------------------------------------------------------------------
+
+OP = "cdc_op"
+POSITION = "cdc_position"
+TX_ID = "cdc_tx_id"
+COMMITTED_AT = "cdc_committed_at"
+PARTITION = "cdc_partition"
+OFFSET = "cdc_offset"
+UNAVAILABLE = "cdc_unavailable"
+EPOCH = "cdc_epoch"
+LSN = "cdc_lsn"
+PREV_COMMIT_LSN = "cdc_prev_commit_lsn"
+PHASE = "cdc_phase"
+INGESTED_AT = "cdc_ingested_at"
+DELETED = "cdc_deleted"
+TOAST_MISSING = "cdc_toast_missing"
+VALUE_POSITIONS = "cdc_value_positions"
+
+# Iceberg's own metadata columns: a data column of such a name breaks every merge-on-read MERGE
+# (reference: Iceberg MetadataColumns).
+ICEBERG_METADATA_COLUMNS = frozenset(
+    {
+        "_pos", "_file", "_deleted", "_spec_id", "_partition", "_row_id",
+        "_last_updated_sequence_number", "_change_type", "_change_ordinal", "_commit_snapshot_id",
+    }
+)  # fmt: skip
+
+
+def is_reserved_column(lake_name: str) -> bool:
+    """Whether a source column may not have this lake name."""
+    return lake_name.startswith("cdc_") or lake_name in ICEBERG_METADATA_COLUMNS
+
+
+# --- source names to lake names -----------------------------------------------------------------
+
+LAKE_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_SLUG_LENGTH = 40
+
+
+def lake_name(source: str) -> str:
+    """The lake's name for a table or column of the source.
+
+    The lower-cased name where that is a lake name already, else a slug with eight hex digits of
+    the exact name's SHA-256, so that `Größe` and `Grösse` stay apart and the name never changes.
+
+    >>> lake_name("CustomerId")
+    'customerid'
+    >>> lake_name("Order Lines")
+    'order_lines_d02b9b46'
+    """
+    lowered = source.lower()
+    if LAKE_NAME.fullmatch(lowered):
+        return lowered
+    slug = re.sub(r"[^a-z0-9]+", "_", lowered).strip("_")[:_SLUG_LENGTH]
+    digest = hashlib.sha256(source.encode()).hexdigest()[:8]
+    if not slug:
+        return f"_{digest}"
+    return f"{slug}_{digest}" if slug[0].isalpha() else f"_{slug}_{digest}"
+
+
+# --- Kafka ---------------------------------------------------------------------------------------
+
+
+def _sanitized(part: str) -> str:
+    """Debezium's own replacement of what Kafka does not allow in a topic's name."""
+    return re.sub(r"[^A-Za-z0-9._-]", "_", part)
+
+
+def topic_name(pipeline: str, schema: str, table: str) -> str:
+    """The topic to which Debezium writes a table's events; distinct tables may collide here."""
+    return f"{pipeline}.{_sanitized(schema)}.{_sanitized(table)}"
+
+
+def heartbeat_topic(pipeline: str) -> str:
+    """Debezium's own heartbeats: no rows, only proof that the connector lives."""
+    return f"__debezium-heartbeat.{pipeline}"
+
+
+# --- our objects in the source database -----------------------------------------------------------
+
+SOURCE_SCHEMA = "cdclake"
+HEARTBEAT_TABLE = "heartbeat"
+SIGNAL_TABLE = "signal"
+
+
+def source_object(pipeline: str) -> str:
+    """Name of the pipeline's role, publication and replication slot in the source.
+
+    Slots allow `[a-z0-9_]` only; a pipeline name holds no underscore, so nothing collides.
+    """
+    return "cdclake_" + pipeline.replace("-", "_")
+
+
+# --- jobs, stored objects --------------------------------------------------------------------------
+
+CATALOG = "lake"  # the Spark catalog under which Glue tables appear
+STREAM_JOB = "stream_changes"
+APPLY_JOB = "apply_changes"
+MAINTAIN_JOB = "maintain_tables"
+REBUILD_JOB = "rebuild_tables"
+STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
+
+
+def connector_name(pipeline: str) -> str:
+    """The connector's name; it never changes, for Connect keys its offsets by it."""
+    return f"{pipeline}-source"
+
+
+def unavailable_placeholder(pipeline: str) -> str:
+    """What Debezium writes for an unchanged TOAST value it was not sent.
+
+    Of its own for each pipeline, so that no row of a user can hold it by accident
+    (correctness 1.3 f).
+    """
+    digest = hashlib.sha256(f"cdclake unavailable value of {pipeline}".encode()).hexdigest()
+    return f"__cdclake_unavailable_{digest[:24]}"

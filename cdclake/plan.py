@@ -1,0 +1,173 @@
+"""The plan: the one resolved declaration that jobs, Lambdas, connectors and CDK read.
+
+`cdclake.config` makes it from a pipeline file; everybody else gets it as JSON. Frozen, free of
+endpoints and secrets, and the same for the local lake and for AWS.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from cdclake import naming
+from cdclake.debezium.types import ColumnType, parse_type
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column that flows into the lake; `source` is PostgreSQL's exact spelling."""
+
+    source: str
+    name: str
+    type: str
+    mask: Literal["hash", "truncate"] | None = None
+    truncate_to: int | None = None  # characters kept under mask "truncate"
+
+    @property
+    def column_type(self) -> ColumnType:
+        """The parsed type."""
+        parsed = parse_type(self.type)
+        if parsed is None:
+            raise ValueError(f"the plan names an unknown type {self.type!r}")
+        return parsed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """One source table and what becomes of it."""
+
+    schema: str
+    table: str
+    name: str
+    topic: str
+    key: tuple[str, ...]  # lake names, in declared order
+    columns: tuple[Column, ...]  # what flows, in declared order
+    excluded: tuple[str, ...] = ()  # source names declared with `exclude`
+    delivery: Literal["stream", "firehose"] = "stream"
+    apply: Literal["each_batch", "scheduled"] = "each_batch"
+    replica_identity: Literal["default", "full", "index"] = "default"
+    replica_identity_index: str | None = None
+    replica_identity_declared: bool = False  # written in the file, so the source may be altered
+    partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
+    maintenance: Literal["own", "glue", "none"] = "own"
+    deletes: Literal["hard", "soft"] = "hard"
+
+    @property
+    def source(self) -> str:
+        """`schema.table`, as PostgreSQL spells it; for messages and keys, not for SQL."""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def key_columns(self) -> tuple[Column, ...]:
+        """The key's columns, in key order."""
+        by_name = {column.name: column for column in self.columns}
+        return tuple(by_name[name] for name in self.key)
+
+    @property
+    def value_columns(self) -> tuple[Column, ...]:
+        """The columns outside the key."""
+        return tuple(column for column in self.columns if column.name not in self.key)
+
+    @property
+    def changes(self) -> str:
+        """Lake name of the change log."""
+        return naming.changes_name(self.name)
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Lake names of the columns whose value may come from an older event than the row.
+
+        Toastable columns, unless the source logs whole rows (replica identity full); under
+        `deletes: soft` every column outside the key, since a delete keeps the last values.
+        """
+        if self.deletes == "soft":
+            return tuple(column.name for column in self.value_columns)
+        if self.replica_identity == "full":
+            return ()
+        return tuple(c.name for c in self.value_columns if c.column_type.toastable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """One pipeline, resolved."""
+
+    version: int = PLAN_VERSION
+    name: str
+    source_database: str
+    snapshot_mode: Literal["initial"] = "initial"
+    lake_database: str
+    readers: tuple[str, ...] = ("athena", "spark", "duckdb")
+    format_version: int = 2
+    history_days: int = 90
+    trigger_seconds: int = 10
+    mode: Literal["always_on", "scheduled"] = "always_on"
+    schedules: Mapping[str, str] = field(default_factory=dict)
+    not_representable: Literal["quarantine", "null"] = "quarantine"
+    stop_table_after: int = 100
+    tables: tuple[Table, ...]
+    aws: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def source_object(self) -> str:
+        """Name of our role, publication and slot."""
+        return naming.source_object(self.name)
+
+    @property
+    def heartbeat_rows_topic(self) -> str:
+        """Topic of our heartbeat table: proof by rows that the whole path flows."""
+        return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.HEARTBEAT_TABLE)
+
+    @property
+    def signal_topic(self) -> str:
+        """Topic of our signal table; nobody reads it, but Debezium writes it."""
+        return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.SIGNAL_TABLE)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Every topic that must exist, since no topic creates itself."""
+        return (
+            naming.heartbeat_topic(self.name),
+            self.heartbeat_rows_topic,
+            self.signal_topic,
+            *(table.topic for table in self.tables),
+        )
+
+    @property
+    def placeholder(self) -> str:
+        """What stands in an event for a value that Debezium was not sent."""
+        return naming.unavailable_placeholder(self.name)
+
+    def table(self, name: str) -> Table:
+        """The table of this lake name or of this `schema.table`; KeyError if there is none."""
+        for table in self.tables:
+            if name in (table.name, table.source):
+                return table
+        raise KeyError(name)
+
+    def to_json(self) -> str:
+        """The plan as stable JSON: sorted keys, one spelling for equal plans."""
+        return json.dumps(asdict(self), sort_keys=True, indent=1, ensure_ascii=False)
+
+    @staticmethod
+    def from_json(text: str) -> Plan:
+        """The plan that `to_json` wrote; ValueError if another version wrote it."""
+        raw = json.loads(text)
+        if raw.get("version") != PLAN_VERSION:
+            raise ValueError(
+                f"plan version {raw.get('version')!r} is not {PLAN_VERSION}; deploy again"
+            )
+        tables = tuple(_table_from(entry) for entry in raw.pop("tables"))
+        raw["readers"] = tuple(raw["readers"])
+        return Plan(tables=tables, **raw)
+
+
+def _table_from(raw: dict[str, Any]) -> Table:
+    columns = tuple(Column(**column) for column in raw.pop("columns"))
+    lists: dict[str, Any] = {
+        name: tuple(raw.pop(name)) for name in ("key", "excluded", "partition_by")
+    }
+    return Table(columns=columns, **lists, **raw)

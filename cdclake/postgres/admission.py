@@ -1,0 +1,166 @@
+"""Whether a declared table can flow as it is declared: every reason against it, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from difflib import get_close_matches
+
+from cdclake.debezium.types import same_in_the_lake
+from cdclake.plan import Column, Table
+from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
+from cdclake.postgres.key_identity import check_identity
+from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.refusal import Refusal
+
+_NOT_TABLES = {"v": "a view", "m": "a materialized view", "f": "a foreign table"}
+
+
+def check_table(
+    declared: Table,
+    actual: SourceTable | None,
+    *,
+    role: str,
+    known: Collection[TableId] = (),
+    may_alter: bool = False,
+    sees_all_rows: bool = False,
+    version: int = 0,
+) -> list[Refusal]:
+    """Why the table cannot flow; empty if it can.
+
+    `known` are the source's tables, for a better message. `may_alter`: the source is our own, so
+    `alterations` will be run. `sees_all_rows`: row-level security does not filter our role.
+    `version`: the server's, as a number.
+    """
+    if actual is None:
+        return [_missing(declared, known)]
+    broken = check_kind(actual)
+    if broken:
+        return broken
+    refusals = _check_columns(declared, actual)
+    if not refusals:  # an identity can only be judged over columns that exist
+        refusals = check_identity(declared, actual, may_alter, version)
+    return refusals + _check_rights(actual, role, sees_all_rows)
+
+
+def _missing(declared: Table, known: Collection[TableId]) -> Refusal:
+    spelled = {f"{schema}.{table}": (schema, table) for schema, table in known}
+    elsewhere = [name for name, (_, table) in spelled.items() if table == declared.table]
+    lowered = {name.lower(): name for name in spelled}
+    near = get_close_matches(declared.source.lower(), lowered, n=2, cutoff=0.75)
+    names = list(dict.fromkeys(elsewhere + [lowered[name] for name in near]))[:3]
+    meant = f"did you mean {' or '.join(names)}? " if names else ""
+    return Refusal(
+        declared.source,
+        "the source has no such table",
+        f"{meant}create the table first (cdclake never does), or remove it from `tables`;"
+        " names are spelled exactly as in PostgreSQL, capitals included",
+    )
+
+
+def check_kind(actual: SourceTable) -> list[Refusal]:
+    """Only an ordinary or partitioned, logged table has a change stream of its own."""
+
+    def refuse(message: str, remedy: str) -> list[Refusal]:
+        return [Refusal(actual.source, message, remedy)]
+
+    name = qualified(actual.schema, actual.table)
+    if actual.kind in _NOT_TABLES:
+        what = _NOT_TABLES[actual.kind]
+        return refuse(f"it is {what}, which has no change stream", "declare the tables beneath it")
+    if actual.partition_of is not None:
+        root = ".".join(actual.partition_of)
+        return refuse(
+            f"it is a partition of {root}", f"declare {root}: its partitions come with it"
+        )
+    if actual.persistence == "t":
+        return refuse("it is a temporary table", "remove it from `tables`")
+    if actual.persistence == "u":
+        return refuse("it is unlogged: no change is in the log", f"ALTER TABLE {name} SET LOGGED;")
+    if actual.inherited:
+        return refuse(
+            "other tables inherit from it: their rows are read with it, their changes are not",
+            f"declare the inheriting tables, and remove {actual.source} from `tables`",
+        )
+    for leaf in actual.leaves:
+        leaf_name = qualified(leaf.schema, leaf.table)
+        if leaf.kind == "f":
+            return refuse(
+                f"its partition {leaf.source} is a foreign table, which has no change stream",
+                f"ALTER TABLE {name} DETACH PARTITION {leaf_name};",
+            )
+        if leaf.persistence == "u":
+            return refuse(
+                f"its partition {leaf.source} is unlogged", f"ALTER TABLE {leaf_name} SET LOGGED;"
+            )
+    return []
+
+
+def _check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:
+    refusals = [
+        refusal
+        for column in declared.columns
+        if (refusal := _check_column(column, actual)) is not None
+    ]
+    for name in declared.excluded:
+        if name not in actual.by_name:
+            message = f"it has no column {name!r} to exclude"
+            refusals.append(Refusal(actual.source, message, f"remove `{name}` from `columns`"))
+    return refusals
+
+
+def _check_column(column: Column, actual: SourceTable) -> Refusal | None:
+    found = actual.by_name.get(column.source)
+    if found is None:
+        near = get_close_matches(column.source, actual.by_name, n=1)
+        meant = f"did you mean `{near[0]}`? " if near else ""
+        return Refusal(
+            actual.source,
+            f"it has no column {column.source!r}",
+            f"{meant}remove `{column.source}` from `columns`, or add it to the table",
+        )
+    if found.generated:
+        return Refusal(
+            actual.source,
+            f"column {column.source!r} is generated, and generated columns are not in the stream",
+            f"remove `{column.source}` from `columns`; compute it in a view of the lake",
+        )
+    return _check_type(column, found, actual)
+
+
+def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Refusal | None:
+    if found.type is None:
+        return Refusal(
+            actual.source,
+            f"column {column.source!r} is declared {column.type}, but has the type {found.shown},"
+            " which cdclake does not carry",
+            f"write `{column.source}: {{exclude: true}}`",
+        )
+    if same_in_the_lake(column.column_type, found.type):
+        return None
+    return Refusal(
+        actual.source,
+        f"column {column.source!r} is declared {column.type}, but has the type {found.shown}",
+        f"write `{column.source}: {found.type}`",
+    )
+
+
+def _check_rights(actual: SourceTable, role: str, sees_all_rows: bool) -> list[Refusal]:
+    refusals = []
+    if not actual.owned:
+        refusals.append(
+            Refusal(
+                actual.source,
+                "the user of --source does not own it, and only its owner can publish it",
+                "connect as the table's owner or as a superuser",
+            )
+        )
+    if actual.row_security and not sees_all_rows:
+        refusals.append(
+            Refusal(
+                actual.source,
+                f"row-level security would hide rows from the role {role} in snapshots",
+                f"run in the source: CREATE ROLE {identifier(role)} BYPASSRLS;"
+                f" (ALTER ROLE {identifier(role)} BYPASSRLS; if it is there)",
+            )
+        )
+    return refusals

@@ -1,0 +1,75 @@
+"""Keys for tables that have none: what may identify a row, and the query that tries it.
+
+A key found this way is a guess that today's rows do not speak against; it is only ever proposed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from cdclake.postgres.catalog import SourceColumn, SourceTable
+from cdclake.postgres.quoting import identifier, identifiers, qualified
+
+Key = tuple[str, ...]
+
+_COMPARABLE = frozenset(
+    {
+        "smallint", "integer", "bigint", "oid", "uuid", "text", "varchar", "char", "name",
+        "citext", "enum", "date", "timestamp", "timestamptz",
+    }
+)  # fmt: skip
+_MOST_SINGLES = 12
+_MOST_PAIRED = 6
+
+
+def candidate_keys(table: SourceTable, flowing: frozenset[str]) -> list[Key]:
+    """The keys worth trying, the likeliest first: of indexes, of partitions, then by columns."""
+    indexed = [index.columns for index in table.indexes]
+    parts = [leaf.primary_key.columns for leaf in table.leaves if leaf.primary_key is not None]
+    fitting = [
+        column
+        for column in table.columns
+        if column.name in flowing and not column.nullable and _comparable(column)
+    ]
+    fitting.sort(key=lambda column: _likelihood(table.table, column))
+    singles = [(column.name,) for column in fitting[:_MOST_SINGLES]]
+    pairs = list(combinations([column.name for column in fitting[:_MOST_PAIRED]], 2))
+    found = dict.fromkeys([*parts, *indexed, *singles, *pairs])
+    return [key for key in found if key and flowing.issuperset(key) and _all_known(table, key)]
+
+
+def uniqueness_query(table: SourceTable, candidates: Sequence[Key]) -> str:
+    """One row: how many rows there are, then for each candidate how many distinct whole keys."""
+    counts = ["count(*)"]
+    for key in candidates:
+        whole = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in key)
+        counts.append(f"count(DISTINCT ({identifiers(key)})) FILTER (WHERE {whole})")
+    return f"SELECT {', '.join(counts)} FROM {qualified(table.schema, table.table)}"
+
+
+def first_unique(candidates: Sequence[Key], counts: Sequence[int]) -> Key | None:
+    """The first candidate that no row repeats; of an empty table, simply the likeliest.
+
+    `counts` is the row of `uniqueness_query`.
+    """
+    rows, *distinct = counts
+    unique = (key for key, count in zip(candidates, distinct, strict=True) if count == rows)
+    return next(unique, None)
+
+
+def _comparable(column: SourceColumn) -> bool:
+    known = column.type
+    return known is not None and not known.array and known.base in _COMPARABLE
+
+
+def _all_known(table: SourceTable, key: Key) -> bool:
+    return all(_comparable(table.by_name[name]) for name in key)
+
+
+def _likelihood(table: str, column: SourceColumn) -> tuple[bool, bool, bool]:
+    """Sorts numbered columns first, then those named like one, then those that could be one."""
+    name = column.name.lower()
+    named = name in ("id", "uuid", f"{table.lower()}_id", f"{table.lower()}id")
+    base = column.type.base if column.type is not None else ""
+    return not column.numbered, not named, base in ("date", "timestamp", "timestamptz", "enum")

@@ -1,0 +1,182 @@
+"""What a source's table is, as its catalog says it, and how the catalog's rows become that."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cdclake.debezium.types import ColumnType, parse_type
+
+Row = Sequence[Any]
+TableId = tuple[str, str]  # schema, table
+
+# Types of extensions that Debezium writes as a form of their own (contract, section 3).
+_EXTENSION_TYPES = frozenset({"citext", "hstore", "ltree", "vector"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumn:
+    """One column; `shown` is PostgreSQL's own spelling of its type, domain included."""
+
+    name: str
+    shown: str
+    type: ColumnType | None  # domains resolved; None: no type of the lake's
+    nullable: bool = True
+    generated: bool = False  # computed from other columns: never in the stream
+    numbered: bool = False  # an identity, a sequence or a generated uuid fills it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UniqueIndex:
+    """One unique index; `identifies` if PostgreSQL would take it as a replica identity."""
+
+    name: str
+    columns: tuple[str, ...]
+    primary: bool = False
+    identifies: bool = True  # valid, not deferrable, not partial, on columns NOT NULL
+    root: str | None = None  # the index of the partitioned table of which this is a part
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relation:
+    """A table or one leaf partition: what decides whether its updates can be logged."""
+
+    schema: str
+    table: str
+    kind: str = "r"  # pg_class.relkind
+    persistence: str = "p"  # p: logged, u: unlogged, t: temporary
+    identity: Literal["d", "f", "n", "i"] = "d"  # pg_class.relreplident
+    identity_index: str | None = None
+    indexes: tuple[UniqueIndex, ...] = ()
+
+    @property
+    def id(self) -> TableId:
+        """Schema and table."""
+        return (self.schema, self.table)
+
+    @property
+    def source(self) -> str:
+        """`schema.table`, for messages."""
+        return f"{self.schema}.{self.table}"
+
+    @property
+    def primary_key(self) -> UniqueIndex | None:
+        """The primary key's index."""
+        return next((index for index in self.indexes if index.primary), None)
+
+    def index(self, name: str | None) -> UniqueIndex | None:
+        """The unique index of this name, or the part of the partitioned table's index."""
+        own = (index for index in self.indexes if name in (index.name, index.root))
+        return next(own, None) if name is not None else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceTable(Relation):
+    """One table of the source with its columns and, if partitioned, its leaves."""
+
+    columns: tuple[SourceColumn, ...] = ()
+    leaves: tuple[Relation, ...] = ()
+    partition_of: TableId | None = None  # the root, for a partition
+    inherited: bool = False  # plain inheritance: other tables' rows show in it
+    row_security: bool = False
+    rows: int = 0  # the planner's estimate
+    owned: bool = True  # whether the session may alter, publish and grant it
+
+    @property
+    def by_name(self) -> Mapping[str, SourceColumn]:
+        """The columns by name."""
+        return {column.name: column for column in self.columns}
+
+
+def column_type(
+    resolved: str, array: bool, kind: str, schema: str, extension: str | None, dimensions: int
+) -> ColumnType | None:
+    """The type of a column whose domains are resolved; None if the lake has none for it.
+
+    `kind`, `schema` and `extension` are the element's for an array. Arrays of domains and of
+    several dimensions are no types of ours: Debezium does not carry them whole.
+    """
+    brackets = "[]" if array else ""
+    if dimensions > 1 or kind == "d":
+        return None
+    if kind == "e":
+        return parse_type(f"enum{brackets}")
+    if schema == "pg_catalog":
+        # `interval day to second` is an interval like any other, to Debezium and to us.
+        return parse_type(f"interval{brackets}" if resolved.startswith("interval") else resolved)
+    if extension in _EXTENSION_TYPES:
+        return parse_type(resolved.rsplit(".", 1)[-1])
+    return None
+
+
+def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
+    """The rows of `queries.COLUMNS`, by relation."""
+    found: dict[int, list[SourceColumn]] = defaultdict(list)
+    for oid, name, shown, resolved, array, kind, schema, extension, dims, *flags in rows:
+        nullable, generated, numbered = flags
+        column = SourceColumn(
+            name=name,
+            shown=shown + "[]" * (dims - 1),
+            type=column_type(resolved, array, kind, schema, extension, dims),
+            nullable=nullable,
+            generated=generated,
+            numbered=numbered,
+        )
+        found[oid].append(column)
+    return {oid: tuple(columns) for oid, columns in found.items()}
+
+
+def read_indexes(
+    rows: Iterable[Row],
+) -> tuple[dict[int, tuple[UniqueIndex, ...]], dict[int, str]]:
+    """The rows of `queries.INDEXES`, by relation; and which of them is the replica identity."""
+    found: dict[int, list[UniqueIndex]] = defaultdict(list)
+    identities: dict[int, str] = {}
+    for oid, name, columns, primary, identity, identifies, root in rows:
+        index = UniqueIndex(
+            name=name, columns=tuple(columns), primary=primary, identifies=identifies, root=root
+        )
+        found[oid].append(index)
+        if identity:
+            identities[oid] = name
+    return {oid: tuple(indexes) for oid, indexes in found.items()}, identities
+
+
+def assemble(
+    relations: Sequence[Row], columns: Iterable[Row], indexes: Iterable[Row], wanted: set[int]
+) -> tuple[SourceTable, ...]:
+    """The tables of the oids `wanted`, from the rows of the three queries."""
+    columns_of = read_columns(columns)
+    indexes_of, identity_of = read_indexes(indexes)
+    ids: dict[int, TableId] = {row[0]: (row[1], row[2]) for row in relations}
+    leaves_of: dict[int, list[Relation]] = defaultdict(list)
+    rows_of: dict[int, int] = defaultdict(int)
+
+    def common(row: Row) -> dict[str, Any]:
+        names = ("schema", "table", "kind", "persistence", "identity")
+        return {
+            **dict(zip(names, row[1:6], strict=True)),
+            "identity_index": identity_of.get(row[0]),
+            "indexes": indexes_of.get(row[0], ()),
+        }
+
+    for row in relations:
+        if row[6] is not None and row[3] != "p":
+            leaves_of[row[6]].append(Relation(**common(row)))
+            rows_of[row[6]] += row[9]
+    return tuple(
+        SourceTable(
+            **common(row),
+            columns=columns_of.get(row[0], ()),
+            leaves=tuple(leaves_of[row[0]]),
+            partition_of=None if row[6] is None else ids.get(row[6]),
+            inherited=row[7],
+            row_security=row[8],
+            rows=rows_of[row[0]] if row[3] == "p" else row[9],
+            owned=row[10],
+        )
+        for row in relations
+        if row[0] in wanted
+    )

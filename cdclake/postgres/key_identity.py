@@ -1,0 +1,172 @@
+"""Whether the identity a table will have serves its key, its publication and its writers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cdclake.plan import Table
+from cdclake.postgres.catalog import Relation, SourceTable
+from cdclake.postgres.identity import (
+    SPELLED,
+    alter_identity,
+    alterations,
+    declared_identity,
+    identifies,
+    identity_columns,
+    whole_row,
+    why_updates_fail,
+    with_identity,
+)
+from cdclake.postgres.published import published_columns
+from cdclake.postgres.quoting import identifier
+from cdclake.postgres.refusal import Refusal
+
+# From 18 on PostgreSQL fails an UPDATE whose identity holds a generated column it does not publish.
+_GENERATED_REFUSED = 180000
+
+
+def check_identity(
+    declared: Table, actual: SourceTable, may_alter: bool, version: int
+) -> list[Refusal]:
+    """The identity the table will have: does it exist, is it the key's, does a list allow it."""
+    wanted = declared_identity(declared, actual)
+    for relation in _all(wanted):
+        reason = why_updates_fail(relation)
+        if reason:
+            return [_unidentified(declared, actual, relation.source, reason)]
+    refusals = [
+        *_check_key(declared, wanted),
+        *_check_list(declared, wanted),
+        *_check_generated(wanted, version),
+    ]
+    changes = alterations(declared, actual)
+    if changes and not may_alter:
+        has = ", ".join(dict.fromkeys(SPELLED[r.identity] for r in _all(actual)))
+        asked = " ".join(filter(None, (declared.replica_identity, declared.replica_identity_index)))
+        refusals.append(
+            Refusal(
+                actual.source,
+                f"`replica_identity: {asked}` is declared, but the source has {has}",
+                "run in the source: " + " ".join(f"{change.sql};" for change in changes),
+            )
+        )
+    return refusals
+
+
+def _unidentified(declared: Table, actual: SourceTable, where: str, reason: str) -> Refusal:
+    """An UPDATE would fail for its writer as soon as the table is published."""
+    part = "" if where == actual.source else f" of its partition {where}"
+    if declared.replica_identity_declared:
+        wanted = declared.replica_identity
+        name = declared.replica_identity_index
+        what = f"index {name}" if wanted == "index" else wanted
+        lacks = {
+            "default": "there is no primary key that is not deferrable",
+            "index": "it is no unique index that is valid, whole, not deferrable and NOT NULL",
+            "full": reason,
+        }[wanted]
+        return Refusal(
+            actual.source,
+            f"`replica_identity: {what}` cannot be{part or ' had'}: {lacks}",
+            f"under {actual.source} write `replica_identity: full`",
+        )
+    line = fitting_identity(actual)
+    statements = " ".join(
+        f"{alter_identity(relation).sql};" for relation in _all(with_identity(actual, line, None))
+    )
+    return Refusal(
+        actual.source,
+        f"once published, every UPDATE and DELETE{part or ' of it'} would fail: {reason}",
+        f"under {actual.source} write `replica_identity: {line}`"
+        f" (with --source, run there: {statements})",
+    )
+
+
+def fitting_identity(actual: SourceTable) -> Literal["default", "full"]:
+    """The identity to ask for where updates would fail: the least that identifies every row."""
+    keys = [relation.primary_key for relation in _all(actual)]
+    return "default" if all(key is not None and key.identifies for key in keys) else "full"
+
+
+def _all(table: SourceTable) -> tuple[Relation, ...]:
+    return (table, *table.leaves)
+
+
+def _check_key(declared: Table, wanted: SourceTable) -> list[Refusal]:
+    """A delete carries the identity's columns alone, so they must hold the whole key."""
+    key = frozenset(column.source for column in declared.key_columns)
+    shown = ", ".join(column.source for column in declared.key_columns)
+    refusals = []
+    failing = [r.source for r in _all(wanted) if not identifies(r, key)]
+    if key and failing:
+        part = "" if failing[0] == wanted.source else f" of its partition {failing[0]}"
+        logged = ", ".join(sorted(identity_columns(wanted)))
+        refusals.append(
+            Refusal(
+                wanted.source,
+                f"the replica identity{part} ({logged}) does not hold the key ({shown})",
+                _key_remedy(wanted, key),
+            )
+        )
+    elif key and not whole_row(wanted) and not _unique(wanted, key):
+        refusals.append(
+            Refusal(
+                wanted.source,
+                f"no unique index is exactly on the key ({shown})",
+                _key_remedy(wanted, key),
+            )
+        )
+    return refusals
+
+
+def _unique(table: SourceTable, key: frozenset[str]) -> bool:
+    return any(i.identifies and frozenset(i.columns) == key for i in table.indexes)
+
+
+def _key_remedy(wanted: SourceTable, key: frozenset[str]) -> str:
+    index = next((i for i in wanted.indexes if i.identifies and frozenset(i.columns) == key), None)
+    if index is not None:
+        return f"under {wanted.source} write `replica_identity: index {index.name}`, or `full`"
+    primary = wanted.primary_key
+    own = f"write `key: [{', '.join(primary.columns)}]`, or " if primary is not None else ""
+    return f"under {wanted.source} {own}write `replica_identity: full`"
+
+
+def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
+    """PostgreSQL fails each UPDATE whose identity is not wholly in the column list."""
+    listed = published_columns(declared, wanted)
+    if listed is None:
+        return []
+    left_out = [c.name for c in wanted.columns if not c.generated and c.name not in listed]
+    shown = ", ".join(identifier(name) for name in left_out)
+    for relation in _all(wanted):
+        if whole_row(relation):
+            message = (
+                f"replica identity FULL logs every column, but {shown} must not leave the"
+                " source: once published, every UPDATE would fail"
+            )
+            remedy = f"declare {shown} too, or under {wanted.source} write"
+            return [Refusal(wanted.source, message, f"{remedy} `replica_identity: default`")]
+        missing = sorted(identity_columns(relation) - set(listed))
+        if missing:
+            message = (
+                f"the replica identity of {relation.source} needs {', '.join(missing)}, which"
+                " the declaration leaves out: once published, every UPDATE would fail"
+            )
+            lines = ", ".join(f"`{name}: {wanted.by_name[name].type}`" for name in missing)
+            return [Refusal(wanted.source, message, f"declare {lines}")]
+    return []
+
+
+def _check_generated(wanted: SourceTable, version: int) -> list[Refusal]:
+    generated = {column.name for column in wanted.columns if column.generated}
+    if version < _GENERATED_REFUSED or not generated:
+        return []
+    if not any(whole_row(r) or identity_columns(r) & generated for r in _all(wanted)):
+        return []
+    message = (
+        f"its replica identity holds the generated {', '.join(sorted(generated))}: once published,"
+        " every UPDATE would fail (PostgreSQL 18)"
+    )
+    remedy = f"under {wanted.source} write `replica_identity: default`"
+    return [Refusal(wanted.source, message, remedy)]

@@ -1,0 +1,63 @@
+"""New partitions of a published table get the identity of their root, at once.
+
+PostgreSQL gives a new partition the identity DEFAULT, whatever its root has. Without a primary key
+its first UPDATE would fail, because we publish the root. Only for the embedded database: an event
+trigger is no thing to leave in somebody else's.
+"""
+
+from __future__ import annotations
+
+from cdclake.naming import SOURCE_SCHEMA
+from cdclake.postgres.quoting import identifier, qualified
+from cdclake.postgres.statement import Statement
+
+_FUNCTION = qualified(SOURCE_SCHEMA, "follow_identity")
+_TRIGGER = identifier("cdclake_follow_identity")
+
+_BODY = """
+DECLARE leaf record;
+BEGIN
+  FOR leaf IN
+    SELECT DISTINCT l.oid::regclass AS name, i.relname AS index
+    FROM pg_event_trigger_ddl_commands() d
+    JOIN pg_class r ON d.classid = 'pg_class'::regclass AND r.oid = pg_partition_root(d.objid)
+    CROSS JOIN LATERAL pg_partition_tree(r.oid) t
+    JOIN pg_class l ON l.oid = t.relid AND l.relkind = 'r' AND l.relreplident <> r.relreplident
+    LEFT JOIN pg_index ri ON ri.indrelid = r.oid AND ri.indisreplident
+    LEFT JOIN pg_index li
+      ON li.indrelid = l.oid AND pg_partition_root(li.indexrelid) = ri.indexrelid
+    LEFT JOIN pg_class i ON i.oid = li.indexrelid
+    WHERE (r.relreplident = 'f' OR r.relreplident = 'i' AND i.oid IS NOT NULL)
+      AND EXISTS (SELECT FROM pg_publication_rel pr JOIN pg_publication p ON p.oid = pr.prpubid
+                  WHERE pr.prrelid = r.oid AND p.pubname ~ '^cdclake_')
+  LOOP
+    EXECUTE format('ALTER TABLE %s REPLICA IDENTITY %s', leaf.name,
+                   coalesce('USING INDEX ' || quote_ident(leaf.index), 'FULL'));
+  END LOOP;
+END
+"""
+
+
+def follow_identity() -> list[Statement]:
+    """The event trigger, made anew; it costs nothing but when a table is created or altered."""
+    return [
+        Statement(
+            "the function for new partitions",
+            f"CREATE OR REPLACE FUNCTION {_FUNCTION}() RETURNS event_trigger LANGUAGE plpgsql"
+            f" SET search_path = pg_catalog AS $body${_BODY}$body$",
+        ),
+        Statement("the trigger for new partitions", f"DROP EVENT TRIGGER IF EXISTS {_TRIGGER}"),
+        Statement(
+            "the trigger for new partitions",
+            f"CREATE EVENT TRIGGER {_TRIGGER} ON ddl_command_end"
+            " WHEN TAG IN ('CREATE TABLE', 'ALTER TABLE')"
+            f" EXECUTE FUNCTION {_FUNCTION}()",
+        ),
+    ]
+
+
+def unfollow_identity() -> Statement:
+    """Drops the function and with it the trigger, if they are there."""
+    return Statement(
+        "the function for new partitions", f"DROP FUNCTION IF EXISTS {_FUNCTION}() CASCADE"
+    )

@@ -1,0 +1,71 @@
+"""From a source's catalog to a pipeline's tables: each on its own, then all side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import chain
+
+from cdclake import naming
+from cdclake.postgres.candidates import Key
+from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.proposal import Proposal, propose_table
+
+_TABLES = frozenset("rpf")
+_MAX_LAKE_NAME = 128
+
+
+def is_proposable(table: SourceTable) -> bool:
+    """Whether the relation is a table of its own right, and not ours."""
+    return (
+        table.kind in _TABLES
+        and table.partition_of is None
+        and table.persistence != "t"
+        and table.schema != naming.SOURCE_SCHEMA
+    )
+
+
+def propose(
+    tables: Iterable[SourceTable], pipeline: str, guessed: Mapping[TableId, Key], version: int = 0
+) -> list[Proposal]:
+    """A proposal for each table, with lake names and topics that no two of them share.
+
+    `guessed` are keys for tables that `needs_candidate`; `version` is the server's, as a number.
+    """
+    names = _Names()
+    topics: dict[str, str] = {}
+    proposals = []
+    for table in tables:
+        proposal = propose_table(table, pipeline, guessed.get(table.id), version)
+        if proposal.declared is not None:
+            topic = proposal.declared.topic
+            other = topics.setdefault(topic, table.source)
+            if other == table.source:
+                name = names.take(table.schema, table.table)
+                proposal = replace(proposal, declared=replace(proposal.declared, name=name))
+            else:
+                reason = f"its topic would be {topic}, which is that of {other}"
+                remedy = "rename one of the two in the source, or declare it in another pipeline"
+                proposal = Proposal(source=table, reason=reason, remedy=remedy)
+        proposals.append(proposal)
+    return proposals
+
+
+class _Names:
+    """Lake names that no two tables share, nor a table with what is derived from another."""
+
+    def __init__(self) -> None:
+        self.taken = {naming.QUARANTINE}
+
+    def take(self, schema: str, table: str) -> str:
+        """The table's own name if it is free, else one with its schema, else a numbered one."""
+        base = naming.lake_name(f"{schema}_{table}")
+        while base.endswith(naming.DERIVED_SUFFIXES):
+            base += "_table"
+        numbered = (f"{base}_{number}" for number in range(2, len(self.taken) + 3))
+        for name in chain([naming.lake_name(table), base], numbered):
+            objects = {name, *(name + suffix for suffix in naming.DERIVED_SUFFIXES)}
+            if len(name) <= _MAX_LAKE_NAME and not objects & self.taken:
+                self.taken |= objects
+                return name
+        raise AssertionError("there is always a free number")

@@ -1,0 +1,134 @@
+"""What the catalog is asked: SQL text whose rows `catalog.py` turns into tables.
+
+`%s` stands for one bound value. A session that runs these has `search_path = pg_catalog`, so that
+a user's object can shadow nothing and type names come out whole.
+"""
+
+from __future__ import annotations
+
+# Every relation that holds rows, in every schema: partitions may live apart from their root.
+RELATIONS = """
+SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relpersistence::text,
+       c.relreplident::text,
+       CASE WHEN c.relispartition THEN pg_partition_root(c.oid)::oid::bigint END,
+       c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid),
+       c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_has_role(c.relowner, 'USAGE')
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
+ORDER BY n.nspname, c.relname
+"""
+
+# A domain's modifier is its own, never the column's: each step down takes the domain's.
+COLUMNS = """
+WITH RECURSIVE step AS (
+  SELECT a.attrelid, a.attnum, a.atttypid AS typid, a.atttypmod AS typmod,
+         a.attndims::int AS dims, 0 AS depth
+  FROM pg_attribute a
+  WHERE a.attrelid = ANY(%s::bigint[]::oid[]) AND a.attnum > 0 AND NOT a.attisdropped
+  UNION ALL
+  SELECT s.attrelid, s.attnum, t.typbasetype, t.typtypmod,
+         greatest(s.dims, t.typndims), s.depth + 1
+  FROM step s JOIN pg_type t ON t.oid = s.typid WHERE t.typtype = 'd'
+)
+SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod),
+       format_type(s.typid, s.typmod), e.oid <> t.oid, e.typtype::text, en.nspname::text,
+       (SELECT x.extname::text FROM pg_depend d JOIN pg_extension x ON x.oid = d.refobjid
+        WHERE d.classid = 'pg_type'::regclass AND d.objid = e.oid
+          AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'),
+       s.dims, NOT a.attnotnull, a.attgenerated <> '',
+       a.attidentity <> '' OR coalesce(pg_get_expr(b.adbin, b.adrelid) ~ 'nextval|uuid', false)
+FROM step s
+JOIN pg_type t ON t.oid = s.typid AND t.typtype <> 'd'
+JOIN pg_type e
+  ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
+JOIN pg_namespace en ON en.oid = e.typnamespace
+JOIN pg_attribute a ON a.attrelid = s.attrelid AND a.attnum = s.attnum
+LEFT JOIN pg_attrdef b ON b.adrelid = a.attrelid AND b.adnum = a.attnum AND a.attgenerated = ''
+ORDER BY a.attrelid, a.attnum
+"""
+
+# `identifies`: what PostgreSQL asks of an index that is to be a replica identity.
+INDEXES = """
+SELECT i.indrelid::bigint, c.relname::text,
+       ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(num, pos)
+             JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
+             WHERE k.pos <= i.indnkeyatts ORDER BY k.pos),
+       i.indisprimary, i.indisreplident,
+       i.indisvalid AND i.indimmediate AND i.indpred IS NULL AND i.indexprs IS NULL
+       AND NOT EXISTS (SELECT FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(num, pos)
+                       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
+                       WHERE k.pos <= i.indnkeyatts AND NOT a.attnotnull),
+       (SELECT r.relname::text FROM pg_class r
+        WHERE c.relispartition AND r.oid = pg_partition_root(c.oid))
+FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
+WHERE i.indrelid = ANY(%s::bigint[]::oid[]) AND i.indisunique
+ORDER BY i.indrelid, NOT i.indisprimary, c.relname
+"""
+
+# One row: what the server is, what we may do there, and what is left of its slots.
+SERVER = """
+SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
+       pg_is_in_recovery(), current_database()::text, current_user::text,
+       u.rolsuper, u.rolcreaterole, u.rolreplication,
+       has_database_privilege(current_database(), 'CREATE'),
+       EXISTS (SELECT FROM pg_roles WHERE rolname = 'rds_replication'),
+       coalesce(r.rolcanlogin, false), coalesce(r.rolreplication, false),
+       coalesce(r.rolbypassrls OR r.rolsuper, false), r.oid IS NOT NULL,
+       current_setting('max_replication_slots')::int,
+       (SELECT count(*)::int FROM pg_replication_slots),
+       current_setting('max_wal_senders')::int,
+       (SELECT count(*)::int FROM pg_stat_replication),
+       s.slot_name IS NOT NULL, coalesce(s.active, false), coalesce(s.plugin::text, ''),
+       coalesce(s.database::text, ''), coalesce(s.wal_status, '')
+FROM pg_roles u
+LEFT JOIN pg_roles r ON r.rolname = %s
+LEFT JOIN pg_replication_slots s ON s.slot_name = %s
+WHERE u.rolname = current_user
+"""
+
+PUBLICATION = """
+SELECT p.puballtables, p.pubviaroot AND p.pubinsert AND p.pubupdate AND p.pubdelete
+       AND p.pubtruncate
+FROM pg_publication p WHERE p.pubname = %s
+"""
+
+PUBLISHED = """
+SELECT n.nspname::text, c.relname::text,
+       CASE WHEN pr.prattrs IS NOT NULL THEN
+         ARRAY(SELECT a.attname::text FROM pg_attribute a
+               WHERE a.attrelid = c.oid AND a.attnum = ANY(pr.prattrs::int2[])
+               ORDER BY a.attnum) END,
+       pr.prqual IS NOT NULL
+FROM pg_publication_rel pr
+JOIN pg_publication p ON p.oid = pr.prpubid
+JOIN pg_class c ON c.oid = pr.prrelid
+JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE p.pubname = %s
+"""
+
+# Every relation on which a role was granted anything, wholly or by column.
+GRANTED = """
+SELECT DISTINCT n.nspname::text, c.relname::text
+FROM pg_class c
+JOIN pg_namespace n ON n.oid = c.relnamespace
+JOIN pg_roles r ON r.rolname = %s
+WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
+  AND (EXISTS (SELECT FROM aclexplode(c.relacl) x WHERE x.grantee = r.oid)
+       OR EXISTS (SELECT FROM pg_attribute a, aclexplode(a.attacl) x
+                  WHERE a.attrelid = c.oid AND x.grantee = r.oid))
+"""
+
+CONFIRMED_LSN = """
+SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint
+FROM pg_replication_slots WHERE slot_name = %s
+"""
+
+SLOT_WAL = """
+SELECT (SELECT greatest(pg_current_wal_lsn() - restart_lsn, 0)::bigint
+        FROM pg_replication_slots WHERE slot_name = %s),
+       (SELECT nullif(setting::bigint, -1) * 1024 * 1024
+        FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+"""
+
+WAL_POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"

@@ -1,0 +1,33 @@
+"""What speaks against a table or a server, collected before any of it is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cdclake.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """One reason; `remedy` is the exact statement to run or line to write."""
+
+    subject: str  # `schema.table`, or what part of the server
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.message}"
+
+
+def refused(refusals: Sequence[Refusal]) -> InputError:
+    """All of them as one error, so that nobody mends them one run at a time."""
+    if len(refusals) == 1:
+        return InputError(str(refusals[0]), refusals[0].remedy)
+    messages = [f"{number}. {refusal}" for number, refusal in enumerate(refusals, 1)]
+    remedies = [f"{number}. {refusal.remedy}" for number, refusal in enumerate(refusals, 1)]
+    return InputError(
+        f"the source database has {len(refusals)} problems; nothing was changed\n"
+        + "\n".join(messages),
+        "\n".join(remedies),
+    )

@@ -1,0 +1,169 @@
+"""Whether the source's server can stream at all, and to us: every reason against it, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake.postgres.quoting import identifier, literal
+from cdclake.postgres.refusal import Refusal
+
+# Column lists came with 15; what is newer than 18 has not been tried.
+OLDEST, NEWEST = 15, 18
+# Since then a user that has CREATEROLE and REPLICATION may give both.
+_GIVES_REPLICATION = 160000
+
+
+@dataclass(frozen=True, slots=True)
+class ServerState:
+    """The row of `queries.SERVER`, in its order."""
+
+    version: int  # server_version_num
+    wal_level: str
+    standby: bool
+    database: str
+    user: str
+    superuser: bool
+    creates_roles: bool
+    replicates: bool
+    creates_in_database: bool
+    rds: bool  # roles get rds_replication, for REPLICATION cannot be given
+    role_logs_in: bool
+    role_replicates: bool
+    role_sees_all_rows: bool
+    role_exists: bool
+    max_slots: int
+    slots: int
+    max_senders: int
+    senders: int
+    slot_exists: bool
+    slot_active: bool
+    slot_plugin: str
+    slot_database: str
+    slot_wal_status: str
+
+    @staticmethod
+    def from_row(row: Sequence[Any]) -> ServerState:
+        """The state that the row tells."""
+        return ServerState(*row)
+
+    @property
+    def replication_grant(self) -> str | None:
+        """The role to grant in place of the attribute REPLICATION."""
+        return "rds_replication" if self.rds else None
+
+    @property
+    def slot_lost(self) -> bool:
+        """Whether the slot's WAL is gone: only a new epoch helps."""
+        return self.slot_wal_status == "lost"
+
+
+def check_server(state: ServerState, name: str, *, own_stream: bool = False) -> list[Refusal]:
+    """Why this server cannot be the source of the pipeline whose role and slot are `name`.
+
+    `own_stream`: an active slot of that name is this lake's own.
+    """
+    return [
+        *_check_settings(state),
+        *_check_rights(state, name),
+        *_check_slot(state, name, own_stream),
+    ]
+
+
+def _check_settings(state: ServerState) -> list[Refusal]:
+    refusals = []
+    major = state.version // 10000
+    if not OLDEST <= major <= NEWEST:
+        message = f"it is PostgreSQL {major}; cdclake streams from {OLDEST} to {NEWEST}"
+        refusals.append(Refusal("server", message, f"use PostgreSQL {OLDEST} to {NEWEST}"))
+    if state.standby:
+        message = "it is a standby (in recovery), which can hold none of our objects"
+        refusals.append(Refusal("server", message, "name the primary in --source"))
+    if state.wal_level != "logical":
+        refusals.append(
+            Refusal(
+                "server",
+                f"wal_level is {state.wal_level}; changes can be read only at wal_level = logical",
+                "set rds.logical_replication = 1 in the parameter group and reboot"
+                if state.rds
+                else "run ALTER SYSTEM SET wal_level = logical; and restart the server",
+            )
+        )
+    if not state.slot_exists and state.slots >= state.max_slots:
+        message = f"all {state.max_slots} replication slots are taken (max_replication_slots)"
+        refusals.append(Refusal("server", message, _more("max_replication_slots", state.max_slots)))
+    if not state.slot_active and state.senders >= state.max_senders:
+        message = f"all {state.max_senders} WAL senders are taken (max_wal_senders)"
+        refusals.append(Refusal("server", message, _more("max_wal_senders", state.max_senders)))
+    return refusals
+
+
+def _more(setting: str, value: int) -> str:
+    return f"run ALTER SYSTEM SET {setting} = {value + 5}; and restart the server"
+
+
+def _check_rights(state: ServerState, role: str) -> list[Refusal]:
+    if state.superuser:
+        return []
+    refusals = []
+    user = identifier(state.user)
+    if not state.creates_in_database:
+        database = identifier(state.database)
+        refusals.append(
+            Refusal(
+                f"user {state.user}",
+                f"it may not create a schema or publication in {state.database}",
+                f"GRANT CREATE ON DATABASE {database} TO {user};",
+            )
+        )
+    if not state.creates_roles:
+        refusals.append(
+            Refusal(
+                f"user {state.user}",
+                f"it may not make the role {role} or set its password",
+                f"ALTER ROLE {user} CREATEROLE; or connect as a superuser",
+            )
+        )
+    if not state.rds and state.version < _GIVES_REPLICATION:
+        refusals.append(
+            Refusal(
+                f"user {state.user}",
+                f"before PostgreSQL 16 only a superuser may make or alter the role {role},"
+                " which replicates",
+                "connect as a superuser",
+            )
+        )
+    elif not (state.rds or state.replicates or state.role_replicates):
+        refusals.append(
+            Refusal(
+                f"user {state.user}",
+                f"it may not give {role} the attribute REPLICATION",
+                f"ALTER ROLE {user} REPLICATION; or connect as a superuser",
+            )
+        )
+    return refusals
+
+
+def _check_slot(state: ServerState, name: str, own_stream: bool) -> list[Refusal]:
+    if not state.slot_exists:
+        return []
+    drop = f"SELECT pg_drop_replication_slot({literal(name)});"
+    if state.slot_plugin != "pgoutput" or state.slot_database != state.database:
+        return [
+            Refusal(
+                f"slot {name}",
+                f"a slot of this name is there for {state.slot_plugin or 'physical replication'}"
+                f" on database {state.slot_database or 'none'}",
+                f"give the pipeline another `name:`, or, if nobody needs it: {drop}",
+            )
+        ]
+    if state.slot_active and not own_stream:
+        return [
+            Refusal(
+                f"slot {name}",
+                "another lake streams from it: two readers would each get half of the changes",
+                "give the pipeline another `name:`, or stop the other lake with `cdclake down`",
+            )
+        ]
+    return []

@@ -1,0 +1,69 @@
+"""Everything of ours taken out of a source again, as SQL; the user's tables stay as they are."""
+
+from __future__ import annotations
+
+from cdclake.naming import SOURCE_SCHEMA
+from cdclake.postgres.prepare import HEARTBEAT, SIGNAL
+from cdclake.postgres.quoting import identifier, literal
+from cdclake.postgres.statement import Statement
+
+
+def end_sessions(name: str) -> Statement:
+    """Ends the role's sessions, the reader of the slot among them; nobody else's."""
+    return Statement(
+        "our sessions",
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        f" WHERE usename = {literal(name)}"
+        " AND pid <> pg_backend_pid()",
+    )
+
+
+def drop_slot(name: str) -> Statement:
+    """Drops the slot if it is there and nobody reads it, or WAL would pile up for ever."""
+    return Statement(
+        "the replication slot",
+        "SELECT pg_drop_replication_slot(slot_name)"
+        " FROM pg_replication_slots"
+        f" WHERE slot_name = {literal(name)} AND database = current_database() AND NOT active",
+    )
+
+
+def drop_publication(name: str) -> Statement:
+    """Drops the publication; the schema is decided by who still publishes it."""
+    return Statement("the publication", f"DROP PUBLICATION IF EXISTS {identifier(name)}")
+
+
+def drop_schema() -> Statement:
+    """Drops our schema, unless another pipeline still streams it or a stranger keeps things in it.
+
+    Without CASCADE: what is not ours must not go with it.
+    """
+    schema = literal(SOURCE_SCHEMA)
+    return Statement(
+        "our schema",
+        "DO $do$ BEGIN"
+        f" IF NOT EXISTS (SELECT FROM pg_publication_tables WHERE schemaname = {schema}) THEN"
+        f" DROP TABLE IF EXISTS {HEARTBEAT}, {SIGNAL};"
+        f" IF NOT EXISTS (SELECT FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+        f" WHERE n.nspname = {schema})"
+        f" AND NOT EXISTS (SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+        f" WHERE n.nspname = {schema}) THEN"
+        f" DROP SCHEMA IF EXISTS {identifier(SOURCE_SCHEMA)}; END IF;"
+        " END IF; END $do$",
+    )
+
+
+def drop_role(name: str) -> Statement:
+    """Drops the role with all it was granted in this database.
+
+    DROP OWNED needs membership of the role, which from PostgreSQL 16 on even its maker lacks.
+    """
+    role, quoted = identifier(name), literal(name)
+    return Statement(
+        "our role",
+        f"DO $do$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = {quoted}) THEN"
+        f" IF NOT pg_has_role(current_user, {quoted}, 'USAGE') THEN"
+        f" EXECUTE 'GRANT {role} TO CURRENT_USER'; END IF;"
+        f" DROP OWNED BY {role}; DROP ROLE {role};"
+        " END IF; END $do$",
+    )

@@ -1,0 +1,22 @@
+"""`cdclake pause`: stop the stream; the source's changes wait in Kafka."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from cli.output import emit, say
+
+
+def pause(
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Stop the stream of every table until `cdclake resume`."""
+    from local import life
+    from local.home import Home
+    from local.lake import open_lake
+
+    home = Home.from_environment()
+    answer = life.pause(home, open_lake(home))
+    emit(answer, json_output, lambda: say("the stream is paused; `cdclake resume` goes on"))

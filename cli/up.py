@@ -1,0 +1,79 @@
+"""`cdclake up`: start or heal the local lake."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cdclake.errors import InputError
+from cli.output import emit, say
+
+
+def up(
+    file: Annotated[Path | None, typer.Argument(help="The pipeline file to stream.")] = None,
+    no_stream: Annotated[
+        bool, typer.Option("--no-stream", help="Start no connector and no stream.")
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", help="DSN of an existing database, instead of the lake's own."),
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Start or heal the lake; with FILE, stream its tables."""
+    from cdclake.config.resolve import load_plan
+    from local import life
+    from local.home import Home
+
+    home = Home.from_environment()
+    dsn = source or os.environ.get("CDCLAKE_SOURCE_DSN")
+    chosen = _chosen_file(home, file)
+    plan = load_plan(chosen) if chosen else None
+    if plan is None or no_stream:
+        answer = life.up_bare(home, plan, _kept_dsn(home, dsn))
+    else:
+        answer = life.up(home, plan, str(chosen), _kept_dsn(home, dsn))
+    emit(answer, json_output, lambda: _render(answer))
+
+
+def _chosen_file(home: Any, file: Path | None) -> Path | None:
+    """The given file; without one, the file that this lake streams already."""
+    from local.lake import LakeState
+
+    if file is not None:
+        return file.resolve()
+    remembered = LakeState.load(home).pipeline_file
+    return Path(remembered) if remembered else None
+
+
+def _kept_dsn(home: Any, dsn: str | None) -> str | None:
+    """The source's DSN: given now, or given to the lake that runs on it already."""
+    from local.lake import LakeState
+
+    state = LakeState.load(home)
+    if dsn is None and state.external:
+        return str(home.secret("source_dsn"))
+    if dsn is not None and state.epoch and not state.external:
+        raise InputError(
+            "this lake streams from its own PostgreSQL, not from a given source",
+            "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
+        )
+    return dsn
+
+
+def _render(answer: dict[str, Any]) -> None:
+    source = answer["source"]
+    say(
+        f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
+        f"/{source['dbname']}   (password in the lake's secrets.properties, or --json)"
+    )
+    say(f"kafka     {answer['kafka']}")
+    say(f"s3, glue  {answer['s3']}")
+    say(f"logs      {answer['logs']}")
+    for table in answer["tables"]:
+        say(f"table     {table['source']} -> {table['table']}")
+    if not answer["tables"]:
+        say("no tables stream yet: `cdclake up FILE`")

@@ -1,0 +1,20 @@
+"""Glue entry point: apply what the change logs have ingested and the states do not hold yet."""
+
+from __future__ import annotations
+
+import sys
+
+from cdclake import naming
+from cdclake.plan import Table
+from glue_jobs.runtime.job import TableJob, run_over_tables
+from glue_jobs.state.apply import apply_changes, ingested_through
+
+
+def apply_table(job: TableJob, table: Table) -> int:
+    """Merge the table's pending changes under its lease; how many events that were."""
+    with job.leases.hold(table.name):
+        return apply_changes(job.lake, table, through=ingested_through(job.lake, table))
+
+
+if __name__ == "__main__":
+    sys.exit(run_over_tables(naming.APPLY_JOB, apply_table))

@@ -1,0 +1,1 @@
+"""From Kafka topics to change logs: decode, drop repeats, append under a fence, quarantine."""

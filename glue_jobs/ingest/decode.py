@@ -1,0 +1,271 @@
+"""Debezium events to rows of the log; what cannot be one gets the reason why.
+
+A pure function of the record and the table's declaration: reading the same event again, in any
+batch, gives the same row. One typed `from_json` does the work; its corrupt-record column fires on
+every field that is not exactly of its type, where `from_json` alone would turn it into NULL in
+silence (correctness 1.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from cdclake import naming
+from cdclake.debezium.position import EPOCH_DIGITS, LSN_DIGITS, SNAPSHOT_PHASE, STREAM_PHASE
+from cdclake.debezium.types import Conversion
+from cdclake.debezium.unavailable import unavailable_forms
+from cdclake.iceberg.conversions import is_representable
+from cdclake.iceberg.dialect import SPARK
+from cdclake.plan import Column, Plan, Table
+
+REFUSAL = "refusal"  # why the event cannot be a row of the log; NULL if it can
+_CORRUPT = "_cdclake_corrupt"
+
+_LOG_TYPES: dict[str, DataType] = {
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "string": StringType(),
+}
+
+
+def decode_events(events: DataFrame, table: Table, plan: Plan) -> DataFrame:
+    """Rows of `<t>_changes` (all but `cdc_ingested_at`) with `refusal`, `key`, `value`, `headers`.
+
+    `events` are Kafka records of the table's topic. Kafka tombstones and logical messages are
+    dropped, for they carry no row. No order is promised.
+    """
+    parsed = events.where(F.col("value").isNotNull()).select(
+        F.col("partition").alias(naming.PARTITION),
+        F.col("offset").alias(naming.OFFSET),
+        *("key", "value", "headers"),
+        _parse("value", _envelope_schema(table)).alias("e"),
+        _parse("key", _key_schema(table)).alias("k"),
+    )
+    facts = parsed.where(~F.col("e.op").eqNullSafe("m")).select("*", *_facts())
+    images = facts.select("*", *_images(table))
+    rows = images.select(
+        "*", *_values(table, plan.placeholder), _unavailable(table, plan.placeholder)
+    )
+    refused = rows.withColumn(REFUSAL, _refusal(table, plan))
+    return refused.select(
+        *(F.col(SPARK.name(column.name)) for column in table.columns),
+        *_FACT_COLUMNS,
+        naming.UNAVAILABLE,
+        *(REFUSAL, "key", "value", "headers"),
+    )
+
+
+def _parse(column: str, schema: StructType) -> Expression:
+    options = {"columnNameOfCorruptRecord": _CORRUPT}
+    return F.from_json(F.col(column).cast("string"), schema, options)
+
+
+def _row_schema(columns: Sequence[Column]) -> StructType:
+    return StructType([StructField(c.source, _LOG_TYPES[c.column_type.log]) for c in columns])
+
+
+def _envelope_schema(table: Table) -> StructType:
+    source = StructType(
+        [
+            StructField("lsn", LongType()),
+            StructField("sequence", StringType()),
+            StructField("txId", LongType()),
+            StructField("ts_us", LongType()),
+        ]
+    )
+    # Under another identity `before` holds made-up values for NOT NULL columns: never read it.
+    before = [StructField("before", _row_schema(table.columns))] if _logs_whole_rows(table) else []
+    return StructType(
+        [
+            *before,
+            StructField("after", _row_schema(table.columns)),
+            StructField("source", source),
+            StructField("op", StringType()),
+            StructField(naming.EPOCH, StringType()),
+            StructField(_CORRUPT, StringType()),
+        ]
+    )
+
+
+def _key_schema(table: Table) -> StructType:
+    return _row_schema(table.key_columns).add(_CORRUPT, StringType())
+
+
+def _logs_whole_rows(table: Table) -> bool:
+    return table.replica_identity == "full"
+
+
+_FACT_COLUMNS = (
+    naming.OP,
+    naming.POSITION,
+    naming.TX_ID,
+    naming.COMMITTED_AT,
+    naming.PARTITION,
+    naming.OFFSET,
+    naming.EPOCH,
+    naming.LSN,
+    naming.PREV_COMMIT_LSN,
+    naming.PHASE,
+)
+
+
+def _facts() -> list[Expression]:
+    """Everything about the event that is not its row."""
+    sequence = F.split(F.regexp_replace("e.source.sequence", r'[\[\]"\s]', ""), ",")
+    prev = F.coalesce(F.get(sequence, F.lit(0)).cast("bigint"), F.lit(0).cast("bigint"))
+    # Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
+    lsn = F.coalesce(F.col("e.source.lsn"), F.get(sequence, F.lit(1)).cast("bigint"))
+    phase = F.when(F.col("e.op") == "r", SNAPSHOT_PHASE).otherwise(STREAM_PHASE)
+    epoch = F.col(f"e.{naming.EPOCH}").cast("int")
+    position = F.concat_ws(
+        ".",
+        _hex(epoch, EPOCH_DIGITS),
+        _hex(prev, LSN_DIGITS),
+        phase.cast("string"),
+        _hex(lsn, LSN_DIGITS),
+        _hex(F.col(naming.OFFSET), LSN_DIGITS),
+    )
+    return [
+        F.col("e.op").alias(naming.OP),
+        position.alias(naming.POSITION),
+        F.col("e.source.txId").alias(naming.TX_ID),
+        F.timestamp_micros(F.col("e.source.ts_us")).alias(naming.COMMITTED_AT),
+        epoch.alias(naming.EPOCH),
+        lsn.alias(naming.LSN),
+        prev.alias(naming.PREV_COMMIT_LSN),
+        phase.alias(naming.PHASE),
+    ]
+
+
+def _hex(number: Expression, digits: int) -> Expression:
+    return F.lpad(F.lower(F.hex(number)), digits, "0")
+
+
+def _image_name(index: int) -> str:
+    return f"__image_{index}"
+
+
+def _images(table: Table) -> list[Expression]:
+    """Each column as the event has it: from `after`, of a delete from the key (or whole `before`)."""
+    op = F.col(naming.OP)
+    images = []
+    for index, column in enumerate(table.columns):
+        after = F.col("e.after").getField(column.source)
+        image = F.when(op.isin("c", "u", "r"), after)
+        if column.name in table.key:
+            image = image.when(op == "d", F.col("k").getField(column.source))
+        elif _logs_whole_rows(table):
+            image = image.when(op == "d", F.col("e.before").getField(column.source))
+        images.append(image.alias(_image_name(index)))
+    return images
+
+
+def _is_unavailable(table: Table, index: int, placeholder: str) -> Expression | None:
+    """Whether the image only says that the value was not sent; None where it never can."""
+    column = table.columns[index]
+    if _logs_whole_rows(table) or column.name in table.key or not column.column_type.toastable:
+        return None
+    forms = unavailable_forms(column.column_type, placeholder)
+    return F.coalesce(F.col(_image_name(index)).isin(*forms), F.lit(False))
+
+
+def _values(table: Table, placeholder: str) -> list[Expression]:
+    values = []
+    for index, column in enumerate(table.columns):
+        value = F.col(_image_name(index))
+        unavailable = _is_unavailable(table, index, placeholder)
+        if unavailable is not None:
+            value = F.when(~unavailable, value)
+        values.append(value.alias(column.name))
+    return values
+
+
+def _unavailable(table: Table, placeholder: str) -> Expression:
+    """Lake names of the columns whose value was not sent; NULL where all were."""
+    names = [
+        F.when(unavailable, F.lit(column.name))
+        for index, column in enumerate(table.columns)
+        if (unavailable := _is_unavailable(table, index, placeholder)) is not None
+    ]
+    if not names:
+        return F.lit(None).cast("array<string>").alias(naming.UNAVAILABLE)
+    listed = F.array_compact(F.array(*names))
+    return F.when(F.size(listed) > 0, listed).alias(naming.UNAVAILABLE)
+
+
+def _refusal(table: Table, plan: Plan) -> Expression:
+    """The first reason that speaks against the event, NULL if none does."""
+    op = F.col(naming.OP)
+    has_row, has_key = op.isin("c", "u", "r"), op.isin("c", "u", "r", "d")
+    key_images = [F.col("k").getField(c.source) for c in table.key_columns]
+    reasons = [
+        (
+            F.col("e").isNull() | F.col(f"e.{_CORRUPT}").isNotNull(),
+            "UNREADABLE_VALUE: not JSON, or a field is not of its declared type",
+        ),
+        (
+            ~op.isin("c", "u", "r", "d", "t") | op.isNull(),
+            "UNKNOWN_OPERATION: op is not one of crudt",
+        ),
+        (
+            F.col("e.source.sequence").isNull() | F.col(naming.LSN).isNull(),
+            "NO_SEQUENCE: without source.sequence the event has no place in the order",
+        ),
+        (F.col(naming.EPOCH).isNull(), "NO_EPOCH: the connector does not set cdc_epoch"),
+        (
+            has_key & (F.col("k").isNull() | F.col(f"k.{_CORRUPT}").isNotNull()),
+            "UNREADABLE_KEY: not JSON, or a field is not of its declared type",
+        ),
+        (has_row & F.col("e.after").isNull(), "NO_ROW: `after` is missing"),
+        (
+            has_key & _any([image.isNull() for image in key_images]),
+            "NULL_KEY: a key column is NULL",
+        ),
+        (has_row & _any(_key_mismatches(table)), "KEY_MISMATCH: key and row name different keys"),
+    ]
+    if plan.not_representable == "quarantine":
+        reasons += [
+            (
+                _is_not_representable(c),
+                f"NOT_REPRESENTABLE: {c.column_type.state} cannot hold {c.name!r}",
+            )
+            for c in table.columns
+            if c.column_type.conversion is not Conversion.NONE
+        ]
+    return F.coalesce(*(F.when(condition, F.lit(reason)) for condition, reason in reasons))
+
+
+def _is_not_representable(column: Column) -> Expression:
+    value = SPARK.name(column.name)
+    held = is_representable(value, column.column_type, SPARK)
+    return F.expr(f"{value} IS NOT NULL AND NOT {held}")
+
+
+def _key_mismatches(table: Table) -> list[Expression]:
+    return [
+        ~F.col("k").getField(c.source).eqNullSafe(F.col("e.after").getField(c.source))
+        for c in table.key_columns
+    ]
+
+
+def _any(conditions: Sequence[Expression]) -> Expression:
+    return reduce(lambda left, right: left | right, conditions)

@@ -1,0 +1,74 @@
+"""What the stream tells the outside: one JSON object in S3, written after every batch.
+
+`status` and `verify` read it: per table the next offset of each Kafka partition, its state, its
+last error. A stopped table keeps its resume offsets here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from glue_jobs.runtime.objects import ObjectStore
+
+PROGRESS = "progress.json"
+
+
+@dataclass(slots=True, kw_only=True)
+class TableProgress:
+    """One table's place in the stream."""
+
+    offsets: dict[int, int] = field(default_factory=dict)
+    state: str = "streaming"  # or stopped
+    quarantined: int = 0  # refused events since the table last (re)started
+    last_error: str | None = None
+    resume_requested: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """The whole stream's place."""
+
+    query: str = ""
+    batch: int = -1
+    epoch: int = 0
+    written_at: str = ""
+    seconds: float = 0.0  # the last batch took
+    events: int = 0  # the last batch held
+    heartbeat_offsets: dict[int, int] = field(default_factory=dict)
+    tables: dict[str, TableProgress] = field(default_factory=dict)
+
+    def table(self, name: str) -> TableProgress:
+        """The table's progress, begun if it is new."""
+        return self.tables.setdefault(name, TableProgress())
+
+    def save(self, control: ObjectStore) -> None:
+        """Write it, with the present time."""
+        self.written_at = datetime.now(UTC).isoformat()
+        control.write(PROGRESS, asdict(self))
+
+    @staticmethod
+    def load(control: ObjectStore) -> Progress:
+        """The stored progress, or that of a stream that never ran."""
+        stored = control.read(PROGRESS)
+        return Progress.parse(stored.content) if stored else Progress()
+
+    @staticmethod
+    def parse(raw: dict[str, Any]) -> Progress:
+        """The progress in a stored object's content."""
+        tables = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
+        rest = {
+            key: value for key, value in raw.items() if key not in ("tables", "heartbeat_offsets")
+        }
+        return Progress(
+            tables=tables, heartbeat_offsets=_parse_offsets(raw["heartbeat_offsets"]), **rest
+        )
+
+
+def _parse_table(raw: dict[str, Any]) -> TableProgress:
+    return TableProgress(**{**raw, "offsets": _parse_offsets(raw["offsets"])})
+
+
+def _parse_offsets(raw: dict[str, int]) -> dict[int, int]:
+    return {int(partition): offset for partition, offset in raw.items()}

@@ -1,0 +1,112 @@
+"""Repeats: the same event read twice, which a connector's restart makes by sending a suffix again.
+
+The identity of an event is (epoch, table, phase, LSN, op, key): never its offset or the previous
+commit's LSN, which a restart may change (contract, section 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.plan import Table
+from glue_jobs.runtime.stamps import ChangesStamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSummary:
+    """What one Kafka partition's share of a batch holds; LSNs are NULL without accepted events."""
+
+    partition: int
+    first_offset: int
+    next_offset: int
+    accepted: int
+    refused: int
+    truncates: int
+    carried_key_changes: int  # creations with unavailable values: a key changed
+    lowest_lsn: int | None
+    highest_lsn: int | None
+    epoch: int | None
+    snapshot_read_at: int | None  # microseconds; one for all rows of a table's snapshot
+    snapshot_read_until: int | None
+
+
+def identity(table: Table) -> list[str]:
+    """The log's columns that tell one event of a table from another."""
+    return [naming.EPOCH, naming.PHASE, naming.LSN, naming.OP, *table.key]
+
+
+def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
+    """One row of each identity within the batch, the first by offset; refused events all stay."""
+    return changes.dropDuplicates([*identity(table), _REFUSED_AT]).drop(_REFUSED_AT)
+
+
+def with_refused_apart(changes: DataFrame, refusal: str) -> DataFrame:
+    """Adds what keeps refused events, whose identity is not known, from dropping each other."""
+    apart = F.concat_ws("@", naming.PARTITION, naming.OFFSET)
+    return changes.withColumn(_REFUSED_AT, F.when(F.col(refusal).isNotNull(), apart))
+
+
+_REFUSED_AT = "__refused_at"
+
+
+def may_repeat(summaries: list[PartitionSummary], stamp: ChangesStamp) -> bool:
+    """Whether the batch starts at or below what the log holds, so that the log must be looked up.
+
+    Rows of one initial snapshot all stand at one LSN: they go on where they were, unless another
+    reading of the table (another `source.ts`) shows that the snapshot began again.
+    """
+    for part in summaries:
+        mark = stamp.lsn_marks.get(part.partition)
+        if mark is None or part.lowest_lsn is None or part.epoch != stamp.epoch:
+            continue
+        if part.lowest_lsn < mark:
+            return True
+        if part.lowest_lsn == mark and not _goes_on_with_snapshot(part, stamp):
+            return True
+    return False
+
+
+def _goes_on_with_snapshot(part: PartitionSummary, stamp: ChangesStamp) -> bool:
+    return (
+        part.snapshot_read_at is not None
+        and part.snapshot_read_at == part.snapshot_read_until == stamp.snapshot_read_at
+    )
+
+
+def not_in_log(changes: DataFrame, log: DataFrame, table: Table, lowest_lsn: int) -> DataFrame:
+    """The changes whose identity the log does not hold; reads only the log's recent files."""
+    recent = log.where(F.col(naming.LSN) >= lowest_lsn).select(*identity(table))
+    match = [changes[name].eqNullSafe(recent[name]) for name in identity(table)]
+    return changes.join(recent, match, "left_anti")
+
+
+def summarize(changes: DataFrame, refusal: str) -> list[PartitionSummary]:
+    """One summary per Kafka partition of the decoded batch."""
+    accepted = F.col(refusal).isNull()
+    read_at = F.when(
+        accepted & (F.col(naming.OP) == "r"), F.unix_micros(F.col(naming.COMMITTED_AT))
+    )
+    lsn = F.when(accepted, F.col(naming.LSN))
+    key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
+    rows = (
+        changes.groupBy(F.col(naming.PARTITION).alias("partition"))
+        .agg(
+            F.min(naming.OFFSET).alias("first_offset"),
+            (F.max(naming.OFFSET) + 1).alias("next_offset"),
+            F.count_if(accepted).alias("accepted"),
+            F.count_if(~accepted).alias("refused"),
+            F.count_if(accepted & (F.col(naming.OP) == "t")).alias("truncates"),
+            F.count_if(accepted & key_change).alias("carried_key_changes"),
+            F.min(lsn).alias("lowest_lsn"),
+            F.max(lsn).alias("highest_lsn"),
+            F.max(F.when(accepted, F.col(naming.EPOCH))).alias("epoch"),
+            F.min(read_at).alias("snapshot_read_at"),
+            F.max(read_at).alias("snapshot_read_until"),
+        )
+        .collect()
+    )
+    return [PartitionSummary(**row.asDict()) for row in rows]

@@ -1,0 +1,31 @@
+"""Glue entry point: compact, expire, remove orphans and purge, table by table."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC, datetime
+
+from cdclake import naming
+from cdclake.plan import Table
+from glue_jobs.runtime.job import TableJob, run_over_tables
+from glue_jobs.upkeep.actions import ACTIONS, Upkeep
+
+
+def maintain_table(job: TableJob, table: Table) -> int:
+    """Run every action on the table's log, then, under its lease, on its state.
+
+    A table that Glue maintains, or nobody, is left alone. Applies no rows.
+    """
+    if table.maintenance != "own":
+        return 0
+    now = datetime.now(UTC)
+    for action in ACTIONS.values():
+        action(Upkeep(job.lake, table, table.changes, now))
+    with job.leases.hold(table.name):
+        for action in ACTIONS.values():
+            action(Upkeep(job.lake, table, table.name, now))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_over_tables(naming.MAINTAIN_JOB, maintain_table))

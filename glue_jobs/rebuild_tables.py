@@ -1,0 +1,20 @@
+"""Glue entry point: make states again from nothing but their change logs."""
+
+from __future__ import annotations
+
+import sys
+
+from cdclake import naming
+from cdclake.plan import Table
+from glue_jobs.runtime.job import TableJob, run_over_tables
+from glue_jobs.state.apply import rebuild_state
+
+
+def rebuild_table(job: TableJob, table: Table) -> int:
+    """Replace the table's state by what its log says, in one commit; the number of rows."""
+    with job.leases.hold(table.name):
+        return rebuild_state(job.lake, table)
+
+
+if __name__ == "__main__":
+    sys.exit(run_over_tables(naming.REBUILD_JOB, rebuild_table))

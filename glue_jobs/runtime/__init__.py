@@ -1,0 +1,1 @@
+"""What every job needs: arguments, session, stored objects, leases, Iceberg tables."""

@@ -1,0 +1,49 @@
+"""The frame of the jobs that go over tables and end: arguments, session, report."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cdclake.plan import Plan, Table
+from glue_jobs.ingest.plans import CurrentPlan
+from glue_jobs.runtime.arguments import read_arguments
+from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.objects import ObjectStore
+from glue_jobs.runtime.reports import chosen_tables, report_table, save_report
+from glue_jobs.runtime.session import open_session
+from glue_jobs.runtime.tables import LakeTables
+
+
+@dataclass(frozen=True, slots=True)
+class TableJob:
+    """What a job over tables works with."""
+
+    plan: Plan
+    lake: LakeTables
+    leases: Leases
+
+
+def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
+    """Do `work` for each chosen table and write the report; the process's exit code.
+
+    Arguments: --JOB_NAME --plan s3://.../plan.json --control s3://.../control
+    [--tables a,b] [--run ID: the report's name].
+    """
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run"])
+    plan = CurrentPlan(arguments["plan"]).read()
+    control = ObjectStore(arguments["control"])
+    lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
+    job = TableJob(plan, lake, Leases(control, name))
+    reports = [
+        report_table(lake, table, lambda table=table: work(job, table))  # type: ignore[misc]
+        for table in chosen_tables(plan, arguments.get("tables"))
+    ]
+    report = save_report(control, arguments.get("run", name), reports)
+    for line in report["tables"]:
+        logging.getLogger("cdclake.job").info("%s", line)
+    return 0 if report["ok"] else 1

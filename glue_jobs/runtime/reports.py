@@ -1,0 +1,95 @@
+"""What a job did, by table, as one JSON object in S3: the CLI shows it, the console links it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cdclake.errors import CdcError
+from cdclake.plan import Plan, Table
+from glue_jobs.runtime.objects import ObjectStore
+from glue_jobs.runtime.tables import LakeTables
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A table's files, bytes and snapshots at one moment, from its metadata alone."""
+
+    files: int
+    bytes: int
+    snapshots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """One table's line of the report."""
+
+    table: str
+    seconds: float
+    rows_applied: int
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    snapshots_before: int
+    snapshots_after: int
+    error: str | None = None
+
+
+def size_of(lake: LakeTables, table: Table) -> Size:
+    """The size of the table's state and log together."""
+    files = size = snapshots = 0
+    for name in (table.name, table.changes):
+        loaded = lake.load(name)
+        snapshots += loaded.history().size()
+        current = loaded.currentSnapshot()
+        if current is not None:
+            summary = current.summary()
+            files += int(summary.getOrDefault("total-data-files", "0"))
+            files += int(summary.getOrDefault("total-delete-files", "0"))
+            size += int(summary.getOrDefault("total-files-size", "0"))
+    return Size(files, size, snapshots)
+
+
+def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> TableReport:
+    """Do a table's work, which answers how many rows it applied; its trouble is its alone."""
+    started, before = time.monotonic(), size_of(lake, table)
+    applied, error = 0, None
+    try:
+        applied = work()
+    except CdcError as failure:
+        error = str(failure)
+    after = size_of(lake, table)
+    return TableReport(
+        table=table.name,
+        seconds=round(time.monotonic() - started, 3),
+        rows_applied=applied,
+        files_before=before.files,
+        files_after=after.files,
+        bytes_before=before.bytes,
+        bytes_after=after.bytes,
+        snapshots_before=before.snapshots,
+        snapshots_after=after.snapshots,
+        error=error,
+    )
+
+
+def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
+    """The tables that `--tables a,b` names, or all of them; KeyError names one that isn't there."""
+    if not names:
+        yield from plan.tables
+        return
+    for name in names.split(","):
+        yield plan.table(name)
+
+
+def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -> dict[str, Any]:
+    """Write the report of one job run below `reports/`; what was written."""
+    report = {
+        "ok": all(table.error is None for table in tables),
+        "tables": [asdict(table) for table in tables],
+    }
+    control.write(f"reports/{run}.json", report)
+    return report

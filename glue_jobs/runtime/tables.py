@@ -1,0 +1,102 @@
+"""Iceberg tables as the jobs need them: creation, snapshots and stamps, stamped statements.
+
+Reads snapshots through Iceberg's Java API, since one call costs one metadata file where a query of
+the metadata tables would be a Spark job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from cdclake import naming
+from cdclake.iceberg.ddl import create_table, qualified
+from cdclake.iceberg.schemas import TableSchema
+
+
+@dataclass(frozen=True, slots=True)
+class StampedSnapshot:
+    """A table at one moment: its current snapshot, and the newest stamp at or before it."""
+
+    snapshot_id: int | None
+    stamp: str | None
+    stamped_at_ms: int | None  # commit time of the snapshot that carries the stamp
+
+
+class LakeTables:
+    """The tables of one lake database, seen from one Spark session."""
+
+    def __init__(self, spark: SparkSession, database: str) -> None:
+        self.spark = spark
+        self.database = database
+
+    def qualified(self, table: str) -> str:
+        """The table's quoted name in Spark SQL."""
+        return qualified(self.database, table)
+
+    def create(self, schema: TableSchema) -> None:
+        """Create the table unless it is there."""
+        self.spark.sql(create_table(self.database, schema))
+
+    def read(self, table: str, snapshot_id: int | None = None) -> DataFrame:
+        """The table's rows, of one snapshot if one is named."""
+        reader = self.spark.read
+        if snapshot_id is not None:
+            reader = reader.option("snapshot-id", str(snapshot_id))
+        return reader.table(self.qualified(table))
+
+    def stamped(self, table: str) -> StampedSnapshot:
+        """The table's current snapshot and newest stamp, read now."""
+        loaded = self.load(table)
+        current = loaded.currentSnapshot()
+        if current is None:
+            return StampedSnapshot(None, None, None)
+        snapshot = current
+        while snapshot is not None:
+            stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
+            if stamp is not None:
+                return StampedSnapshot(current.snapshotId(), stamp, snapshot.timestampMillis())
+            parent = snapshot.parentId()
+            snapshot = None if parent is None else loaded.snapshot(parent)
+        return StampedSnapshot(current.snapshotId(), None, None)
+
+    def load(self, table: str) -> Any:
+        """Iceberg's own Table object."""
+        spark3 = self.spark.sparkContext._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]
+        return spark3.loadIcebergTable(self.spark._jsparkSession, self.qualified(table))
+
+    def run_stamped(self, stamp: str, work: Callable[[], None]) -> None:
+        """Run `work`, whose commits on this thread carry the stamp in their summaries.
+
+        No session setting stamps a MERGE; Iceberg's CommitMetadata does. Its properties are
+        thread-local: `work` must commit on the thread that it is called on.
+        """
+        jvm: Any = self.spark.sparkContext._jvm
+        properties = jvm.java.util.HashMap()
+        properties.put(naming.STAMP_PROPERTY, stamp)
+        task = _JavaCallable(work)
+        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
+            properties, task, jvm.java.lang.Class.forName("java.lang.RuntimeException")
+        )
+        if task.error is not None:
+            raise task.error
+
+
+class _JavaCallable:
+    """A Python function as a java.util.concurrent.Callable; keeps its error, which Java would wrap."""
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self.error: Exception | None = None
+
+    def call(self) -> None:
+        try:
+            self._work()
+        except Exception as error:
+            self.error = error
+
+    class Java:
+        implements = ("java.util.concurrent.Callable",)

@@ -1,0 +1,164 @@
+"""Applying changes: whatever of the log `<t>` does not hold yet goes through one guarded merge.
+
+Replaying is harmless: the merge keeps the greater position, the truncate floor drops what was
+truncated away, and the stamp says through which moment of ingestion everything is applied.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.fold import history_part, truncate_floor
+from cdclake.iceberg.merge import delete_truncated, merge_changes, rebuilt_rows
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.plan import Table
+from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
+from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.state.origins import with_origins
+
+
+def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
+    """What the table's state holds, by its newest stamp."""
+    stamp = lake.stamped(table.name).stamp
+    return state_stamp(stamp) if stamp else AppliedThrough()
+
+
+def ingested_through(lake: LakeTables, table: Table) -> int:
+    """Through which moment of ingestion the table's log is complete, by its newest stamp."""
+    stamp = lake.stamped(table.changes).stamp
+    return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
+
+
+def apply_changes(
+    lake: LakeTables,
+    table: Table,
+    *,
+    through: int,
+    batch: DataFrame | None = None,
+    batch_follows: int | None = None,
+) -> int:
+    """Merge what the log has ingested up to `through` and the state does not hold; events applied.
+
+    `batch` may stand for the log's rows if the state already holds everything ingested up to
+    `batch_follows`, the moment before it; else they are read from the log.
+    """
+    applied = applied_through(lake, table)
+    if applied.ingested >= through:
+        return 0
+    if batch is None or applied.ingested != batch_follows:
+        batch = _ingested(lake, table, after=applied.ingested, through=through)
+    log_columns = [column for column in batch.columns if not column.startswith("__")]
+    with _persisted(batch.select(*log_columns)) as pending:
+        facts = _pending_facts(pending)
+        if facts.carried_key_changes:
+            pending = with_origins(pending, lake.read(table.changes), table)
+        _merge(lake, table, pending, applied, through, truncated=facts.truncates > 0)
+    return facts.events
+
+
+def rebuild_state(lake: LakeTables, table: Table) -> int:
+    """Make `<t>` again from nothing but its log, in one commit; the number of rows."""
+    through = ingested_through(lake, table)
+    log = _ingested(lake, table, after=-1, through=through)
+    with _persisted(log) as changes:
+        if _pending_facts(changes).carried_key_changes:
+            changes = with_origins(changes, lake.read(table.changes), table)
+        with _view(changes) as view:
+            floor = _floor(lake, view, "")
+            kept = _kept(changes, floor)
+        with _view(kept) as view:
+            rows = lake.spark.sql(rebuilt_rows(table, view))
+            stamp = state_stamp_json(AppliedThrough(ingested=through, floor=floor))
+            writer = rows.writeTo(lake.qualified(table.name))
+            writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
+            writer.overwrite(F.lit(True))
+    return lake.read(table.name).count()
+
+
+def _merge(
+    lake: LakeTables,
+    table: Table,
+    pending: DataFrame,
+    applied: AppliedThrough,
+    through: int,
+    *,
+    truncated: bool,
+) -> None:
+    floor = applied.floor
+    if truncated:
+        with _view(pending) as view:
+            floor = _floor(lake, view, applied.floor)
+    stamp = state_stamp_json(AppliedThrough(ingested=through, floor=floor))
+    if floor != applied.floor:
+        lake.spark.sql(delete_truncated(table, lake.database, floor))
+    with _view(_kept(pending, floor)) as view:
+        statement = merge_changes(table, lake.database, view)
+        lake.run_stamped(stamp, lambda: _run(lake, statement))
+
+
+def _run(lake: LakeTables, statement: str) -> None:
+    lake.spark.sql(statement)
+
+
+def _ingested(lake: LakeTables, table: Table, *, after: int, through: int) -> DataFrame:
+    low, high = SPARK.instant(after), SPARK.instant(through)
+    rows = lake.read(table.changes)
+    return rows.where(f"{naming.INGESTED_AT} > {low} AND {naming.INGESTED_AT} <= {high}")
+
+
+def _kept(changes: DataFrame, floor: str) -> DataFrame:
+    rows = changes.where(F.col(naming.OP) != "t")
+    if not floor:
+        return rows
+    return rows.where(f"{history_part(naming.POSITION)} >= {SPARK.text(floor)}")
+
+
+def _floor(lake: LakeTables, view: str, known: str) -> str:
+    return str(lake.spark.sql(truncate_floor(view, known, SPARK)).collect()[0]["floor"])
+
+
+class _Facts:
+    """What a pending set holds that calls for more than a merge."""
+
+    def __init__(self, events: int, truncates: int, carried_key_changes: int) -> None:
+        self.events = events
+        self.truncates = truncates
+        self.carried_key_changes = carried_key_changes
+
+
+def _pending_facts(pending: DataFrame) -> _Facts:
+    key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
+    row = pending.agg(
+        F.count(F.lit(1)).alias("events"),
+        F.count_if(F.col(naming.OP) == "t").alias("truncates"),
+        F.count_if(key_change).alias("carried"),
+    ).collect()[0]
+    return _Facts(row["events"], row["truncates"], row["carried"])
+
+
+@contextmanager
+def _persisted(changes: DataFrame) -> Iterator[DataFrame]:
+    """Held once: the merge reads its source more than once (correctness K22)."""
+    changes.persist()
+    try:
+        yield changes
+    finally:
+        changes.unpersist()
+
+
+@contextmanager
+def _view(changes: DataFrame) -> Iterator[str]:
+    """A temporary view of a name that no other thread uses."""
+    name = f"pending_{uuid.uuid4().hex}"
+    changes.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        changes.sparkSession.catalog.dropTempView(name)

@@ -1,0 +1,105 @@
+"""Values that a changed key takes along.
+
+An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
+that did not change is in neither event: it is the old key's. Firehose hands over no headers, so the
+pair is found in the log itself, by equal (epoch, previous commit LSN, LSN, transaction).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.plan import Table
+
+_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
+_LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
+
+
+def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+    """The pending changes, creations of changed keys completed with the old keys' values.
+
+    A value that no event of the log holds stays unavailable. Costs a look at the log, so callers
+    ask only for batches that hold such a creation.
+    """
+    for _ in range(_LONGEST_CHAIN):
+        completed = _complete_once(pending, log, table).persist()
+        open_before, open_after = _open_values(pending), _open_values(completed)
+        pending = completed
+        if open_after in (0, open_before):
+            break
+    return pending
+
+
+def _open_values(changes: DataFrame) -> int:
+    opened = changes.where(_is_carried_creation(changes))
+    return opened.select(F.coalesce(F.sum(F.size(naming.UNAVAILABLE)), F.lit(0))).collect()[0][0]
+
+
+def _is_carried_creation(changes: DataFrame) -> Expression:
+    return (changes[naming.OP] == "c") & changes[naming.UNAVAILABLE].isNotNull()
+
+
+def _complete_once(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+    """One step back along each chain of key changes."""
+    held = _held_values(pending, log, table)
+    joined = pending.join(held, naming.POSITION, "left")
+    still = F.array_compact(
+        F.array(
+            *(
+                F.when(_lacks(column) & F.col(f"__from_{column}").isNull(), F.lit(column))
+                for column in table.carried
+            )
+        )
+    )
+    values = {
+        column: F.when(_lacks(column), F.col(f"__from_{column}.held")).otherwise(
+            F.col(f"`{column}`")
+        )
+        for column in table.carried
+    }
+    is_creation = _is_carried_creation(pending)
+    completed = joined.withColumn(
+        "__still",
+        F.when(is_creation, F.when(F.size(still) > 0, still)).otherwise(
+            pending[naming.UNAVAILABLE]
+        ),
+    ).withColumns(values)
+    return completed.withColumn(naming.UNAVAILABLE, F.col("__still")).select(*pending.columns)
+
+
+def _lacks(column: str) -> Expression:
+    return F.coalesce(
+        F.array_contains(naming.UNAVAILABLE, column) & (F.col(naming.OP) == "c"), F.lit(False)
+    )
+
+
+def _held_values(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+    """For each carried creation, by its position: the old key's newest value of each column."""
+    creations = pending.where(_is_carried_creation(pending)).select(
+        F.col(naming.POSITION).alias("__created_at"), *_PAIR
+    )
+    events = log.unionByName(pending.select(*log.columns))  # pending may know more: a chain's steps
+    deletions = events.where(F.col(naming.OP) == "d").select(
+        *(F.col(f"`{key}`").alias(f"__old_{index}") for index, key in enumerate(table.key)),
+        F.col(naming.POSITION).alias("__deleted_at"),
+        *_PAIR,
+    )
+    pairs = creations.join(deletions, list(_PAIR))
+    match = [events[key].eqNullSafe(pairs[f"__old_{index}"]) for index, key in enumerate(table.key)]
+    earlier = events.join(
+        F.broadcast(pairs), [*match, events[naming.POSITION] < pairs["__deleted_at"]]
+    )
+    return earlier.groupBy(F.col("__created_at").alias(naming.POSITION)).agg(
+        *(_newest_held(column).alias(f"__from_{column}") for column in table.carried)
+    )
+
+
+def _newest_held(column: str) -> Expression:
+    """The column's newest value as a struct, so that a NULL that was sent stays one."""
+    available = F.col(naming.UNAVAILABLE).isNull() | ~F.array_contains(naming.UNAVAILABLE, column)
+    held = F.struct(F.col(f"`{column}`").alias("held"))
+    position = F.when(available & (F.col(naming.OP) != "d"), F.col(naming.POSITION))
+    return F.max_by(held, position)

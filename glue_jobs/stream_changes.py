@@ -1,0 +1,89 @@
+"""Glue entry point: stream one pipeline's topics into its change logs, and into its states.
+
+Arguments: --plan s3://.../plan.json --control s3://.../control --checkpoint URI --brokers HOST:PORT
+[--kafka_options JSON of further `kafka.*` options]. Catalog settings come by `--conf`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
+
+from cdclake import naming
+from cdclake.plan import Plan
+from glue_jobs.ingest.batch import MicroBatch
+from glue_jobs.ingest.gap import RECORD_COLUMNS
+from glue_jobs.ingest.plans import CurrentPlan
+from glue_jobs.runtime.arguments import read_arguments
+from glue_jobs.runtime.objects import ObjectStore
+from glue_jobs.runtime.session import open_session
+
+MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's backlog is read
+
+
+def main() -> None:
+    """Run the stream: until it is stopped (always on), or until the topics are read (scheduled)."""
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    arguments = read_arguments(
+        ["JOB_NAME", "plan", "control", "checkpoint", "brokers"], ["kafka_options"]
+    )
+    plans = CurrentPlan(arguments["plan"])
+    plan = plans.read()
+    spark = open_session(arguments["JOB_NAME"])
+    brokers = {"kafka.bootstrap.servers": arguments["brokers"]}
+    brokers |= json.loads(arguments.get("kafka_options", "{}"))
+    batch = MicroBatch(plans, ObjectStore(arguments["control"]), brokers)
+    query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
+    query.awaitTermination()
+
+
+def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:
+    """Records of every topic of the pipeline, also of those that are added later.
+
+    By pattern, since a checkpoint does not take a changed list of topics. A lost offset fails the
+    query: skipping events in silence is never right.
+    """
+    return (
+        spark.readStream.format("kafka")
+        .options(**brokers)
+        .option("subscribePattern", topic_pattern(plan))
+        .option("startingOffsets", "earliest")
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .option("maxOffsetsPerTrigger", str(MAX_OFFSETS_PER_BATCH))
+        .load()
+        .select(*RECORD_COLUMNS)
+    )
+
+
+def topic_pattern(plan: Plan) -> str:
+    """Java regular expression of the pipeline's topics but the signals'.
+
+    >>> from types import SimpleNamespace
+    >>> topic_pattern(SimpleNamespace(name="shop", signal_topic="shop.cdclake.signal"))
+    'shop[.](?!cdclake\\\\.signal$).*'
+    """
+    rest = plan.signal_topic.removeprefix(f"{plan.name}.")
+    return f"{re.escape(plan.name)}[.](?!{re.escape(rest)}$).*"
+
+
+def start(records: DataFrame, batch: MicroBatch, plan: Plan, checkpoint: str) -> StreamingQuery:
+    """The running query, under the trigger that the plan's mode asks for."""
+    writer = (
+        records.writeStream.queryName(f"{plan.name}-{naming.STREAM_JOB}")
+        .option("checkpointLocation", checkpoint)
+        .foreachBatch(batch)
+    )
+    if plan.mode == "scheduled":
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{plan.trigger_seconds} seconds").start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Upkeep of tables: small, clean, and with nothing removed that somebody still needs."""

@@ -1,0 +1,96 @@
+"""The actions of `maintain_tables`, one function and one row of `ACTIONS` each.
+
+The state is maintained under the table's lease, so never while the stream merges into it: a MERGE
+always loses against a concurrent rewrite (correctness 3.2). The log needs no lease: appends and
+rewrites of its files do not conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from cdclake.plan import Table
+from glue_jobs.runtime.tables import LakeTables
+
+# Older than any event that could still be read again: twice Kafka's retention of seven days.
+TOMBSTONE_HORIZON = timedelta(days=14)
+SNAPSHOT_RETENTION = timedelta(days=5)
+# Never below the longest write: a file in flight looks like an orphan.
+ORPHAN_AGE = timedelta(days=3)
+SMALL_FILES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What an action works on: one Iceberg table of one source table."""
+
+    lake: LakeTables
+    table: Table
+    name: str  # of the Iceberg table: the state or the log
+    now: datetime
+
+    def call(self, procedure: str, **arguments: str) -> None:
+        """CALL one of Iceberg's procedures on the table."""
+        given = ", ".join(f"{key} => {value}" for key, value in arguments.items())
+        target = SPARK.text(f"{self.lake.database}.{self.name}")
+        self.lake.spark.sql(f"CALL {naming.CATALOG}.system.{procedure}(table => {target}, {given})")
+
+
+def purge_tombstones(upkeep: Upkeep) -> None:
+    """Remove tombstones that no event can revive any more; soft deletes stay for good."""
+    if upkeep.name != upkeep.table.name or upkeep.table.deletes == "soft":
+        return
+    before = _timestamp(upkeep.now - TOMBSTONE_HORIZON)
+    condition = f"{naming.DELETED} AND {naming.COMMITTED_AT} < {before}"
+    rows = upkeep.lake.read(upkeep.name).where(condition)
+    if not rows.isEmpty():
+        upkeep.lake.spark.sql(f"DELETE FROM {upkeep.lake.qualified(upkeep.name)} WHERE {condition}")
+
+
+def compact(upkeep: Upkeep) -> None:
+    """Rewrite small files, and files that position deletes refer to, into large ones."""
+    upkeep.call(
+        "rewrite_data_files",
+        options=_options(
+            {
+                "delete-file-threshold": "1",
+                "min-input-files": str(SMALL_FILES),
+                "remove-dangling-deletes": "true",
+            }
+        ),
+    )
+
+
+def expire_snapshots(upkeep: Upkeep) -> None:
+    """Expire old snapshots, but never the one that carries the newest stamp, nor a later one."""
+    stamped_at = upkeep.lake.stamped(upkeep.name).stamped_at_ms
+    before = upkeep.now - SNAPSHOT_RETENTION
+    if stamped_at is not None:
+        before = min(before, datetime.fromtimestamp(stamped_at / 1000, UTC))
+    upkeep.call("expire_snapshots", older_than=_timestamp(before), retain_last="1")
+
+
+def remove_orphans(upkeep: Upkeep) -> None:
+    """Remove files that no snapshot knows and that are too old to be in flight."""
+    upkeep.call("remove_orphan_files", older_than=_timestamp(upkeep.now - ORPHAN_AGE))
+
+
+ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
+    "purge": purge_tombstones,
+    "compact": compact,
+    "expire": expire_snapshots,
+    "orphans": remove_orphans,
+}
+
+
+def _timestamp(at: datetime) -> str:
+    return f"TIMESTAMP '{at.astimezone(UTC).isoformat(sep=' ', timespec='milliseconds')}'"
+
+
+def _options(options: Mapping[str, str]) -> str:
+    inside = ", ".join(f"{SPARK.text(k)}, {SPARK.text(v)}" for k, v in options.items())
+    return f"map({inside})"

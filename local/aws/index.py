@@ -1,0 +1,50 @@
+"""What must outlive the server, in one SQLite file: which objects and which tables there are.
+
+A commit is in the kernel's hands when it returns, which a killed process cannot take back; only a
+power cut could (synchronous=OFF, as elsewhere in the local lake).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+SCHEMA = """
+create table if not exists bucket (
+    name text primary key, region text not null, created text not null);
+create table if not exists object (
+    bucket text not null, key text not null, file text not null, size integer not null,
+    etag text not null, modified text not null, storage_class text, metadata text not null,
+    checksum text not null, primary key (bucket, key));
+create table if not exists glue_database (
+    region text not null, name text not null, body text not null, primary key (region, name));
+create table if not exists glue_table (
+    region text not null, database text not null, name text not null, body text not null,
+    primary key (region, database, name));
+"""
+
+
+class Index:
+    """One connection; the server's write lock sees to it that one thread uses it at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self.connection.execute("pragma journal_mode=wal")
+        self.connection.execute("pragma synchronous=off")
+        self.connection.executescript(SCHEMA)
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All of it or nothing; nested use joins the outer transaction."""
+        if self.connection.in_transaction:
+            yield self.connection
+            return
+        self.connection.execute("begin immediate")
+        try:
+            yield self.connection
+        except BaseException:
+            self.connection.execute("rollback")
+            raise
+        self.connection.execute("commit")

@@ -1,0 +1,126 @@
+"""Glue jobs on this machine: the same scripts and arguments, started by a local Spark driver.
+
+What Glue gives a job and this does: the script, its arguments, the shared code as one zip, catalog
+settings by `--conf`, pyspark and awsglue. What differs: one driver instead of workers, and S3 and
+Glue at local endpoints.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any
+
+from cdclake import naming
+from cdclake.errors import ComponentFailed
+from cdclake.iceberg.catalog import catalog_conf
+from local.components.installed import environment, jar_folder
+from local.home import PROJECT
+from local.job_package import build_job_package
+from local.keeper import log_tail
+from local.lake import Lake, aws_environment
+from local.process import Spec
+from local.strays import COMPONENT_KEY, HOME_KEY
+
+STREAM = "stream"
+_JOB_TIMEOUT_S = 3600.0
+
+
+def stream_spec(lake: Lake) -> Spec:
+    """The stream as a process to keep."""
+    checkpoint = lake.home.data("checkpoints") / lake.plan.name
+    arguments = {
+        "checkpoint": checkpoint.as_uri(),
+        "brokers": lake.kafka,
+    }
+    return Spec(
+        name=STREAM,
+        argv=tuple(_command(lake, naming.STREAM_JOB, arguments)),
+        env=_environment(lake, memory="1500m", short_lived=False),
+        cwd=str(lake.home.run),
+        log=str(lake.home.log(STREAM)),
+    )
+
+
+def run_job(lake: Lake, job: str, tables: list[str]) -> dict[str, Any]:
+    """Run a job over tables to its end; the report that it wrote."""
+    run = f"{job}-{uuid.uuid4().hex[:8]}"
+    arguments = {"run": run, **({"tables": ",".join(tables)} if tables else {})}
+    log = lake.home.log(job)
+    marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job}
+    with log.open("ab") as output:
+        done = subprocess.run(
+            _command(lake, job, arguments),
+            env={**_environment(lake, memory="1g", short_lived=True), **marks},
+            cwd=lake.home.run,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=_JOB_TIMEOUT_S,
+            check=False,
+        )
+    report = lake.control.read(f"reports/{run}.json")
+    if report is None:
+        raise ComponentFailed(
+            f"the job {job} ended with {done.returncode} before its report",
+            f"read its log {log}",
+            component=job,
+            log_tail=log_tail(log),
+        )
+    return report.content
+
+
+def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
+    given = {
+        "JOB_NAME": f"{lake.plan.name}-{job}",
+        "plan": lake.plan_uri,
+        "control": lake.control_uri,
+        **arguments,
+    }
+    script = PROJECT / "glue_jobs" / f"{job}.py"
+    words = [word for name, value in given.items() for word in (f"--{name}", value)]
+    # -P: the script's own folder is not where the jobs' packages come from; the zip is.
+    return [sys.executable, "-P", str(script), *words]
+
+
+def _environment(lake: Lake, *, memory: str, short_lived: bool) -> dict[str, str]:
+    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, memory, short_lived)}
+    words = [word for key, value in sorted(conf.items()) for word in ("--conf", f"{key}={value}")]
+    return environment(
+        **aws_environment(lake.endpoints),
+        PYTHONPATH=str(build_job_package()),
+        PYSPARK_SUBMIT_ARGS=shlex.join([*words, "pyspark-shell"]),
+        PYSPARK_PYTHON=sys.executable,
+        SPARK_LOCAL_IP="127.0.0.1",
+        SPARK_LOCAL_DIRS=str(lake.home.data("spark")),
+        SPARK_CONF_DIR=str(PROJECT / "local" / "spark-conf"),
+    )
+
+
+def _local_conf(lake: Lake, memory: str, short_lived: bool) -> dict[str, str]:
+    catalog = f"spark.sql.catalog.{naming.CATALOG}"
+    options = ["-Duser.timezone=UTC", "-XX:+ExitOnOutOfMemoryError"]
+    if short_lived:
+        options.append("-XX:TieredStopAtLevel=1")  # ends before the second compiler would pay off
+    return {
+        "spark.master": "local[2]",
+        "spark.driver.memory": memory,
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.extraClassPath": f"{jar_folder('spark')}/*",
+        "spark.driver.extraJavaOptions": " ".join(options),
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        f"{catalog}.glue.endpoint": lake.glue,
+        f"{catalog}.s3.endpoint": lake.s3,
+        f"{catalog}.s3.path-style-access": "true",
+        f"{catalog}.client.region": "us-east-1",
+    }
+
+
+def checkpoint_folder(lake: Lake) -> Path:
+    """Where the stream's checkpoint is."""
+    return lake.home.data("checkpoints") / lake.plan.name

@@ -1,0 +1,73 @@
+"""A PostgreSQL of its own for tests of the source: the embedded one, without the rest of a lake."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psycopg
+
+from local.components import postgres
+from local.home import Home
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """The DSN of a superuser on a server that lives as long as the block."""
+    folder = Path(tempfile.mkdtemp(prefix="cdclake-source-"))
+    home = Home(folder)
+    home.create()
+    postgres.prepare(home)
+    port = _free_port()
+    spec = postgres.component(home, port).spec
+    with (folder / "postgres.log").open("wb") as log:
+        server = subprocess.Popen(
+            spec.argv, env=dict(spec.env), cwd=spec.cwd, user=spec.user, stdout=log, stderr=log
+        )
+    try:
+        _wait(home, port)
+        password = home.secret("superuser_password")
+        yield f"postgresql://{postgres.SUPERUSER}:{password}@127.0.0.1:{port}"
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait()
+        shutil.rmtree(folder)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _wait(home: Home, port: int) -> None:
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            if postgres.answers(home, port):
+                return
+        except psycopg.OperationalError:
+            if time.monotonic() > deadline:
+                raise
+        time.sleep(0.1)
+
+
+def load_dump(dsn: str, path: Path) -> None:
+    """Runs what pg_dump wrote as text, its COPY blocks included."""
+    parts = re.split(
+        r"^(COPY [^\n]* FROM stdin;)\n(.*?)^\\\.$", path.read_text(), flags=re.M | re.S
+    )
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for position in range(0, len(parts), 3):
+            connection.execute(parts[position].encode())
+            if position + 1 < len(parts):
+                with connection.cursor().copy(parts[position + 1].encode()) as copy:
+                    copy.write(parts[position + 2])

@@ -1,0 +1,139 @@
+"""Imports go one way and files stay small: the design's rules, checked on every file."""
+
+from __future__ import annotations
+
+import ast
+import statistics
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+PROJECT = Path(__file__).resolve().parents[1]
+CODE = ("cdclake", "glue_jobs", "lambda", "cli", "stacks", "local", "scripts", "benchmarks")
+MAX_FILE, MAX_FUNCTION, MAX_MEDIAN = 400, 40, 150
+VAGUE_NAMES = {"utils", "helpers", "common", "constants", "util", "helper"}
+
+CONFIG_LIBRARIES = {"pydantic", "pydantic_core", "ruamel"}
+TOP = {"local", "cli", "scripts", "app", "benchmarks", "tests"}
+# folder -> modules that nothing in it imports; the longest folder that fits decides
+NEVER: dict[str, set[str]] = {
+    "cdclake": TOP | {"glue_jobs", "stacks", "cdclake.config"},
+    "cdclake/config": TOP | {"glue_jobs", "stacks"},
+    "glue_jobs": TOP | {"aws_cdk", "yaml", "ruamel", "pydantic", "stacks", "cdclake.config"},
+    "lambda": TOP | {"aws_cdk", "pyspark", "glue_jobs", "stacks", "cdclake.config"},
+    "stacks": TOP | {"pyspark", "glue_jobs"},
+    "local": {"cli", "scripts", "app", "benchmarks", "tests", "aws_cdk", "stacks"},
+    "cli": {"scripts", "app", "benchmarks", "tests"},
+}
+
+
+def imported_modules(tree: ast.Module) -> Iterator[str]:
+    """Every module that the file imports anywhere, `from a import b` as `a.b`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = node.module or "."
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def is_within(name: str, prefix: str, separator: str = ".") -> bool:
+    return name == prefix or name.startswith(prefix + separator)
+
+
+def import_violations(path: str, source: str) -> list[str]:
+    """What the file at `path`, relative to the project, imports against the rules."""
+    modules = set(imported_modules(ast.parse(source)))
+    folders = [folder for folder in NEVER if is_within(path, folder, "/")]
+    never = NEVER[max(folders, key=len)] if folders else set()
+    wrong = {module for module in modules for banned in never if is_within(module, banned)}
+    if is_within(path, "cdclake", "/"):
+        allowed = {"cdclake", *sys.stdlib_module_names}
+        if is_within(path, "cdclake/config", "/"):
+            allowed |= CONFIG_LIBRARIES
+        wrong |= {module for module in modules if module.split(".")[0] not in allowed}
+    if not is_within(path, "glue_jobs/runtime", "/") and path != "glue_jobs/runtime.py":
+        wrong |= {module for module in modules if is_within(module, "awsglue")}
+    return [f"{path} imports {module}" for module in sorted(wrong)]
+
+
+def size_violations(path: str, source: str) -> list[str]:
+    """Files and functions that are longer than anyone wants to read, and names that say nothing."""
+    found = []
+    if VAGUE_NAMES & {part.removesuffix(".py") for part in PurePosixPath(path).parts}:
+        found.append(f"{path} has a name that says nothing")
+    lines = len(source.splitlines())
+    if lines > MAX_FILE:
+        found.append(f"{path} has {lines} lines")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            length = (node.end_lineno or node.lineno) - node.lineno + 1
+            if length > MAX_FUNCTION:
+                found.append(f"{path}: {node.name} has {length} lines")
+    return found
+
+
+def sources() -> dict[str, str]:
+    """The product's own Python files by path relative to the project."""
+    files = [file for folder in CODE for file in (PROJECT / folder).rglob("*.py")]
+    files += PROJECT.glob("*.py")
+    return {str(file.relative_to(PROJECT)): file.read_text() for file in sorted(files)}
+
+
+def test_imports_go_one_way():
+    found = [wrong for path, text in sources().items() for wrong in import_violations(path, text)]
+    assert not found, "\n".join(found)
+
+
+def test_files_and_functions_stay_small():
+    found = [wrong for path, text in sources().items() for wrong in size_violations(path, text)]
+    assert not found, "\n".join(found)
+
+
+def test_the_median_file_is_short():
+    lengths = [len(text.splitlines()) for text in sources().values()]
+    assert statistics.median(lengths) < MAX_MEDIAN
+
+
+PLANTED_IMPORTS = [
+    ("cdclake/naming.py", "import pyspark"),
+    ("cdclake/plan.py", "from cdclake.config.resolve import load_plan"),
+    ("cdclake/plan.py", "from cdclake import config"),
+    ("cdclake/iceberg/ddl.py", "def late():\n    import boto3"),
+    ("cdclake/config/model.py", "import yaml"),
+    ("cdclake/config/model.py", "from cli.output import emit"),
+    ("glue_jobs/apply_changes.py", "import ruamel.yaml"),
+    ("glue_jobs/apply_changes.py", "from awsglue.utils import getResolvedOptions"),
+    ("glue_jobs/apply_changes.py", "if TYPE_CHECKING:\n    from local.home import x"),
+    ("lambda/decode/decode.py", "from glue_jobs.runtime import session"),
+    ("stacks/jobs_stack.py", "import pyspark.sql"),
+    ("local/supervisor.py", "from cli import main"),
+    ("cli/up.py", "import awsglue"),
+]
+
+
+@pytest.mark.parametrize(("path", "source"), PLANTED_IMPORTS)
+def test_a_planted_import_is_found(path, source):
+    assert import_violations(path, source)
+
+
+def test_what_the_rules_allow_is_not_found():
+    assert not import_violations("glue_jobs/runtime/arguments.py", "import awsglue.utils, pyspark")
+    assert not import_violations("cdclake/config/model.py", "import pydantic, json, cdclake.plan")
+    assert not import_violations("cli/up.py", "from local import supervisor")
+    assert not import_violations("cdclake/clinic.py", "import json, cdclake.configuration")
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("local/utils.py", ""),
+        ("cli/common/x.py", ""),
+        ("cli/up.py", "x = 1\n" * (MAX_FILE + 1)),
+        ("cli/up.py", "def long():\n" + "    x = 1\n" * MAX_FUNCTION),
+    ],
+)
+def test_planted_sizes_and_names_are_found(path, source):
+    assert size_violations(path, source)

@@ -1,0 +1,217 @@
+"""A case for each kind of mistake: where it is reported, what is said, what to do."""
+
+# ruff: noqa: E501  (the cases stand in rows)
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cdclake.config.resolve import find_problems
+from cdclake.config.yaml_reader import parse_document
+from tests.unit.config.pipelines import VALID, replaced, with_line
+
+
+def after(anchor: str) -> Callable[[str], str]:
+    return lambda line: with_line(line, anchor)
+
+
+top = after("version: 1")
+in_table = after("public.orders:")
+in_columns = after("columns:")
+last = VALID.__add__
+OTHER = "    key: [id]\n    columns: {id: bigint}\n"
+
+CASES = {
+    # name: (file, line, column, part of the message, part of the remedy)
+    "not YAML": (replaced("name: shop", "name: [shop"), 3, 7, "not valid YAML", "correct the YAML"),
+    "empty": ("", 1, 1, "the file is empty", "version: 1"),
+    "a list": ("- a\n", 1, 1, "not a mapping", "version: 1"),
+    "two documents": (last("---\na: 1\n"), 11, 1, "another document", "one pipeline in one file"),
+    "control character": (replaced("name: shop", "name: \x07"), 2, 1, r"'\x07'", "remove it"),
+    "duplicate key": (last("name: two\n"), 11, 1, "'name' stands twice", "line 2"),
+    "tag": (replaced("name: shop", "name: !!python/name:os.x s"), 2, 7, "YAML tag", "remove"),
+    "merge key": (top("<<: {}"), 2, 1, "merge keys", "write the keys out"),
+    "infinite number": (top("aws: {a: .inf}"), 2, 10, "'.inf' is not a number", "quote"),
+    "unknown key": (top("strem: {}"), 2, 1, "unknown key 'strem'", "did you mean 'stream'?"),
+    "unknown key below": (in_table("    zzz: red"), 6, 5, "unknown key", "known here: name"),
+    "key of a section": (top("history_days: 3"), 2, 1, "unknown key", "`lake.history_days`"),
+    "password": (top("source_password: x"), 2, 1, "source_password", "CDCLAKE_SOURCE_DSN"),
+    "password under aws": (top("aws: {db: {password: x}}"), 2, 12, "'password'", "a secret"),
+    "secret under aws": (top("aws: {master_secret: x}"), 2, 7, "'master_secret'", "--source DSN"),
+    "password in a value": (top("aws: {url: 'p://u:pw@h/d'}"), 2, 12, "carries a", "no password"),
+    "missing": (replaced("name: shop\n", ""), 1, 1, "`name` is missing", "add `name:`"),
+    "missing below": (replaced("{database: shop}", "{}"), 3, 1, "`database` is missing", "add"),
+    "no tables": (VALID.split("tables:")[0] + "tables: {}\n", 4, 1, "`tables` is empty", "add"),
+    "pipeline name": (replaced("name: shop", "name: My_shop"), 2, 7, "`name` cannot", "2 to 21"),
+    "version as text": (replaced("version: 1", 'version: "1"'), 1, 10, "whole number", "quotes"),
+    "version true": (replaced("version: 1", "version: true"), 1, 10, "whole number", "digits"),
+    "version 2": (replaced("version: 1", "version: 2"), 1, 10, "`version` cannot be 2", "`1`"),
+    "number as text": (
+        top('stream: {trigger_seconds: "10"}'), 2, 27, "must be a whole number, not '10'", "quotes",
+    ),
+    "number true": (top("stream: {trigger_seconds: true}"), 2, 27, "not true", "digits"),
+    "trigger 0": (top("stream: {trigger_seconds: 0}"), 2, 27, "cannot be 0", "equal to 1"),
+    "trigger 3601": (top("stream: {trigger_seconds: 3601}"), 2, 27, "3601", "equal to 3600"),
+    "history 0": (top("lake: {history_days: 0}"), 2, 22, "`history_days`", "equal to 1"),
+    "stop after 0": (top("policies: {stop_table_after: 0}"), 2, 30, "cannot be 0", "equal to 1"),
+    "empty policy": (top("policies: {not_representable: }"), 2, 12, "has no value", "or `null`"),
+    "mode": (top("stream: {mode: always-on}"), 2, 16, "did you mean 'always_on'", "`scheduled`"),
+    "empty section": (top("stream:"), 2, 1, "`stream` must be a mapping", "name: value"),
+    "reader twice": (top("lake: {readers: [spark, spark]}"), 2, 8, "twice", "remove one"),
+    "no reader": (top("lake: {readers: []}"), 2, 8, "`readers` cannot be an empty list", "1 item"),
+    "lake database": (top("lake: {database: My-Lake}"), 2, 18, "no name in the lake", "my_lake_"),
+    "version 3, athena": (top("lake: {format_version: 3}"), 2, 24, "Athena cannot read", "readers"),
+    "version 3, firehose": (
+        top("lake: {format_version: 3, readers: [spark]}") + "    delivery: firehose\n",
+        12, 15, "Firehose writes format version 2 only", "`delivery: stream`",
+    ),
+    "at schedule": (top("schedules: {apply: at(2030-01-01)}"), 2, 20, "runs only once", "rate(5"),
+    "no schedule": (top("schedules: {apply: hourly}"), 2, 20, "is not a schedule", "cron(0 3"),
+    "rate 1 minutes": (top("schedules: {apply: rate(1 minutes)}"), 2, 20, "EventBridge", "minute)"),
+    "rate of weeks": (top("schedules: {apply: rate(2 weeks)}"), 2, 20, "not a rate", "rate(1 hour)"),
+    "cron of 5": (top("schedules: {apply: cron(0 3 * * *)}"), 2, 20, "has 5", "day of week, year"),
+    "cron without ?": (top("schedules: {apply: cron(0 3 * * * *)}"), 2, 20, "must be `?`", "`?`"),
+    "cron hour 24": (top("schedules: {apply: cron(0 24 * * ? *)}"), 2, 20, "no hours", "0 to 23"),
+    "overlay": (
+        top("environments: {dev: {stream: {trigger_seconds: 0}}}"), 2, 48, "cannot be 0", "equal",
+    ),
+    "overlay of tables": (top("environments: {dev: {tables: {}}}"), 2, 22, "unknown key", "known"),
+    "overlay meets the rest": (
+        top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
+    ),
+    "empty overlay": (last("environments:\n  dev:\n"), 12, 3, "`dev` must be a mapping", "beneath"),
+    "no schema": (last("  items:\n" + OTHER), 11, 3, "not `schema.table`", "`public.items`"),
+    "bad quotes": (last("  'public.\"a':\n" + OTHER), 11, 3, "not `schema.table`", "a.b"),
+    "our schema": (last("  cdclake.signal:\n" + OTHER), 11, 3, "cdclake's own", "remove this"),
+    "system schema": (last("  pg_catalog.x:\n" + OTHER), 11, 3, "PostgreSQL's own", "remove this"),
+    "name of 64 bytes": (last(f"  public.{'é' * 32}:\n{OTHER}"), 11, 3, "63 bytes", "as PostgreSQL"),
+    "same table": (
+        last('  \'"public"."orders"\':\n    name: other\n' + OTHER), 11, 3, "same table", "remove",
+    ),
+    "same lake name": (
+        last("  sales.Orders:\n" + OTHER),
+        11, 3, "'sales.Orders' and 'public.orders' would both have 'orders'",
+        "add `name: sales_orders` to 'sales.Orders'",
+    ),
+    "meets a generated name": (
+        last("  public.orders_history:\n" + OTHER),
+        11, 3, "'public.orders_history' and 'public.orders' would both have 'orders_history'",
+        "add `name: public_orders_history_table`",
+    ),
+    "name meets": (last("  a.b:\n    name: orders\n" + OTHER), 12, 5, "both have", "`name: a_b`"),
+    "quarantine": (
+        last("  public.cdclake_quarantine:\n" + OTHER), 11, 3, "which is ours", "add `name: public_",
+    ),
+    "name override": (in_table("    name: Orders-1"), 6, 11, "no name in the lake", "`orders_1_"),
+    "same topic": (
+        last('  public.a b:\n' + OTHER + "  public.a$b:\n" + OTHER),
+        14, 3, "share the topic 'shop.public.a_b'", "a pipeline file of its own",
+    ),
+    "no key": (replaced("    key: [order_id]\n", ""), 5, 3, "`key` is missing", "identity: full"),
+    "empty key": (replaced("[order_id]", "[]"), 6, 5, "`key` is empty", "identity: full"),
+    "key undeclared": (replaced("[order_id]", "[orderid]"), 6, 11, "not declare", "'order_id'?"),
+    "key twice": (replaced("[order_id]", "[order_id, order_id]"), 6, 21, "twice", "remove one"),
+    "key a number": (replaced("[order_id]", "[order_id, 7]"), 6, 21, "must be text", "in quotes"),
+    "key excluded": (
+        replaced("order_id: bigint", "order_id: {exclude: true}"), 6, 11, "is excluded", "`exclude`",
+    ),
+    "key masked": (
+        replaced("order_id: bigint", "order_id: {type: text, mask: hash}"), 6, 11, "masked", "`mask`",
+    ),
+    "unknown type": (
+        replaced("note: text", "note: txet"), 9, 13, "unknown type 'txet', did you mean 'text'",
+        "an enum is `enum`, a domain its base type",
+    ),
+    "type's parameters": (replaced("note: text", "note: text(5)"), 9, 13, "not take", "`text`"),
+    "type cut off": (
+        in_table("    apply: scheduled").replace("note: text", "note: numeric(12"),
+        10, 13, "cut off at its comma", "quote it",
+    ),
+    "no type": (in_columns("      extra: {}"), 8, 7, "the column has no type", "`exclude: true`"),
+    "a list as column": (in_columns("      extra: []"), 8, 7, "a column is its type", "mask: hash"),
+    "case twins": (in_columns("      NOTE: text"), 10, 7, "both be 'note'", "exclude one"),
+    "reserved": (in_columns("      cdc_op: text"), 8, 7, "reserved", "`cdc_op: {exclude: true}`"),
+    "metadata column": (in_columns("      _file: text"), 8, 7, "reserved", "rename it"),
+    "mask": (in_columns("      x: {type: text, mask: md5}"), 8, 29, "unknown mask", "truncate(n)"),
+    "mask of a number": (in_columns("      x: {type: int, mask: hash}"), 8, 7, "integer", "citext"),
+    "mask of an array": (in_columns("      x: {type: 'text[]', mask: hash}"), 8, 7, "text[]", "text,"),
+    "excluded and masked": (
+        in_columns("      x: {type: text, mask: hash, exclude: true}"), 8, 7, "excluded and", "remove",
+    ),
+    "exclude as text": (in_columns('      x: {exclude: "yes"}'), 8, 20, "true or false", "`true`"),
+    "identity": (in_table("    replica_identity: nothing"), 6, 23, "unknown replica_id", "`full`"),
+    "excluded under full": (
+        in_table("    replica_identity: full").replace("note: text", "note: {exclude: true}"),
+        6, 23, "make every UPDATE", "index NAME",
+    ),
+    "delivery": (in_table("    delivery: kafka"), 6, 15, "`delivery` cannot be", "`firehose`"),
+    "transform": (in_table("    partition_by: [week(note)]"), 6, 20, "unknown partition", "month"),
+    "transform's type": (in_table("    partition_by: [day(note)]"), 6, 20, "is string", "date"),
+    "transform's column": (in_table("    partition_by: [day(at)]"), 6, 20, "'at'", "declare it"),
+    "bucket's width": (in_table("    partition_by: [bucket(note)]"), 6, 20, "whole number", "(16,"),
+    "transform cut off": (in_table("    partition_by: ['bucket(2']"), 6, 20, "cut off", "quote"),
+    "transform twice": (
+        in_table("    partition_by: [day(placed_at), month(placed_at)]"), 6, 36, "once more", "keep",
+    ),
+    "partition's name": (
+        in_columns("      placed_at_day: int").replace("    key:", "    partition_by: [day(placed_at)]\n    key:"),
+        6, 20, "'placed_at_day', like a column", "another transform",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "column", "message", "remedy"), CASES.values(), ids=CASES)
+def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
+    problems = find_problems(parse_document(text))
+    here = [problem for problem in problems if message in problem.message]
+    assert here, [problem.render("f") for problem in problems]
+    assert (here[0].line, here[0].column) == (line, column)
+    assert remedy in here[0].remedy
+
+
+@pytest.mark.parametrize("text", [case[0] for case in CASES.values()], ids=CASES)
+def test_every_problem_says_what_to_do(text):
+    for problem in find_problems(parse_document(text)):
+        assert problem.message and problem.remedy
+        assert "\n" not in problem.message + problem.remedy
+
+
+def test_the_file_without_mistakes_has_none():
+    assert find_problems(parse_document(VALID)) == []
+
+
+def test_all_problems_come_at_once_and_in_order():
+    text = (
+        VALID.replace("name: shop", "nme: shop")
+        .replace("note: text", "note: txet")
+        .replace("[order_id]", "[id]")
+        + "  public.Orders:\n"
+        + OTHER.replace("id: bigint", "id: bigint, cdc_lsn: text")
+        + "stream: {trigger_seconds: '10'}\n"
+    )
+    found = [(problem.line, problem.message) for problem in find_problems(parse_document(text))]
+    assert [line for line, _ in found] == [1, 2, 6, 9, 11, 13, 14]
+    expected = ["missing", "'nme'", "'id'", "'txet'", "'orders'", "reserved", "whole number"]
+    assert all(part in message for part, (_, message) in zip(expected, found, strict=True))
+
+
+def test_a_mistake_in_an_overlay_is_reported_once():
+    text = last("environments: {a: {}, b: {}}\nstream: {mode: x}\n")
+    assert len(find_problems(parse_document(text))) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: " + "[" * 1000,
+        "a: &a [*a]\n",
+        "a: &a [1, 1, 1, 1, 1, 1, 1, 1]\n"
+        + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 8)}]\n" for a, b in zip("abcdefg", "bcdefgh", strict=True)),
+        "a: !!int x\n",
+        "a: " + "9" * 5000,
+        "a: *b\n",
+    ],
+)  # fmt: skip
+def test_hostile_yaml_is_a_problem_too(text):
+    assert find_problems(parse_document(text))

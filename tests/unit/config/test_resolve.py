@@ -1,0 +1,186 @@
+"""What the plan says for a file without mistakes."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+
+from cdclake.config.problems import InvalidPipeline, Refused
+from cdclake.config.resolve import load_plan
+from cdclake.config.schedule import parse_schedule
+from cdclake.config.schema import pipeline_schema, render_schema
+from cdclake.config.spellings import parse_table_key
+from cdclake.errors import InputError
+from cdclake.plan import Plan
+from tests.unit.config.pipelines import VALID
+
+PIPELINES = Path(__file__).resolve().parents[3] / "pipelines"
+SHIPPED = sorted(PIPELINES.glob("*.yaml"))
+
+FULL = """\
+version: 1
+name: shop-2
+source: {database: Shop, snapshot: {mode: initial}}
+lake: {database: lake_db, readers: [spark], format_version: 3, history_days: 7}
+stream: {trigger_seconds: 30, mode: scheduled}
+schedules: {apply: "rate(1 hour)", maintain: "cron(0/15 3 ? JAN-MAR MON#1 *)"}
+policies: {not_representable: null, stop_table_after: 5}
+tables:
+  Sales.Order Lines:
+    name: lines
+    key: [Order Id, no]
+    columns:
+      Order Id: INT8
+      no: int
+      null: {type: varchar(20), mask: truncate(3)}
+      card: {exclude: true}
+      at: timestamp(3) with time zone
+    apply: scheduled
+    replica_identity: index "My Index"
+    partition_by: ['bucket(16, "Order Id")', days(at), no]
+    maintenance: glue
+    deletes: soft
+  public.events: {key: [id], columns: {id: uuid}, delivery: firehose, name: e}
+aws: {kafka: {brokers: 2}, source: {secret_arn: arn}}
+environments:
+  prod: {aws: {kafka: {brokers: 3, type: m}}, stream: {trigger_seconds: 5}, source: {database: p}}
+"""
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+    return path
+
+
+def full_plan(tmp_path: Path, environment: str | None = None) -> Plan:
+    text = FULL.replace("format_version: 3", "format_version: 2")
+    return load_plan(write(tmp_path, text), environment)
+
+
+def test_defaults(tmp_path):
+    plan = load_plan(write(tmp_path, VALID))
+    table = plan.table("public.orders")
+    assert (plan.lake_database, plan.history_days, plan.trigger_seconds) == ("cdc_iceberg", 90, 10)
+    assert plan.readers == ("athena", "spark", "duckdb")
+    assert plan.schedules == {"apply": "rate(5 minutes)", "maintain": "cron(0 3 * * ? *)"}
+    assert (table.name, table.topic, table.key) == ("orders", "shop.public.orders", ("order_id",))
+    assert (table.delivery, table.apply, table.deletes) == ("stream", "each_batch", "hard")
+    assert (table.replica_identity, table.replica_identity_declared) == ("default", False)
+
+
+def test_everything_declared_reaches_the_plan(tmp_path):
+    plan = full_plan(tmp_path)
+    assert (plan.name, plan.source_database, plan.mode) == ("shop-2", "Shop", "scheduled")
+    assert (plan.not_representable, plan.stop_table_after) == ("null", 5)
+    lines, events = plan.tables
+    assert (lines.schema, lines.table, lines.name) == ("Sales", "Order Lines", "lines")
+    assert lines.topic == "shop-2.Sales.Order_Lines"
+    assert [column.source for column in lines.columns] == ["Order Id", "no", "null", "at"]
+    assert [column.type for column in lines.columns][::3] == ["bigint", "timestamptz(3)"]
+    assert (lines.columns[2].mask, lines.columns[2].truncate_to) == ("truncate", 3)
+    assert lines.excluded == ("card",)
+    assert lines.key == (lines.columns[0].name, "no")
+    assert lines.partition_by == (f"bucket(16, {lines.key[0]})", "day(at)", "no")
+    assert (lines.replica_identity, lines.replica_identity_index) == ("index", "My Index")
+    assert (lines.apply, lines.maintenance, lines.deletes) == ("scheduled", "glue", "soft")
+    assert (events.delivery, events.apply) == ("firehose", "scheduled")
+
+
+def test_an_environment_is_merged_over_the_file(tmp_path):
+    plan = full_plan(tmp_path, "prod")
+    assert (plan.trigger_seconds, plan.mode, plan.source_database) == (5, "scheduled", "p")
+    assert plan.aws == {"kafka": {"brokers": 3, "type": "m"}, "source": {"secret_arn": "arn"}}
+    with pytest.raises(InputError, match="did you mean 'prod'"):
+        full_plan(tmp_path, "prd")
+
+
+@pytest.mark.parametrize("environment", [None, "prod"])
+def test_the_plan_survives_json(tmp_path, environment):
+    plan = full_plan(tmp_path, environment)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=[path.stem for path in SHIPPED])
+def test_what_we_ship_is_valid(path):
+    plan = load_plan(path)
+    assert Plan.from_json(plan.to_json()) == plan
+    assert path.read_text().startswith("# yaml-language-server: $schema=pipeline.schema.json\n")
+
+
+def test_what_we_ship_is_complete():
+    pagila, shop = load_plan(PIPELINES / "pagila.yaml"), load_plan(PIPELINES / "shop.yaml")
+    assert [len(table.columns) for table in shop.tables] == [7, 8, 7]
+    assert len(pagila.tables) == 15
+    assert pagila.table("country").replica_identity_declared
+    assert pagila.table("payment").replica_identity == "full"
+    assert "active" not in {column.name for column in pagila.table("customer").columns}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "schema", "table"),
+    [
+        ("public.orders", "public", "orders"),
+        ("public.a.b", "public", "a.b"),
+        ('"my.schema"."a.b"', "my.schema", "a.b"),
+        ('"my.schema".a b', "my.schema", "a b"),
+        ('public."say ""hi"""', "public", 'say "hi"'),
+        ('we"ird.ta"ble"', 'we"ird', 'ta"ble"'),
+        ("Größe.Заказы", "Größe", "Заказы"),
+        ("public.a(b)*[c]$ \\d+|x", "public", "a(b)*[c]$ \\d+|x"),
+        ("public. padded ", "public", " padded "),
+        ("public.it's", "public", "it's"),
+    ],
+)
+def test_names_of_every_kind(tmp_path, spelling, schema, table):
+    assert parse_table_key(spelling) == (schema, table)
+    quoted = spelling.replace("'", "''")
+    plan = load_plan(write(tmp_path, VALID.replace("public.orders:", f"'{quoted}':")))
+    assert (plan.tables[0].schema, plan.tables[0].table) == (schema, table)
+
+
+@pytest.mark.parametrize("spelling", ["", ".", "a.", ".a", "a", '"a', '"a"', '"a"b.c', 'a."b'])
+def test_no_table_key(spelling):
+    with pytest.raises(Refused):
+        parse_table_key(spelling)
+
+
+@pytest.mark.parametrize(
+    "spelling",
+    ["rate(1 day)", "rate(90 minutes)", "cron(0/5 8-17 ? * MON-FRI *)", "cron(15 10 L * ? 2030)"],
+)
+def test_schedules_that_eventbridge_takes(spelling):
+    assert parse_schedule(f" {spelling} ") == spelling
+
+
+def test_the_committed_schema_is_the_generated_one():
+    committed = (PIPELINES / "pipeline.schema.json").read_text()
+    assert committed == render_schema(), "run: .venv/bin/cdclake schema > pipelines/..."
+
+
+def test_the_schema_takes_what_we_ship_and_refuses_an_unknown_key():
+    jsonschema = pytest.importorskip("jsonschema")
+    from cdclake.config.document import read_document
+
+    validator = jsonschema.Draft202012Validator(pipeline_schema())
+    validator.check_schema(pipeline_schema())
+    for path in SHIPPED:
+        assert not list(validator.iter_errors(read_document(path).values))
+    assert list(validator.iter_errors({"version": 1, "nme": "x"}))
+
+
+@pytest.mark.parametrize(
+    ("content", "part"),
+    [(b"a: \xff\n", "UTF-8"), (b"#" * (1024 * 1024 + 1), "1 MiB"), (None, "cannot be read")],
+)
+def test_a_file_that_cannot_be_read(tmp_path, content, part):
+    path = tmp_path if content is None else tmp_path / "f.yaml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InvalidPipeline, match=part) as caught:
+        load_plan(path)
+    assert len(caught.value.problems) == 1
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (copy.problems, str(copy)) == (caught.value.problems, str(caught.value))

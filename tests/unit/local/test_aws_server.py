@@ -1,0 +1,308 @@
+"""S3 and Glue over the wire, killed and started again: what was acknowledged is there."""
+
+import base64
+import hashlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from local.components import aws
+from local.home import PROJECT
+
+BUCKET = "lake"
+
+
+class AwsProcess:
+    """The server as its own process on a folder, to be killed."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.folder = folder
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> "AwsProcess":
+        self.process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "local.aws.server"),
+                *("--port", str(self.port), "--data", str(self.folder)),
+            ],
+            cwd=PROJECT,
+        )
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            try:
+                if aws.answers(self.port):
+                    return self
+            except OSError:
+                time.sleep(0.05)
+        raise AssertionError("the server did not answer in 30 s")
+
+    def kill(self) -> None:
+        if self.process is not None:
+            os.kill(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+            self.process = None
+
+    def client(self, service: str, **more: Any) -> Any:
+        return boto3.client(
+            service,
+            endpoint_url=self.url,
+            region_name="eu-central-1",
+            aws_access_key_id="any",
+            aws_secret_access_key="key",
+            config=Config(retries={"max_attempts": 0}, **more),
+        )
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[AwsProcess]:
+    running = AwsProcess(tmp_path / "aws").start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def s3(server: AwsProcess) -> Any:
+    client = server.client("s3")
+    client.create_bucket(
+        Bucket=BUCKET, CreateBucketConfiguration={"LocationConstraint": "eu-central-1"}
+    )
+    return client
+
+
+def error_code(caught: pytest.ExceptionInfo[ClientError]) -> str:
+    return str(caught.value.response["Error"]["Code"])
+
+
+def test_objects_survive_a_kill(server: AwsProcess, s3: Any) -> None:
+    s3.put_object(Bucket=BUCKET, Key="a b/ü+.txt", Body=b"one", Metadata={"k": "v"})
+    s3.put_object(Bucket=BUCKET, Key="twice", Body=b"old")
+    s3.put_object(Bucket=BUCKET, Key="twice", Body=b"new", ContentType="text/plain")
+    s3.put_object(Bucket=BUCKET, Key="gone", Body=b"x")
+    s3.delete_object(Bucket=BUCKET, Key="gone")
+    before = s3.head_object(Bucket=BUCKET, Key="twice")
+    server.kill()
+    server.start()
+    after = s3.head_object(Bucket=BUCKET, Key="twice")
+    same = ("ETag", "LastModified", "ContentLength", "ContentType")
+    assert {key: after[key] for key in same} == {key: before[key] for key in same}
+    assert s3.get_object(Bucket=BUCKET, Key="a b/ü+.txt")["Body"].read() == b"one"
+    assert s3.head_object(Bucket=BUCKET, Key="a b/ü+.txt")["Metadata"] == {"k": "v"}
+    listed = s3.list_objects_v2(Bucket=BUCKET)["Contents"]
+    assert [entry["Key"] for entry in listed] == ["a b/ü+.txt", "twice"]
+    files = [file for file in (server.folder / "objects").glob("*/*") if file.is_file()]
+    assert len(files) == 2, "the overwritten and the deleted object's files are gone"
+
+
+def test_killed_while_writing_keeps_all_that_was_acknowledged(server: AwsProcess, s3: Any) -> None:
+    acknowledged: list[int] = []
+
+    def write(worker: int) -> None:
+        own = server.client("s3")
+        for number in range(worker, 100_000, 4):
+            try:
+                own.put_object(Bucket=BUCKET, Key=f"n/{number}", Body=str(number).encode() * 500)
+            except Exception:  # the server was killed, which ends the test's writing
+                return
+            acknowledged.append(number)
+
+    with ThreadPoolExecutor(4) as pool:
+        for worker in range(4):
+            pool.submit(write, worker)
+        time.sleep(1.5)
+        server.kill()
+    assert len(acknowledged) > 50
+    server.start()
+    for number in acknowledged:
+        body = s3.get_object(Bucket=BUCKET, Key=f"n/{number}")["Body"].read()
+        assert body == str(number).encode() * 500
+
+
+def test_conditional_puts_have_one_winner(server: AwsProcess, s3: Any) -> None:
+    def create(number: int) -> str:
+        try:
+            server.client("s3").put_object(
+                Bucket=BUCKET, Key="once", Body=b"%d" % number, IfNoneMatch="*"
+            )
+        except ClientError as err:
+            return str(err.response["ResponseMetadata"]["HTTPStatusCode"])
+        return "won"
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(create, range(8)))
+    assert sorted(outcomes) == ["412"] * 7 + ["won"]
+    etag = s3.head_object(Bucket=BUCKET, Key="once")["ETag"]
+    s3.put_object(Bucket=BUCKET, Key="once", Body=b"next", IfMatch=etag)
+    with pytest.raises(ClientError) as caught:
+        s3.put_object(Bucket=BUCKET, Key="once", Body=b"stale", IfMatch=etag)
+    assert error_code(caught) == "PreconditionFailed"
+
+
+@pytest.mark.parametrize("size", [0, 10, 1 << 20, 3 << 20], ids=lambda n: f"{n} bytes")
+def test_ranges(s3: Any, size: int) -> None:
+    content = os.urandom(size)
+    s3.put_object(Bucket=BUCKET, Key="r", Body=content)
+    assert s3.get_object(Bucket=BUCKET, Key="r")["Body"].read() == content
+    if size == 0:
+        return
+    for asked, expected in (
+        ("bytes=0-3", content[:4]),
+        ("bytes=4-", content[4:]),
+        ("bytes=-5", content[-5:]),
+        (f"bytes={size - 2}-{size + 100}", content[-2:]),
+    ):
+        got = s3.get_object(Bucket=BUCKET, Key="r", Range=asked)
+        assert got["ResponseMetadata"]["HTTPStatusCode"] == 206
+        assert got["Body"].read() == expected
+    with pytest.raises(ClientError) as caught:
+        s3.get_object(Bucket=BUCKET, Key="r", Range=f"bytes={size}-")
+    assert error_code(caught) == "InvalidRange"
+
+
+def test_multipart_copy_and_bulk_delete(server: AwsProcess, s3: Any) -> None:
+    parts = [os.urandom(5 << 20), os.urandom(1000)]
+    upload = s3.create_multipart_upload(Bucket=BUCKET, Key="big")["UploadId"]
+    done = [
+        {
+            "PartNumber": number,
+            "ETag": s3.upload_part(
+                Bucket=BUCKET, Key="big", UploadId=upload, PartNumber=number, Body=part
+            )["ETag"],
+        }
+        for number, part in enumerate(parts, 1)
+    ]
+    s3.complete_multipart_upload(
+        Bucket=BUCKET, Key="big", UploadId=upload, MultipartUpload={"Parts": done}
+    )
+    s3.copy_object(Bucket=BUCKET, Key="copy", CopySource={"Bucket": BUCKET, "Key": "big"})
+    s3.delete_object(Bucket=BUCKET, Key="big")
+    server.kill()
+    server.start()
+    assert s3.get_object(Bucket=BUCKET, Key="copy")["Body"].read() == b"".join(parts)
+    s3.put_object(Bucket=BUCKET, Key="other", Body=b"")
+    answer = s3.delete_objects(
+        Bucket=BUCKET, Delete={"Objects": [{"Key": "copy"}, {"Key": "other"}, {"Key": "never"}]}
+    )
+    assert "Errors" not in answer
+    assert s3.list_objects_v2(Bucket=BUCKET)["KeyCount"] == 0
+    s3.delete_bucket(Bucket=BUCKET)
+    server.kill()
+    server.start()
+    assert s3.list_buckets()["Buckets"] == []
+
+
+@pytest.mark.parametrize("signed", [True, False], ids=["signed chunks", "unsigned with trailer"])
+def test_streamed_upload_of_the_java_sdk(server: AwsProcess, s3: Any, signed: bool) -> None:
+    content = os.urandom(150_000)
+    checksum = base64.b64encode(zlib.crc32(content).to_bytes(4, "big")).decode()
+    extension = ";chunk-signature=" + "0" * 64 if signed else ""
+    framed = b"".join(
+        f"{len(chunk):x}{extension}\r\n".encode() + chunk + b"\r\n"
+        for chunk in (content[:65536], content[65536:131072], content[131072:])
+    )
+    framed += f"0{extension}\r\nx-amz-checksum-crc32:{checksum}\r\n\r\n".encode()
+    kind = "AWS4-HMAC-SHA256-PAYLOAD-TRAILER" if signed else "UNSIGNED-PAYLOAD-TRAILER"
+    scope = "any/20260101/eu-central-1/s3/aws4_request"
+    request = urllib.request.Request(
+        f"{server.url}/{BUCKET}/streamed",
+        data=framed,
+        method="PUT",
+        headers={
+            "Authorization": f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=a, Signature=0",
+            "Content-Type": "application/octet-stream",
+            "Content-Encoding": "aws-chunked",
+            "X-Amz-Content-Sha256": f"STREAMING-{kind}",
+            "X-Amz-Decoded-Content-Length": str(len(content)),
+            "X-Amz-Trailer": "x-amz-checksum-crc32",
+            "X-Amz-Sdk-Checksum-Algorithm": "CRC32",
+        },
+    )
+    with urllib.request.urlopen(request) as response:
+        assert response.status == 200
+    server.kill()
+    server.start()
+    got = s3.get_object(Bucket=BUCKET, Key="streamed", ChecksumMode="ENABLED")
+    assert got["Body"].read() == content  # boto3 checks the checksum as it reads
+    assert got["ChecksumCRC32"] == checksum
+    assert got["ETag"] == f'"{hashlib.md5(content).hexdigest()}"'
+    assert "ContentEncoding" not in got
+
+
+def table_input(location: str) -> dict[str, Any]:
+    return {
+        "Name": "customers",
+        "TableType": "EXTERNAL_TABLE",
+        "Parameters": {"table_type": "ICEBERG", "metadata_location": location},
+    }
+
+
+def test_glue_survives_a_kill_and_refuses_a_stale_version(server: AwsProcess) -> None:
+    glue = server.client("glue")
+    glue.create_database(DatabaseInput={"Name": "shop", "Description": "d"})
+    glue.create_database(DatabaseInput={"Name": "gone"})
+    glue.delete_database(Name="gone")
+    glue.create_table(DatabaseName="shop", TableInput=table_input("v0"))
+    seen = glue.get_table(DatabaseName="shop", Name="customers")["Table"]["VersionId"]
+    glue.update_table(
+        DatabaseName="shop", TableInput=table_input("v1"), VersionId=seen, SkipArchive=True
+    )
+    server.kill()
+    server.start()
+    with pytest.raises(ClientError) as caught:
+        glue.update_table(DatabaseName="shop", TableInput=table_input("v2"), VersionId=seen)
+    assert error_code(caught) == "ConcurrentModificationException"
+    table = glue.get_table(DatabaseName="shop", Name="customers")["Table"]
+    assert table["Parameters"]["metadata_location"] == "v1"
+    assert table["VersionId"] != seen
+    assert [d["Name"] for d in glue.get_databases()["DatabaseList"]] == ["shop"]
+    assert [t["Name"] for t in glue.get_tables(DatabaseName="shop")["TableList"]] == ["customers"]
+    glue.delete_table(DatabaseName="shop", Name="customers")
+    server.kill()
+    server.start()
+    with pytest.raises(ClientError) as caught:
+        glue.get_table(DatabaseName="shop", Name="customers")
+    assert error_code(caught) == "EntityNotFoundException"
+
+
+def test_racing_glue_updates_lose_no_commit(server: AwsProcess) -> None:
+    glue = server.client("glue")
+    glue.create_database(DatabaseInput={"Name": "shop"})
+    glue.create_table(DatabaseName="shop", TableInput=table_input("0"))
+
+    def add_twenty(_worker: int) -> None:
+        own = server.client("glue")
+        for _ in range(20):
+            while True:
+                table = own.get_table(DatabaseName="shop", Name="customers")["Table"]
+                count = int(table["Parameters"]["metadata_location"])
+                try:
+                    own.update_table(
+                        DatabaseName="shop",
+                        TableInput=table_input(str(count + 1)),
+                        VersionId=table["VersionId"],
+                    )
+                    break
+                except ClientError as err:
+                    assert err.response["Error"]["Code"] == "ConcurrentModificationException"
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(add_twenty, range(4)))
+    table = glue.get_table(DatabaseName="shop", Name="customers")["Table"]
+    assert table["Parameters"]["metadata_location"] == "80"

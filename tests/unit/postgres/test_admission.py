@@ -1,0 +1,186 @@
+"""What a source must be for a declared table to flow: every refusal and its remedy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cdclake.postgres.admission import check_table
+from cdclake.postgres.catalog import UniqueIndex
+from cdclake.postgres.identity import alterations
+from cdclake.postgres.published import omitted_columns, published_columns
+from cdclake.postgres.refusal import Refusal, refused
+from tests.unit.postgres.tables import BY_NUMBER, PRIMARY, actual, column, declared, leaf
+
+ROLE = "cdclake_shop"
+FULL = {"replica_identity": "full", "replica_identity_declared": True}
+DEFAULT = {"replica_identity": "default", "replica_identity_declared": True}
+BY_INDEX = {
+    "replica_identity": "index",
+    "replica_identity_index": "orders_number",
+    "replica_identity_declared": True,
+}
+COLUMNS = actual().columns
+DEFERRABLE = replace(PRIMARY, identifies=False)
+
+
+def only(refusals: list[Refusal]) -> Refusal:
+    assert len(refusals) == 1, refusals
+    return refusals[0]
+
+
+def test_what_is_as_declared_is_admitted() -> None:
+    assert check_table(declared(), actual(), role=ROLE) == []
+    assert check_table(declared(), actual(identity="f"), role=ROLE) == []
+
+
+def test_a_missing_table_is_answered_with_near_ones() -> None:
+    known = [("public", "Orders"), ("sales", "orders"), ("public", "people")]
+    refusal = only(check_table(declared(), None, role=ROLE, known=known))
+    assert "no such table" in refusal.message
+    assert "did you mean sales.orders or public.Orders?" in refusal.remedy
+
+
+@pytest.mark.parametrize(
+    ("changes", "words", "remedy"),
+    [
+        ({"kind": "v"}, "a view", "tables beneath"),
+        ({"kind": "f"}, "a foreign table", ""),
+        ({"partition_of": ("public", "o")}, "a partition of public.o", "declare public.o"),
+        ({"persistence": "u"}, "unlogged", 'ALTER TABLE "public"."orders" SET LOGGED;'),
+        ({"persistence": "t"}, "temporary", ""),
+        ({"inherited": True}, "inherit", ""),
+        ({"kind": "p", "leaves": (leaf(kind="f"),)}, "foreign", "DETACH PARTITION"),
+        ({"kind": "p", "leaves": (leaf(persistence="u"),)}, "unlogged", "SET LOGGED"),
+        ({"owned": False}, "does not own", "owner"),
+        ({"row_security": True}, "row-level security", "BYPASSRLS"),
+        ({"columns": COLUMNS[:1]}, "no column 'number'", "remove `number`"),
+        (
+            {"columns": (COLUMNS[0], column("number", "text"))},
+            "declared integer, but has the type text",
+            "write `number: text`",
+        ),
+        (
+            {"columns": (COLUMNS[0], column("number", None))},
+            "the type box",
+            "`number: {exclude: true}`",
+        ),
+        (
+            {"columns": (COLUMNS[0], column("number", generated=True))},
+            "generated",
+            "remove `number`",
+        ),
+        ({"identity": "n"}, "NOTHING", "`replica_identity: default`"),
+        ({"indexes": ()}, "no primary key", "`replica_identity: full`"),
+        ({"indexes": (DEFERRABLE,)}, "deferrable", "`replica_identity: full`"),
+        ({"identity": "i"}, "index of its replica identity is gone", "`replica_identity: default`"),
+        (
+            {"kind": "p", "leaves": (leaf(), leaf("orders_2", indexes=()))},
+            "of its partition public.orders_2 would fail",
+            'ALTER TABLE "public"."orders_2" REPLICA IDENTITY FULL',
+        ),
+        (
+            {"kind": "p", "leaves": (leaf(), leaf("orders_2", identity="n"))},
+            "of its partition public.orders_2 would fail",
+            'ALTER TABLE "public"."orders_2" REPLICA IDENTITY DEFAULT',
+        ),
+    ],
+)
+def test_what_cannot_flow_is_refused_with_its_remedy(changes: Any, words: str, remedy: str) -> None:
+    refusal = only(check_table(declared(), actual(**changes), role=ROLE))
+    assert words in refusal.message
+    assert remedy in refusal.remedy
+    assert refusal.remedy
+
+
+def test_row_level_security_is_no_matter_to_a_role_that_sees_all() -> None:
+    assert check_table(declared(), actual(row_security=True), role=ROLE, sees_all_rows=True) == []
+
+
+def test_a_key_beside_the_identity_is_refused() -> None:
+    source = actual(indexes=(PRIMARY, BY_NUMBER))
+    refusal = only(check_table(declared(key=("number",)), source, role=ROLE))
+    assert "does not hold the key (number)" in refusal.message
+    assert "`replica_identity: index orders_number`" in refusal.remedy
+    chosen = replace(source, identity="i", identity_index="orders_number")
+    assert check_table(declared(key=("number",)), chosen, role=ROLE) == []
+    assert check_table(declared(key=("number",)), replace(source, identity="f"), role=ROLE) == []
+
+
+def test_a_part_of_the_key_is_no_key() -> None:
+    wide = UniqueIndex(name="orders_pkey", columns=("id", "number"), primary=True)
+    refusal = only(check_table(declared(), actual(indexes=(wide,)), role=ROLE))
+    assert "no unique index is exactly on the key" in refusal.message
+    assert "`key: [id, number]`" in refusal.remedy
+
+
+@pytest.mark.parametrize(("wish", "sql"), [(FULL, "FULL"), (BY_INDEX, 'USING INDEX "part"')])
+def test_a_declared_identity_is_set_on_every_partition(wish: Any, sql: str) -> None:
+    part = replace(BY_NUMBER, name="part", root="orders_number")
+    source = actual(
+        kind="p",
+        indexes=(PRIMARY, BY_NUMBER),
+        leaves=(leaf(indexes=(part,)), leaf("done", identity=sql[0].lower().replace("u", "i"))),
+    )
+    source = replace(source, leaves=(source.leaves[0], replace(source.leaves[1], indexes=(part,))))
+    if sql != "FULL":
+        done = replace(source.leaves[1], identity_index="part")
+        source = replace(source, leaves=(source.leaves[0], done))
+    key = ("id",) if sql == "FULL" else ("number",)
+    table = declared(key=key, **wish)
+    assert check_table(table, source, role=ROLE, may_alter=True) == []
+    changes = [statement.sql for statement in alterations(table, source)]
+    assert changes[1:] == [f'ALTER TABLE "public"."orders_1" REPLICA IDENTITY {sql}']
+    assert all(statement.blocks_writers for statement in alterations(table, source))
+    refusal = only(check_table(table, source, role=ROLE))
+    assert all(f"{change};" in refusal.remedy for change in changes)
+
+
+def test_an_identity_that_cannot_be_had_is_refused_even_where_it_could_be_set() -> None:
+    for wish in (DEFAULT, BY_INDEX):
+        source = actual(indexes=(DEFERRABLE,))
+        refusal = only(check_table(declared(**wish), source, role=ROLE, may_alter=True))
+        assert "`replica_identity: full`" in refusal.remedy
+
+
+def test_a_column_list_never_makes_an_update_fail() -> None:
+    table = declared(("id", "integer"), excluded=("number",))
+    assert check_table(table, actual(), role=ROLE) == []
+    refusal = only(check_table(table, actual(identity="f"), role=ROLE))
+    assert 'FULL logs every column, but "number" must not leave' in refusal.message
+    part = declared(("number", "integer"), key=("number",))
+    source = actual(indexes=(BY_NUMBER,), identity="i", identity_index="orders_number")
+    assert check_table(part, source, role=ROLE) == []
+    wide = replace(BY_NUMBER, columns=("number", "id"))
+    refused_one = check_table(part, replace(source, indexes=(wide, BY_NUMBER)), role=ROLE)
+    assert any("needs id" in refusal.message for refusal in refused_one)
+
+
+def test_an_excluded_column_has_to_exist() -> None:
+    table = declared(excluded=("secret",))
+    assert "no column 'secret'" in only(check_table(table, actual(), role=ROLE)).message
+
+
+def test_postgresql_18_fails_updates_over_generated_columns() -> None:
+    source = actual(identity="f", columns=(*COLUMNS, column("total", generated=True)))
+    assert check_table(declared(), source, role=ROLE, version=170000) == []
+    refusal = only(check_table(declared(), source, role=ROLE, version=180000))
+    assert "PostgreSQL 18" in refusal.message
+
+
+def test_columns_are_listed_only_where_some_are_left_out() -> None:
+    generated = actual(columns=(*COLUMNS, column("total", generated=True)))
+    assert published_columns(declared(), generated) is None
+    assert omitted_columns(declared(), generated) == ("total",)
+    more = actual(columns=(*COLUMNS, column("secret"), column("total", generated=True)))
+    assert published_columns(declared(), more) == ("id", "number")
+    assert omitted_columns(declared(), more) == ("secret", "total")
+
+
+def test_all_refusals_come_as_one_error() -> None:
+    error = refused([Refusal("a", "is x", "do y"), Refusal("b", "is z", "do w")])
+    assert error.exit_code == 2
+    assert "1. a: is x\n2. b: is z" in error.message
+    assert error.remedy == "1. do y\n2. do w"

@@ -1,0 +1,134 @@
+"""The command line's frame: exit codes, one JSON object, never a traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdclake.errors import ComponentFailed, NotRunning
+from cli import main as command
+from tests.unit.config.pipelines import VALID
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def run(capsys: Any, tmp_path: Path, monkeypatch: Any) -> Callable[..., tuple[object, str, str]]:
+    """Runs a verb in this process: (exit code, standard output, standard error)."""
+    monkeypatch.setenv("CDCLAKE_HOME", str(tmp_path / "home"))
+
+    def run_verb(*arguments: str) -> tuple[object, str, str]:
+        with pytest.raises(SystemExit) as caught:
+            command.main(arguments)
+        return caught.value.code, *capsys.readouterr()
+
+    return run_verb
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    path = tmp_path / "p.yaml"
+    path.write_text(VALID)
+    return path
+
+
+def test_a_valid_file(run, pipeline):
+    code, out, err = run("validate", str(pipeline), "--json")
+    shown = json.loads(out)
+    assert (code, err, shown["ok"], shown["problems"]) == (0, "", True, [])
+    assert run("validate", str(pipeline))[1].startswith(f"{pipeline}: valid\n")
+
+
+def test_an_invalid_file(run, pipeline):
+    pipeline.write_text(VALID.replace("note: text", "note: txet"))
+    code, out, err = run("validate", str(pipeline), "--json")
+    shown = json.loads(out)
+    assert (code, err, shown["ok"]) == (2, "", False)
+    assert set(shown["problems"][0]) == {"line", "column", "message", "remedy"}
+    assert {"code", "message", "remedy"} <= set(shown["error"])
+    code, out, err = run("validate", str(pipeline))
+    assert (code, err) == (2, "")
+    assert out.startswith(f"{pipeline}:9:13: unknown type 'txet'")
+
+
+def test_a_missing_file(run, tmp_path):
+    code, out, _ = run("validate", str(tmp_path / "none.yaml"), "--json")
+    assert (code, len(json.loads(out)["problems"])) == (2, 1)
+
+
+def test_schema(run):
+    code, out, _ = run("schema")
+    assert code == 0
+    assert json.loads(out) == json.loads(run("schema", "--json")[1])
+
+
+@pytest.mark.parametrize("arguments", [["validte"], ["validate"], ["validate", "f", "--no"]])
+def test_wrong_usage(run, arguments):
+    code, out, err = run(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ") and "--help" in err
+    code, out, err = run(*arguments, "--json")
+    assert (code, err, json.loads(out)["error"]["code"]) == (2, "", "bad_input")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "shown"),
+    [
+        (NotRunning("no lake", "run up"), 3, {"code": "not_running"}),
+        (
+            ComponentFailed("died", "look", "kafka", "last words"),
+            4,
+            {"component": "kafka", "log_tail": "last words"},
+        ),
+    ],
+)
+def test_our_errors_carry_their_exit_code(run, monkeypatch, error, code, shown):
+    def fails(json_output: bool = False) -> None:
+        raise error
+
+    monkeypatch.setattr(command, "VERBS", (fails,))
+    assert run("fails")[0] == code
+    found, out, _ = run("fails", "--json-output", "--json")
+    assert found == 2  # the stand-in has no --json; the frame still answers in JSON
+    assert json.loads(out)["ok"] is False
+    from cli.output import error_object
+
+    assert shown.items() <= error_object(error)["error"].items()
+
+
+def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
+    def breaks() -> None:
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr(command, "VERBS", (breaks,))
+    code, out, err = run("breaks")
+    assert (code, out, len(err.splitlines())) == (4, "", 2)
+    assert "Traceback" not in err
+    (log,) = (tmp_path / "home" / "logs").iterdir()
+    assert "RuntimeError" in log.read_text() and str(log) in err
+
+
+def test_the_command_starts_without_the_heavy_half():
+    heavy = ["pyspark", "pydantic", "ruamel.yaml", "boto3", "duckdb", "psycopg", "confluent_kafka"]
+    probe = f"import sys, cli.main; print([m for m in {heavy!r} if m in sys.modules])"
+    found = subprocess.run(
+        [sys.executable, "-c", probe], cwd=PROJECT, capture_output=True, text=True, check=True
+    )
+    assert found.stdout == "[]\n"
+
+
+def test_as_a_process(pipeline):
+    found = subprocess.run(
+        [sys.executable, "-m", "cli.main", "validate", str(pipeline), "--json"],
+        cwd=PROJECT,
+        capture_output=True,
+        text=True,
+    )
+    assert (found.returncode, found.stderr, found.stdout.count("\n")) == (0, "", 1)
+    assert json.loads(found.stdout)["ok"]
