@@ -15,6 +15,7 @@ from typing import Any
 import typer
 
 from cdclake.errors import CdcError, ComponentFailed, InputError
+from cli.demo import demo
 from cli.down import down
 from cli.init import init
 from cli.job import job
@@ -34,6 +35,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     pause,
     resume,
     down,
+    demo,
 )
 
 # Typer brings its own copy of click, whose errors it exports only by their children.

@@ -12,7 +12,7 @@ import re
 import sys
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
 from cdclake.plan import Plan
@@ -29,7 +29,8 @@ MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's ba
 def main() -> None:
     """Run the stream: until it is stopped (always on), or until the topics are read (scheduled)."""
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for chatty in ("py4j", "botocore"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "checkpoint", "brokers"], ["kafka_options"]
     )

@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from cdclake.errors import ComponentFailed, InputError
 PROJECT = Path(__file__).resolve().parents[1]
 SECRET_NAMES = ("superuser_password", "replication_password", "mask_salt", "home_id")
 LOCK_WAIT_S = 120.0
+HELD = threading.local()  # the homes whose lock this thread holds
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,12 @@ class Home:
     def changing(self) -> Iterator[None]:
         """Hold the lake's lock: of two commands that would change it, the second waits.
 
-        Not re-entrant: only the outermost function of a command takes it.
+        Re-entrant within a thread, so that a command may hold it around all its steps.
         """
+        held: set[Path] = HELD.__dict__.setdefault("homes", set())
+        if self.path in held:
+            yield
+            return
         self.create()
         with (self.run / "change.lock").open("w") as lock:
             deadline = time.monotonic() + LOCK_WAIT_S
@@ -142,7 +148,11 @@ class Home:
                         component="supervisor",
                     )
                 time.sleep(0.1)
-            yield
+            held.add(self.path)
+            try:
+                yield
+            finally:
+                held.discard(self.path)
 
 
 def try_lock(fd: int) -> bool:

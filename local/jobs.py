@@ -113,6 +113,7 @@ def _local_conf(lake: Lake, memory: str, short_lived: bool) -> dict[str, str]:
         "spark.driver.extraClassPath": f"{jar_folder('spark')}/*",
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",
         f"{catalog}.glue.endpoint": lake.glue,
         f"{catalog}.s3.endpoint": lake.s3,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import socket
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from local.home import Home, read_json, write_atomically
 
 NAMES = ("postgres", "kafka", "kafka-controller", "connect", "aws")
 LOWEST = 15000
+RELEASE_WAIT_S = 5.0
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -31,6 +33,17 @@ def is_free(port: int) -> bool:
     return True
 
 
+def gets_free(port: int) -> bool:
+    """Whether it is free soon: a killed JVM is a zombie, gone to every eye, while its last threads
+    still hold its sockets."""
+    deadline = time.monotonic() + RELEASE_WAIT_S
+    while not is_free(port):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+    return True
+
+
 def assign(home: Home, living: Collection[str]) -> dict[str, int]:
     """Every component's port, saved in the home.
 
@@ -42,7 +55,7 @@ def assign(home: Home, living: Collection[str]) -> dict[str, int]:
     for name in NAMES:
         port = saved.get(name)
         owner = component_of(name)
-        if port is None or not (owner in living or is_free(port)):
+        if port is None or not (owner in living or gets_free(port)):
             if port is not None and living:
                 raise _taken(owner, port)
             port = _choose({*saved.values(), *chosen.values()})

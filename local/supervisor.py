@@ -36,8 +36,9 @@ WAITED = STOPPING | {signal.SIGCHLD}
 class Supervisor:
     """Reconciles what should run with what runs; single-threaded on purpose (see children)."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, lock: int) -> None:
         self.home = home
+        self.lock = lock
         self.token = secrets.token_hex(8)
         self.children: dict[str, Child] = {}
         self.generation = -1
@@ -48,16 +49,28 @@ class Supervisor:
     def run(self) -> None:
         """Until SIGTERM; then everything is stopped and the last word says so."""
         self.watchdog.ensure()
-        while True:
+        while self.holds_the_home():
             self.reconcile_when_new()
             self.publish()
             arrived = signal.sigtimedwait(WAITED, TICK_S)
             if arrived is not None and arrived.si_signo in STOPPING:
                 break
             self.watchdog.ensure()
+        else:
+            say(f"{self.home.path} was removed, the lake ends with it")
+            return  # without a word to the files, which are gone or another's; the children follow
         self.stop(list(self.children))
         self.publish(force=True)
         self.watchdog.dismiss()
+
+    def holds_the_home(self) -> bool:
+        """Whether the folder is still the one that was locked: it may have been removed by hand,
+        and even made anew, in which case its files are for another supervisor."""
+        try:
+            found = self.home.supervisor_lock.stat()
+        except FileNotFoundError:
+            return False
+        return found.st_ino == os.fstat(self.lock).st_ino
 
     def reconcile_when_new(self) -> None:
         try:
@@ -159,7 +172,7 @@ def main() -> int:
         lock.flush()
         ended = end_strays(home.path)
         say(f"supervisor {os.getpid()} keeps {home.path}; strays ended: {ended}")
-        Supervisor(home).run()
+        Supervisor(home, lock.fileno()).run()
         say("supervisor done")
     return 0
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterable
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 from cdclake.errors import ComponentFailed
@@ -74,10 +75,11 @@ class MarkerReader:
     def find(self, marker: str, timeout_s: float = 0.5) -> int | None:
         """The offset of the first unread event that carries the marker, None if none came in time."""
         for message in self._consumer.consume(500, timeout=timeout_s):
-            if message.error() is None and message.value() is not None:
-                after = json.loads(message.value()).get("after") or {}
+            value, offset = message.value(), message.offset()
+            if message.error() is None and value is not None:
+                after = json.loads(value).get("after") or {}
                 if after.get("marker") == marker:
-                    return int(message.offset())
+                    return offset
         return None
 
     def close(self) -> None:

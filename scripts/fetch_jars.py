@@ -3,13 +3,16 @@
 
 Runs on the system's Python with the standard library alone, before there is a virtual environment.
 A stamp (the SHA-256 of pom.xml) makes the second run free; a fetch that breaks off leaves the old
-folders as they were, because each profile is copied beside its place and then renamed.
+folders as they were, because each profile is copied beside its place and then renamed. With
+`--check` it fetches nothing and prints what is missing to do so, one line each.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -17,6 +20,8 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -25,7 +30,10 @@ JARS = ROOT / "jars"
 STAMP = JARS / ".pom.sha256"
 PROFILES = ("postgres", "kafka", "connect", "debezium", "spark")
 POSTGRES_DIST = "postgres-dist"
-INSTALL = "apt-get install openjdk-17-jdk-headless maven"
+INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
+INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
+# Resolving is waiting for many small files, and the JVMs that do it live for seconds.
+MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Dmaven.artifact.threads=10"
 
 
 class SetupError(Exception):
@@ -33,12 +41,18 @@ class SetupError(Exception):
 
 
 def main() -> int:
-    """Exit code 0 when every jar is in place, 1 with one line of reason otherwise."""
+    """Exit code 0 when every jar is in place, 1 with the reasons otherwise."""
+    if "--check" in sys.argv[1:]:
+        problems = list(missing_tools())
+        for problem in problems:
+            say(problem)
+        return 1 if problems else 0
     try:
         if is_current():
             say("jars: up to date")
             return 0
-        check_tools()
+        if problems := list(missing_tools()):
+            raise SetupError("\n".join(problems))
         fetch_all()
     except (SetupError, OSError) as err:
         sys.stderr.write(f"fetch_jars: {err}\n")
@@ -63,29 +77,42 @@ def is_current() -> bool:
     return initdb.is_file() and all(any((JARS / p).glob("*.jar")) for p in PROFILES)
 
 
-def check_tools() -> None:
-    """Refuse early, by name, what Maven would refuse late and at length."""
-    for tool in ("java", "mvn"):
-        if shutil.which(tool) is None:
-            raise SetupError(f"`{tool}` is not on the PATH; install it: {INSTALL}")
-    answer = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False)
-    banner = answer.stderr + answer.stdout
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', banner)
-    if found is None:
-        raise SetupError(f"`java -version` said nothing usable: {banner.strip()!r}; {INSTALL}")
+def missing_tools() -> Iterator[str]:
+    """What Maven would refuse late and at length, early and by name: one line each."""
+    java = version_of("java", "-version", r'version "(\d+)(?:\.(\d+))?')
+    if java is None:
+        yield f"java was not found or does not run; {INSTALL_JAVA}"
     # Up to Java 8 the version read 1.8; since then the first number is the version.
-    major = int(found[2] or 0) if found[1] == "1" else int(found[1])
-    if major < 17:
-        raise SetupError(f"Java {major} is too old, Debezium needs 17 or newer; {INSTALL}")
+    elif java[0] < 17:
+        found = java[1] if java[0] == 1 else java[0]
+        yield f"Java {found} is too old, Debezium needs 17; {INSTALL_JAVA}"
+    maven = version_of("mvn", "-v", r"Apache Maven (\d+)\.(\d+)")
+    if maven is None:
+        yield f"mvn was not found or does not run; {INSTALL_MAVEN}"
+    elif maven < (3, 6):
+        yield f"Maven {maven[0]}.{maven[1]} is too old; {INSTALL_MAVEN}"
+
+
+def version_of(tool: str, option: str, pattern: str) -> tuple[int, int] | None:
+    """The first two numbers of the tool's version; None when it says none."""
+    if shutil.which(tool) is None:
+        return None
+    answer = subprocess.run([tool, option], capture_output=True, text=True, check=False)
+    found = re.search(pattern, answer.stdout + answer.stderr)
+    return (int(found[1]), int(found[2] or 0)) if found else None
 
 
 def fetch_all() -> None:
+    """Fetch the profiles side by side: what takes long is waiting for the repository."""
     JARS.mkdir(exist_ok=True)
     STAMP.unlink(missing_ok=True)
-    for profile in PROFILES:
-        say(f"jars: {profile}")
-        fetch(profile)
-    unpack_postgres()
+    first, *others = PROFILES
+    fetch(first)  # alone, since it brings Maven's own plugin, which all of them need
+    with ThreadPoolExecutor(len(PROFILES)) as pool:
+        steps = [pool.submit(fetch, profile) for profile in others]
+        steps.append(pool.submit(unpack_postgres))
+        for step in steps:
+            step.result()
     STAMP.write_text(pom_digest() + "\n")
 
 
@@ -95,9 +122,10 @@ def fetch(profile: str) -> None:
     try:
         command = ["mvn", "-B", "-C", "-q", "-f", str(POM), "-P", profile]
         command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        done = subprocess.run(
-            [*command, f"-DoutputDirectory={fresh}"], capture_output=True, text=True, check=False
-        )
+        command += [f"-DoutputDirectory={fresh}", *local_repository()]
+        options = f"{MAVEN_OPTIONS} {os.environ.get('MAVEN_OPTS', '')}"
+        environment = {**os.environ, "MAVEN_OPTS": options}
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if done.returncode != 0 or not any(fresh.glob("*.jar")):
             reason = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
             raise SetupError(
@@ -105,8 +133,24 @@ def fetch(profile: str) -> None:
                 f"check the network and ~/.m2/settings.xml. Maven said:\n{reason}"
             )
         put_in_place(fresh, JARS / profile)
+        say(f"jars: {profile} fetched")
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def local_repository() -> list[str]:
+    """Maven's option for a repository of our own, where the user has no home to keep one in.
+
+    Java takes the home from the user database, whatever HOME says.
+    """
+    try:
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        home = Path("/nonexistent")
+    kept = home / ".m2"
+    if os.access(kept if kept.exists() else home, os.W_OK):
+        return []
+    return [f"-Dmaven.repo.local={JARS / '.m2'}"]
 
 
 def unpack_postgres() -> None:

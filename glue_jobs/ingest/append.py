@@ -91,13 +91,14 @@ def next_stamp(
     )
 
 
-def sweep_rows(rows: DataFrame, positions: Sequence[str]) -> DataFrame:
+def sweep_rows(rows: DataFrame, positions: Sequence[str], swept_at: int) -> DataFrame:
     """Truncates that no database made: at each position, what lies below it is gone.
 
     A new epoch starts with one, for its snapshot says nothing about rows deleted in the gap; so
     does a table that joins again. `rows` gives the columns.
     """
     spark = rows.sparkSession
+    at = F.timestamp_micros(F.lit(swept_at))
     parts = [position.split(".") for position in positions]
     values = [
         (
@@ -116,7 +117,7 @@ def sweep_rows(rows: DataFrame, positions: Sequence[str]) -> DataFrame:
         f"{naming.PREV_COMMIT_LSN} bigint, {naming.PHASE} int, {naming.LSN} bigint"
     )
     swept = spark.createDataFrame(values, schema).withColumns(
-        {naming.OFFSET: F.lit(0).cast("bigint"), naming.COMMITTED_AT: F.current_timestamp()}
+        {naming.OFFSET: F.lit(0).cast("bigint"), naming.COMMITTED_AT: at}
     )
     return rows.limit(0).unionByName(swept, allowMissingColumns=True)
 

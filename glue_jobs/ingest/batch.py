@@ -67,8 +67,8 @@ class MicroBatch:
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
-            ranges = _ranges_by_topic(events)
-            self._note_epoch(plan, _epoch(events, plan, ranges))
+            ranges, epoch = _survey(events, plan)
+            self._note_epoch(plan, epoch)
             self._run_tables(plan, lake, self._work(plan, events, ranges))
             self._note(plan, ranges, batch, time.monotonic() - started)
         finally:
@@ -196,22 +196,20 @@ class MicroBatch:
         log.info("batch %d: %d events in %.1f s", batch, progress.events, seconds)
 
 
-def _ranges_by_topic(events: DataFrame) -> dict[str, Ranges]:
+def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int]:
+    """The batch's offset ranges by topic, and the newest epoch that a heartbeat was written in."""
+    is_beat = F.col("topic") == plan.heartbeat_rows_topic
+    epoch = F.get_json_object(F.col("value").cast("string"), f"$.{naming.EPOCH}").cast("int")
     rows = (
         events.groupBy("topic", "partition")
-        .agg(F.min("offset").alias("first"), (F.max("offset") + 1).alias("following"))
+        .agg(
+            F.min("offset").alias("first"),
+            (F.max("offset") + 1).alias("following"),
+            F.max(F.when(is_beat, epoch)).alias("epoch"),
+        )
         .collect()
     )
     ranges: dict[str, dict[int, tuple[int, int]]] = {}
     for row in rows:
         ranges.setdefault(row["topic"], {})[row["partition"]] = (row["first"], row["following"])
-    return dict(ranges)
-
-
-def _epoch(events: DataFrame, plan: Plan, ranges: dict[str, Ranges]) -> int:
-    """The newest epoch that a heartbeat of this batch was written in; 0 without a heartbeat."""
-    if plan.heartbeat_rows_topic not in ranges:
-        return 0
-    beats = events.where(F.col("topic") == plan.heartbeat_rows_topic)
-    epoch = F.get_json_object(F.col("value").cast("string"), f"$.{naming.EPOCH}").cast("int")
-    return beats.agg(F.coalesce(F.max(epoch), F.lit(0))).collect()[0][0]
+    return dict(ranges), max((row["epoch"] or 0 for row in rows), default=0)

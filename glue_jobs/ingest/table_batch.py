@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -26,8 +27,8 @@ from glue_jobs.ingest.repeats import (
 )
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.stamps import ChangesStamp
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import apply_changes
+from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
+from glue_jobs.state.apply import Batch, Facts, apply_changes
 
 log = logging.getLogger("cdclake.stream")
 
@@ -61,29 +62,38 @@ class TableBatch:
         stamped = self.lake.stamped(self.table.changes)
         stamp = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
         swept = [*sweeps, *([epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else [])]
-        decoded = self._decode(events, stamp).persist()
+        if not ranges and not swept:
+            return self._apply(stamp.ingested_through, None, 0)
+        decoded = self._decode(events, ranges, stamp).persist()
         try:
             summaries = summarize(decoded, REFUSAL)
             quarantined = self._quarantine(decoded, summaries)
-            if not any(part.accepted for part in summaries) and not swept:
-                return self._apply(0, quarantined, stamp, None, stamp.ingested_through)
+            facts = _facts(summaries, len(swept))
+            if facts.events == 0:
+                return self._apply(stamp.ingested_through, None, quarantined)
             ingested_at = max(time.time_ns() // 1000, stamp.ingested_through + 1)
-            rows = self._rows_to_append(decoded, summaries, stamp, swept, ingested_at).persist()
-            try:
-                return self._append_and_apply(
-                    rows, ranges, stamped.snapshot_id, summaries, stamp, epoch, ingested_at,
-                    quarantined,
-                )  # fmt: skip
-            finally:
-                rows.unpersist()
+            rows = self._rows_to_append(decoded, summaries, stamped, swept, ingested_at)
+            append_changes(
+                rows,
+                self.lake,
+                self.table.changes,
+                ranges=ranges,
+                read_from=stamped.snapshot_id,
+                stamp=next_stamp(
+                    stamp, summaries, epoch=max(epoch, stamp.epoch), ingested_at=ingested_at
+                ),
+            )
+            batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
+            return self._apply(ingested_at, batch, quarantined)
         finally:
             decoded.unpersist()
 
-    def _decode(self, events: DataFrame, stamp: ChangesStamp) -> DataFrame:
+    def _decode(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
         """The decoded events that the log's stamp does not cover yet, each identity once."""
         fresh = events.where(F.col("topic") == self.table.topic)
         for partition, offset in stamp.offsets.items():
-            fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
+            if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
+                fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
         decoded = with_refused_apart(decode_events(fresh, self.table, self.plan), REFUSAL)
         return without_repeats(decoded, self.table)
 
@@ -96,68 +106,52 @@ class TableBatch:
         self,
         decoded: DataFrame,
         summaries: list[PartitionSummary],
-        stamp: ChangesStamp,
+        stamped: StampedSnapshot,
         sweeps: list[str],
         ingested_at: int,
     ) -> DataFrame:
+        """The accepted events that the log does not hold; the same rows however often evaluated."""
         columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
         rows = decoded.where(F.col(REFUSAL).isNull())
-        if may_repeat(summaries, stamp):
+        if stamped.stamp and may_repeat(summaries, ChangesStamp.from_json(stamped.stamp)):
             lowest = min(p.lowest_lsn for p in summaries if p.lowest_lsn is not None)
-            rows = not_in_log(rows, self.lake.read(self.table.changes), self.table, lowest)
+            # As it was before the append: the merge evaluates this a second time, after it.
+            known = self.lake.read(self.table.changes, stamped.snapshot_id)
+            rows = not_in_log(rows, known, self.table, lowest)
         if sweeps:
-            rows = rows.unionByName(sweep_rows(rows, sweeps))
-        return rows.withColumn(naming.INGESTED_AT, F.timestamp_micros(F.lit(ingested_at))).select(
+            rows = rows.unionByName(sweep_rows(rows, sweeps, ingested_at))
+        return rows.withColumn(naming.INGESTED_AT, _same_for_all(ingested_at)).select(
             *(F.col(f"`{name}`") for name in columns)
         )
 
-    def _append_and_apply(
-        self,
-        rows: DataFrame,
-        ranges: Ranges,
-        read_from: int | None,
-        summaries: list[PartitionSummary],
-        stamp: ChangesStamp,
-        epoch: int,
-        ingested_at: int,
-        quarantined: int,
-    ) -> Outcome:
-        count = rows.count()
-        if count == 0:
-            return self._apply(0, quarantined, stamp, None, stamp.ingested_through)
-        append_changes(
-            rows,
-            self.lake,
-            self.table.changes,
-            ranges=ranges,
-            read_from=read_from,
-            stamp=next_stamp(
-                stamp, summaries, epoch=max(epoch, stamp.epoch), ingested_at=ingested_at
-            ),
-        )
-        return self._apply(count, quarantined, stamp, rows, ingested_at)
-
-    def _apply(
-        self,
-        appended: int,
-        quarantined: int,
-        stamp: ChangesStamp,
-        rows: DataFrame | None,
-        through: int,
-    ) -> Outcome:
+    def _apply(self, through: int, batch: Batch | None, quarantined: int) -> Outcome:
         """Merge in the stream, unless another job holds the table: then a later batch catches up."""
+        events = batch.facts.events if batch else 0
+        outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
         if self.table.apply != "each_batch":
-            return Outcome(appended=appended, quarantined=quarantined, applied=True)
+            return outcome
         if not self.leases.try_acquire(self.table.name):
-            return Outcome(appended=appended, quarantined=quarantined, applied=False)
+            return replace(outcome, applied=False)
         try:
-            apply_changes(
-                self.lake,
-                self.table,
-                through=through,
-                batch=rows,
-                batch_follows=stamp.ingested_through,
-            )
+            apply_changes(self.lake, self.table, through=through, batch=batch)
         finally:
             self.leases.release(self.table.name)
-        return Outcome(appended=appended, quarantined=quarantined, applied=True)
+        return outcome
+
+
+def _same_for_all(micros: int) -> Expression:
+    """The moment as a timestamp, in a form that Spark can't fold into a constant of the code.
+
+    A number that differs in every batch would be compiled into the generated classes: each batch
+    would compile and warm up its own (measured: most of a small batch's CPU time).
+    """
+    empty = F.substring(F.col(naming.OP), 1, 0)
+    return F.timestamp_micros(F.concat(F.lit(str(micros)), empty).cast("bigint"))
+
+
+def _facts(summaries: list[PartitionSummary], sweeps: int) -> Facts:
+    return Facts(
+        events=sum(part.accepted for part in summaries) + sweeps,
+        truncates=sum(part.truncates for part in summaries) + sweeps,
+        carried_key_changes=sum(part.carried_key_changes for part in summaries),
+    )

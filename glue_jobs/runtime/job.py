@@ -33,7 +33,8 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     [--tables a,b] [--run ID: the report's name].
     """
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for chatty in ("py4j", "botocore"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
     arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run"])
     plan = CurrentPlan(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])

@@ -47,7 +47,7 @@ class ObjectStore:
     def etag(self, name: str) -> str | None:
         """The object's ETag, or None where there is no object."""
         try:
-            return self._s3.head_object(Bucket=self._bucket, Key=self._key(name))["ETag"]
+            return str(self._s3.head_object(Bucket=self._bucket, Key=self._key(name))["ETag"])
         except ClientError as error:
             if error.response["Error"]["Code"] in _ABSENT:
                 return None
@@ -71,7 +71,7 @@ class ObjectStore:
             if error.response["Error"]["Code"] in (*_REFUSED, *_ABSENT):
                 return None
             raise
-        return answer["ETag"]
+        return str(answer["ETag"])
 
     def delete(self, name: str) -> None:
         """Remove the object; none being there is fine."""

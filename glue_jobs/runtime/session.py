@@ -10,5 +10,5 @@ def open_session(job: str) -> SparkSession:
     """The job's session, in UTC: timestamps of the log are converted under that zone only."""
     spark = SparkSession.builder.appName(job).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
-    ensure_callback_server_started(spark.sparkContext._gateway)
+    ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     return spark

@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -22,6 +23,24 @@ from cdclake.plan import Table
 from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.state.origins import with_origins
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What a set of changes holds that calls for more than a merge."""
+
+    events: int
+    truncates: int
+    carried_key_changes: int  # creations with unavailable values: a key changed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows just appended to the log, still in memory, and the moment of ingestion before them."""
+
+    rows: DataFrame
+    facts: Facts
+    follows: int
 
 
 def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
@@ -41,26 +60,23 @@ def apply_changes(
     table: Table,
     *,
     through: int,
-    batch: DataFrame | None = None,
-    batch_follows: int | None = None,
+    batch: Batch | None = None,
 ) -> int:
     """Merge what the log has ingested up to `through` and the state does not hold; events applied.
 
-    `batch` may stand for the log's rows if the state already holds everything ingested up to
-    `batch_follows`, the moment before it; else they are read from the log.
+    `batch` stands for the log's rows if the state holds everything ingested before it; else they
+    are read from the log.
     """
     applied = applied_through(lake, table)
     if applied.ingested >= through:
         return 0
-    if batch is None or applied.ingested != batch_follows:
-        batch = _ingested(lake, table, after=applied.ingested, through=through)
-    log_columns = [column for column in batch.columns if not column.startswith("__")]
-    with _persisted(batch.select(*log_columns)) as pending:
-        facts = _pending_facts(pending)
-        if facts.carried_key_changes:
-            pending = with_origins(pending, lake.read(table.changes), table)
-        _merge(lake, table, pending, applied, through, truncated=facts.truncates > 0)
-    return facts.events
+    if batch is not None and applied.ingested == batch.follows:
+        _merge(lake, table, batch.rows, batch.facts, applied, through)
+        return batch.facts.events
+    with _persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
+        facts = _facts(pending)
+        _merge(lake, table, pending, facts, applied, through)
+        return facts.events
 
 
 def rebuild_state(lake: LakeTables, table: Table) -> int:
@@ -68,7 +84,7 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
     through = ingested_through(lake, table)
     log = _ingested(lake, table, after=-1, through=through)
     with _persisted(log) as changes:
-        if _pending_facts(changes).carried_key_changes:
+        if _facts(changes).carried_key_changes:
             changes = with_origins(changes, lake.read(table.changes), table)
         with _view(changes) as view:
             floor = _floor(lake, view, "")
@@ -86,13 +102,14 @@ def _merge(
     lake: LakeTables,
     table: Table,
     pending: DataFrame,
+    facts: Facts,
     applied: AppliedThrough,
     through: int,
-    *,
-    truncated: bool,
 ) -> None:
+    if facts.carried_key_changes:
+        pending = with_origins(pending, lake.read(table.changes), table)
     floor = applied.floor
-    if truncated:
+    if facts.truncates:
         with _view(pending) as view:
             floor = _floor(lake, view, applied.floor)
     stamp = state_stamp_json(AppliedThrough(ingested=through, floor=floor))
@@ -124,23 +141,14 @@ def _floor(lake: LakeTables, view: str, known: str) -> str:
     return str(lake.spark.sql(truncate_floor(view, known, SPARK)).collect()[0]["floor"])
 
 
-class _Facts:
-    """What a pending set holds that calls for more than a merge."""
-
-    def __init__(self, events: int, truncates: int, carried_key_changes: int) -> None:
-        self.events = events
-        self.truncates = truncates
-        self.carried_key_changes = carried_key_changes
-
-
-def _pending_facts(pending: DataFrame) -> _Facts:
+def _facts(pending: DataFrame) -> Facts:
     key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
     row = pending.agg(
         F.count(F.lit(1)).alias("events"),
         F.count_if(F.col(naming.OP) == "t").alias("truncates"),
-        F.count_if(key_change).alias("carried"),
+        F.count_if(key_change).alias("carried_key_changes"),
     ).collect()[0]
-    return _Facts(row["events"], row["truncates"], row["carried"])
+    return Facts(**row.asDict())
 
 
 @contextmanager

@@ -35,7 +35,8 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
 
 def _open_values(changes: DataFrame) -> int:
     opened = changes.where(_is_carried_creation(changes))
-    return opened.select(F.coalesce(F.sum(F.size(naming.UNAVAILABLE)), F.lit(0))).collect()[0][0]
+    total = F.coalesce(F.sum(F.size(naming.UNAVAILABLE)), F.lit(0))
+    return int(opened.select(total).collect()[0][0])
 
 
 def _is_carried_creation(changes: DataFrame) -> Expression:

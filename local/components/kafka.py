@@ -85,6 +85,9 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
         "offsets.retention.minutes": 10080 * 4,
         "message.max.bytes": LARGEST_MESSAGE,
         "replica.fetch.max.bytes": LARGEST_MESSAGE,
+        # A killed broker's successor may not register before the dead one's session is over.
+        "broker.session.timeout.ms": 6000,
+        "broker.heartbeat.interval.ms": 1000,
         "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
         "num.network.threads": 2,
         "num.io.threads": 4,

@@ -1,0 +1,51 @@
+# `make help` lists the targets. Everything runs in .venv, which `make setup` makes.
+SHELL := /bin/bash
+BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest
+COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock"
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-unit test-spark test-local test-slow check format lock clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free when they are there
+	@./scripts/setup.sh
+
+demo: setup ## Stream a shop into a lake of its own and prove it row for row
+	@$(BIN)/cdclake demo
+
+test: setup ## Run the default tests: unit, spark and one run of the real local lake
+	@$(PYTEST) -m "not slow"
+
+test-unit: setup ## Run the tests that need neither Spark nor a lake
+	@$(PYTEST) -m "not spark and not local and not slow"
+
+test-spark: setup ## Run the tests that need a Spark session
+	@$(PYTEST) -m "spark and not slow"
+
+test-local: setup ## Run the tests on the real local lake, without the slow ones
+	@$(PYTEST) -m "local and not slow"
+
+test-slow: setup ## Run the longer proofs on the real local lake
+	@$(PYTEST) -m slow
+
+check: setup ## Lint, check the formatting and the types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: setup ## Format the Python files
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` takes newer versions
+	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt
+	@$(COMPILE) $(UPGRADE) --extra dev pyproject.toml -o requirements.lock
+	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt
+
+clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)
+	@rm -rf .venv jars build .pytest_cache .mypy_cache .ruff_cache .hypothesis cdk.out
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,72 @@
+"""One column's texts on both sides: its type's, under its mask and the plan's policy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.plan import Column, Plan, Table
+from cdclake.postgres.quoting import identifier
+from cdclake.verify import normal
+from cdclake.verify.normal import Normal
+from cdclake.verify.types import TypeTexts, texts_of
+
+SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that the salt stands in no statement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedColumn:
+    """A column as `verify` compares it; `source` and `lake` are SQL that give text or NULL."""
+
+    name: str  # in the lake
+    source_name: str
+    source: str
+    lake: str
+    source_normal: Normal
+    lake_normal: Normal
+    show: Normal
+    seekable: bool
+    in_key: bool
+
+
+def compared_columns(
+    table: Table, plan: Plan, lengths: Mapping[str, int | None]
+) -> tuple[ComparedColumn, ...]:
+    """The table's columns in declared order; `lengths` holds the source's for hashed columns."""
+    return tuple(_compared(column, table, plan, lengths) for column in table.columns)
+
+
+def _compared(
+    column: Column, table: Table, plan: Plan, lengths: Mapping[str, int | None]
+) -> ComparedColumn:
+    texts = _masked(column, texts_of(column.column_type), lengths.get(column.source))
+    x, lake_x = identifier(column.source), DUCKDB.name(column.name)
+    source = texts.source.replace("{x}", x)
+    if texts.unheld is not None and plan.not_representable == "null":
+        source = f"CASE WHEN NOT ({texts.unheld.replace('{x}', x)}) THEN {source} END"
+    return ComparedColumn(
+        name=column.name,
+        source_name=column.source,
+        source=source,
+        lake=texts.lake.replace("{x}", lake_x),
+        source_normal=texts.source_normal,
+        lake_normal=texts.lake_normal,
+        show=texts.show,
+        seekable=texts.seekable,
+        in_key=column.name in table.key,
+    )
+
+
+def _masked(column: Column, texts: TypeTexts, length: int | None) -> TypeTexts:
+    if column.mask == "truncate":
+        assert column.truncate_to is not None
+        shortened = f"left({texts.source}, {column.truncate_to})"
+        return replace(texts, source=shortened, source_normal=normal.cut(column.truncate_to))
+    if column.mask == "hash":
+        # Debezium's v2: SHA-256 of salt and value in hex, cut to the column's own length.
+        salted = f"current_setting('{SALT_SETTING}') || {texts.source}"
+        digest = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
+        cut = f"left({digest}, {length})" if length is not None else digest
+        return replace(texts, source=f"CASE WHEN {{x}} IS NOT NULL THEN {cut} END")
+    return texts

@@ -1,0 +1,163 @@
+"""When two texts of one type say the same, and how a text is shown to people.
+
+A normal form is text too: values are equal exactly where their normal forms are. It is asked for
+only where the texts of the two sides differ.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import struct
+from collections.abc import Callable, Iterator
+
+from cdclake.verify.calendar import date_text, timestamp_text
+
+Normal = Callable[[str], str]
+
+
+def as_it_is(text: str) -> str:
+    """The text itself: the type has one text for each value."""
+    return text
+
+
+def number(text: str) -> str:
+    """A decimal number without the zeros that add nothing; other words (NAN) as they are.
+
+    >>> number("1.500"), number("-0.00"), number("100"), number("1E+2"), number("NAN")
+    ('1.5', '0', '100', '1E+2', 'NAN')
+    """
+    if not re.fullmatch(r"-?[0-9]*\.?[0-9]*", text):
+        return text
+    sign, digits = ("-", text[1:]) if text.startswith("-") else ("", text)
+    whole, _, fraction = digits.partition(".")
+    whole, fraction = whole.lstrip("0") or "0", fraction.rstrip("0")
+    if not fraction:
+        return whole if whole == "0" else sign + whole
+    return f"{sign}{whole}.{fraction}"
+
+
+_INSTANT = re.compile(r"([+-]?\d{4,9})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?Z")
+
+
+def instant(text: str) -> str:
+    """ISO 8601 with Z, as Debezium writes it, in microseconds since 1970; other text as it is.
+
+    >>> instant("1970-01-01T00:00:01.5Z"), instant("-0043-03-15T00:00:00Z"), instant("infinity")
+    ('1500000', '-63517824000000000', 'infinity')
+    """
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        return text
+    year, month, day, hour, minute = (int(part) for part in match.groups()[:5])
+    seconds = (hour * 60 + minute) * 60 + int(match[6] or 0)
+    fraction = int((match[7] or "0").ljust(6, "0")[:6])
+    return str((_days(year, month, day) * 86_400 + seconds) * 1_000_000 + fraction)
+
+
+def _days(year: int, month: int, day: int) -> int:
+    """Days since 1970, of the proleptic Gregorian calendar with its year 0."""
+    year -= month <= 2
+    era, of_era = divmod(year, 400)
+    of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
+
+
+def array(element: Normal) -> Normal:
+    """A JSON array by its elements: strings by `element`, numbers and the rest by their text.
+
+    A string and a number of the same text are one value: the two sides quote differently.
+    """
+
+    def normal(text: str) -> str:
+        try:
+            parsed = json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+        except ValueError:
+            return text
+        return repr(_elements(parsed, element))
+
+    return normal
+
+
+def _elements(value: object, element: Normal) -> object:
+    if isinstance(value, list):
+        return [_elements(item, element) for item in value]
+    return element(value) if isinstance(value, str) else value
+
+
+def hstore_json(text: str) -> str:
+    """The event's JSON object, by keys."""
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        return text
+    return repr(sorted(parsed.items())) if isinstance(parsed, dict) else text
+
+
+_HSTORE_PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"=>(?:NULL|"((?:[^"\\]|\\.)*)")(?:, )?', re.DOTALL)
+
+
+def hstore_text(text: str) -> str:
+    r"""PostgreSQL's text of an hstore, by keys: equal to `hstore_json` of the same value.
+
+    >>> hstore_text(r'"a"=>"1", "b\"c"=>NULL') == hstore_json(r'{"b\"c": null, "a": "1"}')
+    True
+    """
+    return repr(sorted(_pairs(text)))
+
+
+def _pairs(text: str) -> Iterator[tuple[str, str | None]]:
+    for match in _HSTORE_PAIR.finditer(text):
+        key, value = match.groups()
+        yield _unescaped(key), None if value is None else _unescaped(value)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
+
+
+def cut(length: int) -> Normal:
+    """What Debezium's truncation leaves: it counts UTF-16 units, PostgreSQL counts characters.
+
+    >>> cut(3)("ab\U0001f600") == "ab\ufffd", cut(3)("abcd")
+    (True, 'abc')
+    """
+
+    def normal(text: str) -> str:
+        return text.encode("utf-16-le")[: 2 * length].decode("utf-16-le", "replace")
+
+    return normal
+
+
+def shown_floats(text: str) -> str:
+    """Floats that stand as their bits, as numbers.
+
+    >>> shown_floats("3ff8000000000000"), shown_floats("[3fc00000,null]")
+    ('1.5', '[1.5,null]')
+    """
+    return re.sub(r"\b(?:[0-9a-f]{16}|[0-9a-f]{8})\b", _shown_float, text)
+
+
+def _shown_float(bits: re.Match[str]) -> str:
+    raw = bytes.fromhex(bits[0])
+    value = struct.unpack(">d" if len(raw) == 8 else ">f", raw)[0]
+    return f"{value:.9g}" if len(raw) == 4 else repr(value)
+
+
+def shown_date(text: str) -> str:
+    """Days since 1970 as a date."""
+    return date_text(int(text)) if _is_whole(text) else text
+
+
+def shown_timestamp(text: str) -> str:
+    """Microseconds since 1970 as a timestamp."""
+    return timestamp_text(int(text)) if _is_whole(text) else text
+
+
+def shown_instant(text: str) -> str:
+    """Microseconds since 1970 as a timestamp in UTC."""
+    return timestamp_text(int(text), "+00") if _is_whole(text) else text
+
+
+def _is_whole(text: str) -> bool:
+    return text.lstrip("-").isdigit()

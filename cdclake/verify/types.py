@@ -1,0 +1,221 @@
+"""One row per type: the text by which a value is compared, in PostgreSQL and in the lake (DuckDB).
+
+`{x}` stands for the column. Where both texts are the same for equal values, hashes of them decide;
+where they cannot be, a bucket of rows differs needlessly and the normal forms decide. What an event
+holds for each type is Debezium's doing: correctness 1.5, PostgresValueConverter 3.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cdclake.debezium.types import ColumnType
+from cdclake.verify import normal
+from cdclake.verify.normal import Normal
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTexts:
+    """The two texts of a type's values, and what is to be known of them."""
+
+    source: str = "{x}::text"
+    lake: str = "CAST({x} AS VARCHAR)"
+    source_normal: Normal = normal.as_it_is
+    lake_normal: Normal = normal.as_it_is
+    show: Normal = normal.as_it_is
+    # PostgreSQL finds a row by what `show` gives, through an index, where it stands for `{x}`.
+    seekable: bool = False
+    # Condition in PostgreSQL: a value that the lake's type does not hold.
+    unheld: str | None = None
+
+
+def texts_of(column_type: ColumnType) -> TypeTexts:
+    """The texts of a column of this type."""
+    if column_type.array:
+        return _array_texts(column_type.base)
+    if column_type.base in ("bit", "varbit"):
+        single = (*column_type.parameters, 1)[0] == 1
+        if column_type.base == "varbit" and not column_type.parameters:
+            single = False
+        return _BOOLEAN_BIT if single else _BITS
+    if column_type.state.startswith("decimal") and column_type.base == "numeric":
+        precision, scale = column_type.state[8:-1].split(",")
+        return _FRACTION if precision == scale else _DECIMAL
+    return _TYPES.get(column_type.base, _TEXT)
+
+
+def _float_bits(x: str, send: str) -> str:
+    """A float's bits; zero has no sign, as in SQL: DuckDB's max_by loses it in a view."""
+    bits = f"encode({send}({x}), 'hex')"
+    return f"CASE WHEN {x} = 'NaN' THEN 'NaN' WHEN {x} = 0 THEN '0' ELSE {bits} END"
+
+
+def _lake_float_bits(x: str) -> str:
+    bits = f"lower(hex(CAST(CAST({x} AS BIT) AS BLOB)))"
+    return f"CASE WHEN isnan({x}) THEN 'NaN' WHEN {x} = 0 THEN '0' ELSE {bits} END"
+
+
+def _or_raw(lake: str) -> str:
+    """A reading of the lake's text that a corrupted text does not stop.
+
+    Out of a CASE no common subexpression is moved; out of a bare TRY it would be, with its error.
+    """
+    return f"CASE WHEN {{x}} IS NOT NULL THEN coalesce(TRY({lake}), '!' || {{x}}) END"
+
+
+def _micros(send: str, x: str = "{x}") -> str:
+    # Microseconds since 2000 are what PostgreSQL stores: exact, and cheaper than extract().
+    stored = f"('x' || encode({send}({x}), 'hex'))::bit(64)::bigint"
+    return f"CASE WHEN isfinite({x}) THEN ({stored} + 946684800000000)::text ELSE {x}::text END"
+
+
+_DAYS = "CASE WHEN isfinite({x}) THEN ({x} - DATE '1970-01-01')::text ELSE {x}::text END"
+_NUMBER = (
+    "CASE {x}::text WHEN 'NaN' THEN 'NAN' WHEN 'Infinity' THEN 'POSITIVE_INFINITY'"
+    " WHEN '-Infinity' THEN 'NEGATIVE_INFINITY' ELSE {x}::text END"
+)
+_TIMETZ = (
+    "CASE WHEN {x}::text = '24:00:00+00' THEN '24:00:00Z'"
+    " ELSE replace(({x} AT TIME ZONE 'UTC')::text, '+00', 'Z') END"
+)
+_INTERVAL = (
+    "'P' || extract(year from {x})::text || 'Y' || extract(month from {x})::text || 'M'"
+    " || extract(day from {x})::text || 'DT' || extract(hour from {x})::text || 'H'"
+    " || extract(minute from {x})::text || 'M'"
+    " || trim_scale(extract(second from {x})::numeric)::text || 'S'"
+)
+# Bytes come with the lowest first and without the zeros above the highest one bit.
+_LAKE_BITS = _or_raw(
+    "ltrim(array_to_string(list_reverse(list_transform(regexp_extract_all("
+    "hex(from_base64({x})), '..'),"
+    " lambda h: CAST(CAST('0x' || h AS UTINYINT) AS BIT)::VARCHAR)), ''), '0')"
+)
+
+
+def _lake_floats(kind: str) -> str:
+    bits = f"list_transform(from_json({{x}}, '[\"{kind}\"]'), lambda v: coalesce({{bits}}, 'null'))"
+    bits = bits.replace("{bits}", _lake_float_bits("v"))
+    return _or_raw(f"'[' || array_to_string({bits}, ',') || ']'")
+
+
+def _point_part(name: str) -> str:
+    return _lake_float_bits(f"CAST(json_extract_string({{x}}, '$.{name}') AS DOUBLE)")
+
+
+def _array_source(element: str) -> str:
+    return (
+        "CASE WHEN {x} IS NOT NULL THEN (SELECT '[' || coalesce(string_agg(coalesce("
+        f"{element}, 'null'), ',' ORDER BY n), '') || ']'"
+        " FROM unnest({x}) WITH ORDINALITY AS u(v, n)) END"
+    )
+
+
+_TEXT = TypeTexts(lake="{x}", seekable=True)
+_OPAQUE = TypeTexts(lake="{x}")
+_AS_SENT = TypeTexts("CASE WHEN {x} IS NOT NULL THEN concat({x}) END", "{x}", seekable=True)
+_WHOLE = TypeTexts(seekable=True)
+_NOT_FINITE = "{x}::text IN ('NaN', 'Infinity', '-Infinity')"
+_DECIMAL = TypeTexts(seekable=True, unheld=_NOT_FINITE)
+_FRACTION = TypeTexts(  # DuckDB leaves out the zero before the point
+    lake="regexp_replace(CAST({x} AS VARCHAR), '^(-?)[.]', '\\10.')",
+    seekable=True,
+    unheld=_NOT_FINITE,
+)
+_BOOLEAN_BIT = TypeTexts("CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' END", "{x}")
+_BITS = TypeTexts("ltrim({x}::text, '0')", _LAKE_BITS)
+
+_TYPES: Mapping[str, TypeTexts] = {
+    "boolean": _WHOLE,
+    "smallint": _WHOLE,
+    "integer": _WHOLE,
+    "bigint": _WHOLE,
+    "oid": _WHOLE,
+    "real": TypeTexts(
+        _float_bits("{x}", "float4send"), _lake_float_bits("{x}"), show=normal.shown_floats
+    ),
+    "double precision": TypeTexts(
+        _float_bits("{x}", "float8send"), _lake_float_bits("{x}"), show=normal.shown_floats
+    ),
+    "numeric": TypeTexts(
+        _NUMBER, "{x}", source_normal=normal.number, lake_normal=normal.number, seekable=True
+    ),
+    "money": TypeTexts("{x}::numeric::numeric(19,2)::text"),
+    "date": TypeTexts(
+        _DAYS,
+        "CAST({x} - DATE '1970-01-01' AS VARCHAR)",
+        show=normal.shown_date,
+        seekable=True,
+        unheld="NOT isfinite({x})",
+    ),
+    "timestamp": TypeTexts(
+        _micros("timestamp_send"),
+        "CAST(epoch_us({x}) AS VARCHAR)",
+        show=normal.shown_timestamp,
+        seekable=True,
+        unheld="NOT isfinite({x})",
+    ),
+    "timestamptz": TypeTexts(
+        _micros("timestamptz_send"),
+        "CAST(epoch_us({x}) AS VARCHAR)",
+        show=normal.shown_instant,
+        seekable=True,
+        unheld="NOT isfinite({x})",
+    ),
+    "time": TypeTexts(
+        "replace(to_char({x}::interval, 'HH24:MI:SS.US'), '.000000', '')", "{x}", seekable=True
+    ),
+    "timetz": TypeTexts(_TIMETZ, "{x}"),
+    "interval": TypeTexts(_INTERVAL, "{x}"),
+    "bytea": TypeTexts(
+        "encode({x}, 'hex')", "lower(hex({x}))", show=lambda text: f"\\x{text}", seekable=True
+    ),
+    # A cast would cut the blanks of a char off, and add a mask to a host's address.
+    **dict.fromkeys(("char", "inet", "cidr"), _AS_SENT),
+    # Their own operators are not in pg_catalog, or there is none.
+    **dict.fromkeys(("citext", "ltree", "json", "jsonb", "xml", "tsvector"), _OPAQUE),
+    "hstore": TypeTexts(
+        lake="{x}", source_normal=normal.hstore_text, lake_normal=normal.hstore_json
+    ),
+    "point": TypeTexts(
+        f"{_float_bits('{x}[0]', 'float8send')} || ',' || {_float_bits('{x}[1]', 'float8send')}",
+        _or_raw(f"{_point_part('x')} || ',' || {_point_part('y')}"),
+        show=normal.shown_floats,
+    ),
+    "vector": TypeTexts(
+        _array_source(_float_bits("v", "float8send")).replace(
+            "unnest({x})", "unnest(translate({x}::text, '[]', '{}')::float8[])"
+        ),
+        _lake_floats("DOUBLE"),
+        show=normal.shown_floats,
+    ),
+}
+
+# Elements that the event does not hold as `to_json` writes them; `v` is the element.
+_ELEMENTS: Mapping[str, str] = {
+    "oid": "v::text",
+    "real": _float_bits("v", "float4send"),
+    "double precision": _float_bits("v", "float8send"),
+    "numeric": f"to_json({_NUMBER.replace('{x}', 'v')})::text",
+    "money": "to_json(v::numeric::text)::text",
+    "date": _DAYS.replace("{x}", "v"),
+    "timestamp": _micros("timestamp_send", "v"),
+    "timestamptz": f"to_json({_micros('timestamptz_send', 'v')})::text",
+    "time": "('x' || encode(time_send(v), 'hex'))::bit(64)::bigint::text",
+    "timetz": f"to_json({_TIMETZ.replace('{x}', 'v')})::text",
+    "interval": f"to_json({_INTERVAL.replace('{x}', 'v')})::text",
+    "bytea": "'\"' || translate(encode(v, 'base64'), E'\\n', '') || '\"'",
+    "json": "to_json(v::text)::text",
+    "jsonb": "to_json(v::text)::text",
+}
+
+
+def _array_texts(base: str) -> TypeTexts:
+    element = _ELEMENTS.get(base)
+    source = "to_json({x})::text" if element is None else _array_source(element)
+    if base in ("real", "double precision"):
+        lake = _lake_floats("FLOAT" if base == "real" else "DOUBLE")
+        return TypeTexts(source, lake, show=normal.shown_floats)
+    by_element = normal.number if base in ("numeric", "money") else normal.as_it_is
+    of_event = normal.instant if base == "timestamptz" else by_element
+    return TypeTexts(source, "{x}", normal.array(by_element), normal.array(of_event))

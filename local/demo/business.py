@@ -1,0 +1,125 @@
+"""The shop's business hours: it writes all along, with maintenance and a proof in their midst."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake import naming
+from cdclake.errors import ComponentFailed
+from local import stack
+from local.demo.hops import Hops
+from local.demo.proof import prove, verdict
+from local.demo.show import Show
+from local.demo.tasks import Task
+from local.demo.writer import Writer, Written
+from local.jobs import run_job
+from local.keeper import log_tail
+from local.lake import Lake
+
+LOOK_S = 1.0
+_MAINTAIN_AT, _VERIFY_AT = 0.1, 0.6  # of the business hours
+
+
+@dataclass(frozen=True, slots=True)
+class Business:
+    """What happened while the shop was open."""
+
+    written: Written
+    seconds: float
+    while_writing: dict[str, Any]  # what verify said then
+    maintenance: dict[str, Any]  # the job's report
+
+
+class _Aside:
+    """Work that begins some time into the business hours and is shown as a step."""
+
+    def __init__(
+        self, at: float, step: str, work: Callable[[], dict[str, Any]],
+        describe: Callable[[dict[str, Any]], str],
+    ) -> None:  # fmt: skip
+        self._at, self._step, self._describe = at, step, describe
+        self.task = Task(work)
+        self.ended = False
+
+    def advance(self, elapsed: float, show: Show) -> None:
+        """Begin when it is time; notice the end. Raises what the work raised."""
+        if self.task.ident is None:
+            if elapsed >= self._at:
+                show.begin(self._step)
+                self.task.start()
+        elif self.task.done and not self.ended:
+            show.end(self._step, self._describe(self.task.result()))
+            self.ended = True
+
+
+def do_business(lake: Lake, writer: Writer, seconds: float, show: Show) -> Business:
+    """Write for so many seconds, longer only if `verify` has not ended while it writes."""
+    hops = Hops(lake, writer)
+    maintain = _Aside(
+        _MAINTAIN_AT * seconds,
+        "maintain meanwhile",
+        lambda: _maintain(lake),
+        _maintained,
+    )
+    verify = _Aside(_VERIFY_AT * seconds, "verify meanwhile", lambda: prove(lake), verdict)
+    opened = time.monotonic()
+
+    def advance() -> float:
+        elapsed = time.monotonic() - opened
+        _check(lake, writer)
+        show.look(hops.look())
+        for aside in (maintain, verify):
+            aside.advance(elapsed, show)
+        time.sleep(max(0.0, LOOK_S - (time.monotonic() - opened - elapsed)))
+        return time.monotonic() - opened
+
+    step = "open for business"
+    show.begin(step)
+    writer.start()
+    while advance() < seconds or not verify.ended:
+        continue
+    writer.stop()
+    lasted = time.monotonic() - opened
+    show.end(step, _business_done(writer.written))
+    while not maintain.ended:
+        advance()
+    return Business(writer.written, lasted, verify.task.result(), maintain.task.result())
+
+
+def _check(lake: Lake, writer: Writer) -> None:
+    """The shop still writes and everything runs, or ComponentFailed."""
+    for part in stack.components(lake.home):
+        if part["state"] not in ("running", "starting"):
+            raise _failed(lake, part["name"], f"{part['name']} is {part['state']}")
+    if writer.error is not None:
+        raise _failed(lake, "postgres", f"the shop's writer ended: {writer.error}")
+
+
+def _failed(lake: Lake, component: str, message: str) -> ComponentFailed:
+    log = lake.home.log(component)
+    return ComponentFailed(message, f"read its log {log}", component, log_tail(log))
+
+
+def _business_done(written: Written) -> str:
+    return (
+        f"{written.total:,} rows in {written.transactions:,} transactions,"
+        f" {written.rolled_back} rolled back"
+    )
+
+
+def _maintain(lake: Lake) -> dict[str, Any]:
+    """The job's report; ComponentFailed if a table's maintenance failed."""
+    report = run_job(lake, naming.MAINTAIN_JOB, [])
+    errors = [f"{line['table']}: {line['error']}" for line in report["tables"] if line["error"]]
+    if errors:
+        raise _failed(lake, naming.MAINTAIN_JOB, "; ".join(errors))
+    return report
+
+
+def _maintained(report: dict[str, Any]) -> str:
+    tables = report["tables"]
+    before, after = (sum(line[f"files_{when}"] for line in tables) for when in ("before", "after"))
+    return f"files {before} -> {after}"

@@ -1,0 +1,60 @@
+"""How fresh the lake was: from each row's commit in the source to its first snapshot in the lake.
+
+From metadata: the snapshot that appended a row to its log makes it visible in `<t>_current`, which
+is the state and the log's tail. Rows of one append share one `cdc_ingested_at`, which is also what
+the append's stamp says. All clocks are this machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """So many rows of one transaction that came with one append; times in microseconds."""
+
+    ingested_at: int
+    committed_at: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """Percentiles over rows, in milliseconds; None where nothing streamed."""
+
+    rows: int
+    p50_ms: int | None
+    p95_ms: int | None
+
+
+def first_visible(stamps: Iterable[tuple[int, int]]) -> dict[int, int]:
+    """`ingested_through` to the commit time, in ms, of the first snapshot with that stamp."""
+    visible: dict[int, int] = {}
+    for ingested_through, committed_ms in stamps:
+        known = visible.get(ingested_through)
+        visible[ingested_through] = committed_ms if known is None else min(known, committed_ms)
+    return visible
+
+
+def ages(appended: Iterable[Appended], visible: Mapping[int, int]) -> list[tuple[float, int]]:
+    """(age in ms when it became visible, rows) of each share; KeyError for an unstamped append."""
+    return [(visible[each.ingested_at] - each.committed_at / 1000, each.rows) for each in appended]
+
+
+def freshness(shares: Iterable[tuple[float, int]]) -> Freshness:
+    """The percentiles of (age, rows), each row counting once."""
+    ordered = sorted(shares)
+    total = sum(rows for _, rows in ordered)
+    return Freshness(total, _percentile(ordered, total, 50), _percentile(ordered, total, 95))
+
+
+def _percentile(ordered: list[tuple[float, int]], total: int, percent: int) -> int | None:
+    """The smallest age that so many percent of the rows do not exceed."""
+    seen = 0
+    for age, rows in ordered:
+        seen += rows
+        if seen * 100 >= total * percent:
+            return round(age)
+    return None

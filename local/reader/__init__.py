@@ -1,0 +1,1 @@
+"""The independent reader: the lake's Iceberg tables as DuckDB sees them, without Spark."""

@@ -1,0 +1,156 @@
+"""Iceberg tables as their metadata says they are: one Glue call and one S3 GET each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import urlparse
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cdclake import naming
+from cdclake.errors import ComponentFailed, InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One commit of a table."""
+
+    id: int
+    parent: int | None
+    committed_ms: int
+    summary: Mapping[str, str]
+
+    @property
+    def stamp(self) -> str | None:
+        """What the commit says that it covers."""
+        return self.summary.get(naming.STAMP_PROPERTY)
+
+    @property
+    def rows(self) -> int:
+        """Rows in data files, those deleted by position included."""
+        return self._total("total-records")
+
+    @property
+    def position_deletes(self) -> int:
+        """Rows deleted by position and not rewritten yet."""
+        return self._total("total-position-deletes")
+
+    @property
+    def data_files(self) -> int:
+        """Number of data files."""
+        return self._total("total-data-files")
+
+    @property
+    def delete_files(self) -> int:
+        """Number of delete files."""
+        return self._total("total-delete-files")
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of data and delete files."""
+        return self._total("total-files-size")
+
+    @property
+    def committed_at(self) -> datetime:
+        """The time of the commit."""
+        return datetime.fromtimestamp(self.committed_ms / 1000, UTC)
+
+    def _total(self, name: str) -> int:
+        return int(self.summary.get(name, 0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IcebergTable:
+    """A table at the moment of loading."""
+
+    name: str
+    location: str  # of the metadata file
+    columns: tuple[Mapping[str, Any], ...]  # the current schema's fields, as in the metadata
+    snapshots: Mapping[int, Snapshot]
+    current: Snapshot | None
+    history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
+
+    def stamped(self, at: Snapshot | None) -> Snapshot | None:
+        """The newest snapshot with a stamp, at or before `at`."""
+        return next((s for s in self.ancestors(at) if s.stamp is not None), None)
+
+    def ancestors(self, at: Snapshot | None) -> Iterator[Snapshot]:
+        """The snapshot and those it descends from, newest first, as far as they are kept."""
+        while at is not None:
+            yield at
+            at = None if at.parent is None else self.snapshots.get(at.parent)
+
+    def at_time(self, milliseconds: int) -> Snapshot | None:
+        """The snapshot that was current then, None before the first; InputError if expired."""
+        then = [snapshot for since, snapshot in self.history if since <= milliseconds]
+        if then:
+            return self.snapshots[then[-1]]
+        oldest = next(iter(self.history), None)
+        if oldest is not None and self.snapshots[oldest[1]].parent is not None:
+            kept = datetime.fromtimestamp(oldest[0] / 1000, UTC).isoformat()
+            raise InputError(f"{self.name} as of that time has expired", f"ask for {kept} or later")
+        return None
+
+
+class Catalog:
+    """The tables of one Glue database."""
+
+    def __init__(self, glue: Any, s3: Any, database: str) -> None:
+        self._glue, self._s3, self._database = glue, s3, database
+
+    def load(self, name: str) -> IcebergTable:
+        """The table now; InputError where there is none."""
+        try:
+            answer = self._glue.get_table(DatabaseName=self._database, Name=name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "EntityNotFoundException":
+                raise InputError(
+                    f"the lake has no table {self._database}.{name}",
+                    "`cdclake status` lists the tables; `cdclake up FILE` makes those of a file",
+                ) from None
+            raise
+        except BotoCoreError as error:
+            raise ComponentFailed(
+                f"the lake's catalog does not answer: {error}", "see `cdclake status`", "aws"
+            ) from None
+        location = answer["Table"]["Parameters"]["metadata_location"]
+        return parse_table(name, location, self._metadata(location))
+
+    def _metadata(self, location: str) -> Any:
+        parsed = urlparse(location)
+        answer = self._s3.get_object(Bucket=parsed.netloc, Key=parsed.path.lstrip("/"))
+        return json.loads(answer["Body"].read())
+
+
+def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> IcebergTable:
+    """The table that a metadata file describes."""
+    snapshots = {
+        raw["snapshot-id"]: Snapshot(
+            id=raw["snapshot-id"],
+            parent=raw.get("parent-snapshot-id"),
+            committed_ms=raw["timestamp-ms"],
+            summary=raw.get("summary", {}),
+        )
+        for raw in metadata.get("snapshots", ())
+    }
+    schema = next(
+        schema
+        for schema in metadata["schemas"]
+        if schema["schema-id"] == metadata["current-schema-id"]
+    )
+    return IcebergTable(
+        name=name,
+        location=location,
+        columns=tuple(schema["fields"]),
+        snapshots=snapshots,
+        current=snapshots.get(metadata.get("current-snapshot-id") or -1),
+        history=tuple(
+            (entry["timestamp-ms"], entry["snapshot-id"])
+            for entry in metadata.get("snapshot-log", ())
+            if entry["snapshot-id"] in snapshots
+        ),
+    )

@@ -1,0 +1,100 @@
+"""The SQL of every relation that the reader offers, over pinned snapshots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdclake import naming
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.plan import Table
+from glue_jobs.runtime.stamps import state_stamp
+from local.reader.catalog import IcebergTable
+from local.reader.moment import Moment
+
+_TYPES = {
+    "boolean": "BOOLEAN",
+    "int": "INTEGER",
+    "long": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamptz": "TIMESTAMPTZ",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+}
+
+
+def names_of(table: Table) -> tuple[str, ...]:
+    """Every relation of a table: its state, log and views."""
+    return (
+        table.name,
+        table.changes,
+        naming.current_name(table.name),
+        naming.history_name(table.name),
+    )
+
+
+def scan(table: IcebergTable, moment: Moment) -> str:
+    """SELECT of the table's rows at the moment, empty and typed where it had no snapshot yet."""
+    snapshot = moment.of(table)
+    if snapshot is None:
+        return _nothing(table)
+    location = DUCKDB.text(table.location)
+    if snapshot is table.current:
+        return f"SELECT * FROM iceberg_scan({location})"
+    return f"SELECT * FROM iceberg_scan({location}, snapshot_from_id = {snapshot.id}::UBIGINT)"
+
+
+def views(
+    table: Table, state: IcebergTable, *, schema: str, moment: Moment
+) -> tuple[tuple[str, str], ...]:
+    """(name, SELECT) of `<t>_current` and `<t>_history`, over the relations of the same moment."""
+    stamped = state.stamped(moment.of(state))
+    applied = AppliedThrough()
+    if stamped is not None and stamped.stamp is not None:
+        applied = state_stamp(stamped.stamp)
+    changes = relation(schema, table.changes)
+    current = current_view(
+        table,
+        state=relation(schema, table.name),
+        changes=changes,
+        applied=applied,
+        dialect=DUCKDB,
+    )
+    history = history_view(table, changes=changes, dialect=DUCKDB)
+    return (
+        (naming.current_name(table.name), current),
+        (naming.history_name(table.name), history),
+    )
+
+
+def relation(schema: str, name: str) -> str:
+    """The relation's full, quoted name."""
+    return f"{DUCKDB.name(schema)}.{DUCKDB.name(name)}"
+
+
+def _nothing(table: IcebergTable) -> str:
+    columns = ", ".join(
+        f"CAST(NULL AS {duckdb_type(field['type'])}) AS {DUCKDB.name(field['name'])}"
+        for field in table.columns
+    )
+    return f"SELECT {columns} WHERE false"
+
+
+def duckdb_type(iceberg: str | Mapping[str, Any]) -> str:
+    """DuckDB's name of an Iceberg type.
+
+    >>> duckdb_type({"type": "list", "element": "string"}), duckdb_type("decimal(12, 2)")
+    ('VARCHAR[]', 'DECIMAL(12, 2)')
+    """
+    if isinstance(iceberg, str):
+        return iceberg.upper() if iceberg.startswith("decimal") else _TYPES[iceberg]
+    if iceberg["type"] == "list":
+        return f"{duckdb_type(iceberg['element'])}[]"
+    if iceberg["type"] == "map":
+        return f"MAP({duckdb_type(iceberg['key'])}, {duckdb_type(iceberg['value'])})"
+    fields = (f"{DUCKDB.name(f['name'])} {duckdb_type(f['type'])}" for f in iceberg["fields"])
+    return f"STRUCT({', '.join(fields)})"

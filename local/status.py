@@ -1,0 +1,110 @@
+"""What `cdclake status` shows: components, tables hop by hop, the replication slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake import naming
+from cdclake.errors import InputError
+from cdclake.plan import Table
+from glue_jobs.ingest.progress import Progress, TableProgress
+from local import stack
+from local.connector import Connector
+from local.home import Home
+from local.lake import Lake, LakeState, describe_lake
+from local.source import slot_wal
+from local.topics import end_offsets
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What one look at the whole lake brings for every table."""
+
+    progress: Progress
+    ends: Mapping[str, Mapping[int, int]]
+    trouble: str | None  # of the connector
+
+
+def lake_status(home: Home) -> dict[str, Any]:
+    """The contract's object; parts of the lake that do not answer leave their tables' figures null."""
+    components = stack.components(home)
+    state = LakeState.load(home)
+    if not state.plan or not components:
+        return {"ok": True, "components": components, "tables": [], "slot": None}
+    lake = describe_lake(home, state)
+    running = {part["name"] for part in components if part["state"] == "running"}
+    return {
+        "ok": True,
+        "components": components,
+        "epoch": state.epoch,
+        "paused": state.paused,
+        "tables": _tables(lake, running),
+        "slot": _slot(lake, running),
+    }
+
+
+def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
+    if "aws" not in running:
+        return [_unknown(table, "the local S3 and Glue do not run") for table in lake.plan.tables]
+    stored = lake.control.read("progress.json")
+    topics = [table.topic for table in lake.plan.tables]
+    connector = Connector(lake.endpoints.connect, lake.plan)
+    facts = _Facts(
+        progress=Progress.parse(stored.content) if stored else Progress(),
+        ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
+        trouble=connector.failure() if "connect" in running else None,
+    )
+    from local.reader.figures import table_figures
+
+    figures = table_figures(lake)
+    return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
+
+
+def _table(
+    table: Table, facts: _Facts, figures: Mapping[str, Any], running: set[str]
+) -> dict[str, Any]:
+    progress = facts.progress.tables.get(table.name, TableProgress())
+    ends = facts.ends.get(table.topic)
+    return {
+        "table": table.name,
+        "source": table.source,
+        **figures,
+        "lag_events": None if ends is None else _lag(ends, progress.offsets),
+        "quarantined": figures["quarantined"],
+        "state": _state(progress, running),
+        "last_error": progress.last_error or facts.trouble,
+    }
+
+
+def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
+    """Records in Kafka that the stream has not taken yet; tombstones of deletes count too."""
+    return sum(max(0, end - offsets.get(partition, 0)) for partition, end in ends.items())
+
+
+def _state(progress: TableProgress, running: set[str]) -> str:
+    if progress.state == "stopped":
+        return "stopped"
+    return "streaming" if "stream" in running else "waiting"
+
+
+def _unknown(table: Table, error: str) -> dict[str, Any]:
+    counts = ("changes_rows", "state_rows", "live_rows", "lag_events", "freshness_s", "quarantined")
+    return {
+        "table": table.name,
+        "source": table.source,
+        **dict.fromkeys(counts),
+        "state": "unknown",
+        "last_error": error,
+    }
+
+
+def _slot(lake: Lake, running: set[str]) -> dict[str, Any] | None:
+    if not lake.state.external and "postgres" not in running:
+        return None
+    try:
+        wal, limit = slot_wal(lake.dsn, lake.plan.source_object)
+    except InputError:  # its component says so
+        return None
+    return {"name": naming.source_object(lake.plan.name), "wal_bytes": wal, "limit_bytes": limit}

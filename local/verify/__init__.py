@@ -1,0 +1,1 @@
+"""`verify`: the source and the lake, read and compared."""

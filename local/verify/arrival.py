@@ -1,0 +1,105 @@
+"""Waiting until everything that the source had written has arrived in the lake.
+
+A marker is written; when the slot's reader has confirmed it, every earlier event is in Kafka; when
+the stream has passed the offsets at which Kafka ended then, every one of them is in the lake.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from cdclake.errors import ComponentFailed
+from cdclake.plan import Plan, Table
+from glue_jobs.ingest.progress import Progress
+from local.source import confirmed_lsn, write_marker
+from local.topics import end_offsets
+
+_POLL_S = 0.2
+_MARKER_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrival:
+    """How to see what has arrived."""
+
+    plan: Plan
+    dsn: str
+    kafka: str
+    progress: Callable[[], Progress]
+    wait_s: float = 120.0
+
+    def wait(self, tables: Collection[Table]) -> Mapping[str, str]:
+        """Return when all written before the call is in the lake; stopped tables, with the reason.
+
+        Nobody waits for a stopped table. ComponentFailed, naming what is behind, if time runs out.
+        """
+        deadline = time.monotonic() + self.wait_s
+        self._await_kafka(deadline)
+        ends = end_offsets(self.kafka, [table.topic for table in tables])
+        while True:
+            progress = self.progress()
+            stopped = _stopped(progress, tables)
+            waited = [table for table in tables if table.name not in stopped]
+            behind = _behind(progress, waited, ends)
+            if not behind:
+                return stopped
+            if time.monotonic() > deadline:
+                raise ComponentFailed(
+                    f"the lake was behind the source after {self.wait_s:.0f} s: "
+                    + "; ".join(behind),
+                    "see `cdclake status`; wait longer with --wait",
+                    component="stream",
+                )
+            time.sleep(_POLL_S)
+
+    def _await_kafka(self, deadline: float) -> None:
+        slot = self.plan.source_object
+        marker = write_marker(self.dsn)
+        written = time.monotonic()
+        while True:
+            confirmed = confirmed_lsn(self.dsn, slot)
+            if confirmed is not None and confirmed >= marker:
+                return
+            now = time.monotonic()
+            if now > deadline:
+                lacking = "is gone" if confirmed is None else f"lacks {marker - confirmed} bytes"
+                raise ComponentFailed(
+                    f"Debezium was behind the source after {self.wait_s:.0f} s: "
+                    f"the replication slot {slot} {lacking}",
+                    "see `cdclake status`; wait longer with --wait",
+                    component="connect",
+                )
+            if now - written > _MARKER_S:  # only later events show that earlier ones are confirmed
+                write_marker(self.dsn)
+                written = now
+            time.sleep(_POLL_S)
+
+
+def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
+    found = {table.name: progress.tables.get(table.name) for table in tables}
+    return {
+        name: place.last_error or "the stream has stopped it"
+        for name, place in found.items()
+        if place is not None and place.state == "stopped"
+    }
+
+
+def _behind(
+    progress: Progress, tables: Collection[Table], ends: Mapping[str, Mapping[int, int]]
+) -> list[str]:
+    """Which topics the stream has not read up to `ends`, and by how many records."""
+    behind = []
+    for table in tables:
+        place = progress.tables.get(table.name)
+        offsets = place.offsets if place is not None else {}
+        lacking = sum(
+            max(0, end - offsets.get(partition, 0))
+            for partition, end in ends.get(table.topic, {}).items()
+        )
+        if table.topic not in ends:
+            behind.append(f"{table.source}: Kafka has no topic {table.topic}")
+        elif lacking:
+            behind.append(f"{table.source}: {lacking} records of topic {table.topic} are to come")
+    return behind

@@ -1,0 +1,105 @@
+"""The first pass over one table: sums of all buckets, rows of those that differ."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import duckdb
+
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.naming import current_name
+from cdclake.plan import Plan, Table
+from cdclake.postgres.quoting import qualified
+from cdclake.verify.columns import compared_columns
+from cdclake.verify.compare import differing
+from cdclake.verify.statements import ROWS_PER_BUCKET, Comparable
+from local.source import Connection
+from local.verify import lake_rows, source_rows
+from local.verify.candidates import Candidates
+
+Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """One table on both sides."""
+
+    table: Table
+    source: Comparable
+    lake: Comparable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirstPass:
+    """What a first look at a table found."""
+
+    source_rows: int
+    lake_rows: int
+    compared_rows: int
+    candidates: Candidates
+
+
+def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
+    """How the table is read on both sides."""
+    hashed = any(column.mask == "hash" for column in table.columns)
+    lengths = source_rows.column_lengths(connection, table) if hashed else {}
+    columns = compared_columns(table, plan, lengths)
+    view = f"{DUCKDB.name(plan.lake_database)}.{DUCKDB.name(current_name(table.name))}"
+    return Sides(
+        table,
+        Comparable("postgres", qualified(table.schema, table.table), columns),
+        Comparable("duckdb", view, columns),
+    )
+
+
+def first_pass(
+    sides: Sides, source: Connection, lake: duckdb.DuckDBPyConnection, sample: int | None
+) -> FirstPass:
+    """Compare the table, or about `sample` rows of it; both sides work at the same time."""
+    rows = source_rows.count(source, sides.source)
+    per_bucket = ROWS_PER_BUCKET if sample is None else max(1, sample)
+    buckets = rows // per_bucket + 1
+    only = None if sample is None or buckets == 1 else random.randrange(buckets)
+    of_source, of_lake = _both(
+        lambda: _sums(source.execute(sides.source.bucket_sums(buckets, only)).fetchall()),
+        lambda: _sums(lake.execute(sides.lake.bucket_sums(buckets, only)).fetchall()),
+    )
+    looked_at = of_source.keys() | of_lake.keys() if only is None else {only}
+    wanted = sorted(b for b in looked_at if of_source.get(b) != of_lake.get(b))
+    return FirstPass(
+        source_rows=sum(count for count, _ in of_source.values()),
+        lake_rows=sum(count for count, _ in of_lake.values()),
+        compared_rows=sum(of_source.get(bucket, (0, 0))[0] for bucket in looked_at),
+        candidates=_candidates(sides, source, lake, buckets, wanted),
+    )
+
+
+def _candidates(
+    sides: Sides,
+    source: Connection,
+    lake: duckdb.DuckDBPyConnection,
+    buckets: int,
+    wanted: list[int],
+) -> Candidates:
+    if not wanted:
+        return Candidates(())
+    return Candidates(
+        differing(
+            source_rows.ordered_rows(source, sides.source.rows_of_buckets(buckets, wanted)),
+            lake_rows.ordered_rows(lake, sides.lake.rows_of_buckets(buckets, wanted)),
+            sides.source.columns,
+        )
+    )
+
+
+def _sums(rows: Iterable[tuple[int, int, int]]) -> Sums:
+    return {int(bucket): (int(count), int(total)) for bucket, count, total in rows}
+
+
+def _both(source: Callable[[], Sums], lake: Callable[[], Sums]) -> tuple[Sums, Sums]:
+    with ThreadPoolExecutor(1) as pool:
+        of_lake = pool.submit(lake)
+        return source(), of_lake.result()

@@ -1,0 +1,36 @@
+"""The lake's side of a comparison, through DuckDB."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import duckdb
+
+from cdclake.verify.compare import Row
+from cdclake.verify.statements import Comparable
+
+_FETCHED = 2000
+_LOADED = 10_000
+_PLACES = "temp.main.cdclake_verify_hashes"
+
+
+def ordered_rows(session: duckdb.DuckDBPyConnection, statement: str) -> Iterator[Row]:
+    """The rows of a statement, held a few at a time."""
+    result = session.execute(statement)
+    while rows := result.fetchmany(_FETCHED):
+        yield from map(Row.of, rows)
+
+
+def rows_of(
+    session: duckdb.DuckDBPyConnection, comparable: Comparable, hashes: Iterable[int]
+) -> Iterator[Row]:
+    """The rows whose keys have these hashes, in one pass over the table."""
+    session.execute(f"CREATE OR REPLACE TEMP TABLE {_PLACES.rpartition('.')[2]} (h BIGINT)")
+    batch: list[int] = []
+    for hash_ in hashes:
+        batch.append(hash_)
+        if len(batch) == _LOADED:
+            session.execute(f"INSERT INTO {_PLACES} SELECT unnest(?)", [batch])
+            batch = []
+    session.execute(f"INSERT INTO {_PLACES} SELECT unnest(?::BIGINT[])", [batch])
+    return ordered_rows(session, comparable.rows_of_hashes(f"SELECT h FROM {_PLACES}"))

@@ -1,0 +1,118 @@
+"""Reading differing keys again: the lake was read later than the source, and both go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from cdclake.plan import Table
+from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest
+from cdclake.verify.statements import unpacked
+from local.reader.duck import Reader
+from local.source import Connection
+from local.verify import lake_rows, source_rows
+from local.verify.candidates import Candidates, Moment, Place
+from local.verify.first_pass import Sides
+from local.verify.report import Example
+
+ROUNDS = 5
+EXAMPLES = 10
+_PAUSE_S = 0.5
+_LONGEST_TEXT = 200
+
+Wait = Callable[[Collection[Table]], Mapping[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A table with keys to look at again."""
+
+    sides: Sides
+    candidates: Candidates
+
+
+def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: Wait) -> int:
+    """Read until every key is decided, `ROUNDS` times at most; how many it took.
+
+    A round reads the source, waits until all of that has arrived, reads the lake, and the source
+    again: the lake is right where it shows what the source held at either time.
+    """
+    for number in range(1, ROUNDS + 1):
+        undecided = [table for table in tables if len(table.candidates)]
+        if not undecided:
+            return number - 1
+        for table in undecided:
+            table.candidates.forget_rows()
+            _read_source(table, source, "before")
+        names = [table.sides.table for table in undecided]
+        wait(names)
+        with reader.open(names) as lake:
+            for table in undecided:
+                _read_lake(table, lake)
+        for table in undecided:
+            _read_source(table, source, "after")
+            table.candidates.judge(last=number == ROUNDS)
+        time.sleep(_PAUSE_S)
+    return ROUNDS
+
+
+def _read_source(table: Open, source: Connection, moment: Moment) -> None:
+    side = table.sides.source
+    for places in table.candidates.batches():
+        rows = source_rows.rows_of(source, side, places)
+        digests = ((row.hash, row.key, source_digest(row, side.columns)) for row in rows)
+        table.candidates.record(moment, digests)
+
+
+def _read_lake(table: Open, lake: duckdb.DuckDBPyConnection) -> None:
+    side = table.sides.lake
+    rows = lake_rows.rows_of(lake, side, _hashes(table.candidates.batches()))
+    digests = ((row.hash, row.key, lake_digest(row, side.columns)) for row in rows)
+    table.candidates.record("lake", digests)
+
+
+def _hashes(batches: Iterable[list[Place]]) -> Iterator[int]:
+    return (hash_ for batch in batches for hash_, _ in batch)
+
+
+def examples(table: Open, source: Connection, lake: duckdb.DuckDBPyConnection) -> list[Example]:
+    """The first keys that differ, with both sides' values as of now."""
+    chosen = table.candidates.examples(EXAMPLES)
+    places = [(hash_, key) for hash_, key, _ in chosen]
+    sides = table.sides
+    of_source = {row.key: row for row in source_rows.rows_of(source, sides.source, places)}
+    hashes = [hash_ for hash_, _ in places]
+    of_lake = {row.key: row for row in lake_rows.rows_of(lake, sides.lake, hashes)}
+    return [
+        _example(sides, key, kind, of_source.get(key), of_lake.get(key)) for _, key, kind in chosen
+    ]
+
+
+def _example(sides: Sides, key: str, kind: str, source: Row | None, lake: Row | None) -> Example:
+    columns = sides.source.columns
+    named = [column for column in columns if column.in_key]
+    wanted = columns
+    if source is not None and lake is not None:
+        wanted = differing_columns(source.texts, lake.texts, columns)
+    names = {column.name for column in wanted}
+    return Example(
+        key={
+            column.name: None if text is None else column.show(text)
+            for column, text in zip(named, unpacked(key), strict=True)
+        },
+        kind=kind,
+        columns=[column.name for column in wanted],
+        source=None if source is None else _short(shown(source.texts, columns, names)),
+        lake=None if lake is None else _short(shown(lake.texts, columns, names)),
+    )
+
+
+def _short(values: Mapping[str, Any]) -> dict[str, str | None]:
+    return {
+        name: f"{text[:_LONGEST_TEXT]}..." if text and len(text) > _LONGEST_TEXT else text
+        for name, text in values.items()
+    }

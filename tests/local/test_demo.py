@@ -1,0 +1,98 @@
+"""The shop's statements on a real PostgreSQL, and the whole demo, proved and gone afterwards."""
+
+import json
+import os
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from local.demo.shop import Shop
+from local.demo.tables import KEYS
+from local.demo.writer import Writer, open_shop
+from local.home import PROJECT
+from tests.local.source_database import running_server
+
+pytestmark = pytest.mark.local
+
+BUSINESS = 1500
+
+
+def test_every_statement_hits_in_postgres() -> None:
+    shop = Shop(1)
+    with running_server() as dsn:
+        opened = open_shop(dsn, shop.opening())
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            for transaction in islice(shop.transactions(), BUSINESS):
+                with connection.transaction() as block:
+                    for change in transaction.changes:
+                        cursor = connection.cursor()
+                        cursor.executemany(change.sql, change.rows)
+                        assert cursor.rowcount == len(change.rows), (transaction.name, change)
+                    if transaction.rolled_back:
+                        raise psycopg.Rollback(block)
+            assert opened.total > 3000
+            assert _count(connection, "customers") == len(shop.books.customers)
+            assert _count(connection, "orders") == len(shop.books.orders)
+            lines = sum(len(order.items) for order in shop.books.orders)
+            assert _count(connection, "order_items") == lines
+            toast = connection.execute(
+                "SELECT pg_relation_size(reltoastrelid) FROM pg_class WHERE relname = 'orders'"
+            ).fetchone()
+            assert toast is not None and toast[0] > 0, "large notes are out of their rows"
+
+
+def test_the_writer_counts_what_it_wrote_and_stops() -> None:
+    shop = Shop(2)
+    with running_server() as dsn:
+        opened = open_shop(dsn, shop.opening())
+        writer = Writer(dsn, opened, islice(shop.transactions(), 300), rate=100_000)
+        writer.start()
+        writer.join(60)
+        writer.stop()
+        assert writer.error is None
+        assert writer.written.transactions + writer.written.rolled_back == 300
+        with psycopg.connect(dsn) as connection:
+            assert _count(connection, "orders") == len(shop.books.orders)
+            for table in KEYS:
+                offset = opened.records[table] + writer.written.records[table]
+                assert writer.ledgers[table].offsets[-1] == offset
+
+
+def test_a_failing_writer_says_why() -> None:
+    shop = Shop(3)
+    with running_server() as dsn:
+        opened = open_shop(dsn, shop.opening())
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("DROP TABLE order_items")
+        writer = Writer(dsn, opened, shop.transactions(), rate=100_000)
+        writer.start()
+        writer.join(60)
+        assert isinstance(writer.error, psycopg.errors.UndefinedTable)
+
+
+@pytest.mark.slow
+def test_the_demo_proves_itself_and_leaves_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "cli.main", "demo", "--json", "--seconds", "15"]
+    environment = {**os.environ, "CDCLAKE_HOME": str(tmp_path / "home")}
+    done = subprocess.run(
+        command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer = json.loads(done.stdout)
+    assert answer["ok"]
+    assert {table["table"] for table in answer["tables"]} == set(KEYS)
+    assert all(t["missing"] == t["extra"] == t["different"] == 0 for t in answer["tables"])
+    assert answer["events"] > 1000
+    assert 0 < answer["freshness_p50_ms"] <= answer["freshness_p95_ms"]
+    assert 0 < answer["seconds_to_first_row"] < answer["seconds_total"]
+    assert not list((tmp_path / "home").glob("demo-*"))
+
+
+def _count(connection: "psycopg.Connection[tuple[int, ...]]", table: str) -> int:
+    row = connection.execute(f"SELECT count(*) FROM {table}".encode()).fetchone()
+    assert row is not None
+    return row[0]

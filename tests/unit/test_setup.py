@@ -1,0 +1,60 @@
+"""The house: what setup refuses, and that the locked files agree with each other."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from scripts import fetch_jars
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+def put_tool(folder: Path, name: str, says: str) -> None:
+    tool = folder / name
+    tool.write_text(f"#!/bin/sh\necho '{says}' >&2\n")
+    tool.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("java", "maven", "refused"),
+    [
+        ('openjdk version "17.0.15"', "Apache Maven 3.8.7", []),
+        ('openjdk version "21" 2023-09-19', "Apache Maven 4.0.0", []),
+        ('openjdk version "11.0.2"', "Apache Maven 3.8.7", ["Java 11"]),
+        ('java version "1.8.0_402"', "Apache Maven 3.5.4", ["Java 8", "Maven 3.5"]),
+        (None, None, ["java was not found", "mvn was not found"]),
+        ("command not found", "broken", ["java was not found", "mvn was not found"]),
+    ],
+)
+def test_every_missing_tool_is_named_at_once(tmp_path, monkeypatch, java, maven, refused):
+    for name, says in (("java", java), ("mvn", maven)):
+        if says is not None:
+            put_tool(tmp_path, name, says)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    problems = list(fetch_jars.missing_tools())
+    assert len(problems) == len(refused)
+    assert all(text in line for text, line in zip(refused, problems, strict=True))
+    assert all("install" in line for line in problems)
+
+
+def pins(name: str) -> dict[str, str]:
+    text = (PROJECT / name).read_text()
+    return dict(re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==([^ ]+) \\$", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("other", ["requirements.txt", "requirements.bootstrap.txt"])
+def test_the_locks_agree_where_they_overlap(other):
+    lock, deployed = pins("requirements.lock"), pins(other)
+    shared = lock.keys() & deployed.keys()
+    assert shared
+    assert {name: lock[name] for name in shared} == {name: deployed[name] for name in shared}
+
+
+def test_every_declared_version_is_the_locked_one():
+    lock = pins("requirements.lock")
+    text = (PROJECT / "pyproject.toml").read_text()
+    declared = re.findall(r'^    "([A-Za-z0-9._-]+)(?:\[.*\])?==([^"]+)",$', text, re.MULTILINE)
+    assert declared
+    normal = {re.sub(r"[._]", "-", name.lower()): version for name, version in declared}
+    assert normal == {name: lock.get(name) for name in normal}

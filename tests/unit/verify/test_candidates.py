@@ -1,0 +1,47 @@
+"""Which keys are settled, wrong or still moving after rounds of reading again."""
+
+import pytest
+
+from local.verify.candidates import Candidates
+
+A, B, C = ("a" * 32, "b" * 32, "c" * 32)
+
+
+def run(*rounds):
+    """The verdict on one key; each round is (before, lake, after), '' where there is no row."""
+    candidates = Candidates([(1, "k")])
+    for number, (before, lake, after) in enumerate(rounds, 1):
+        candidates.forget_rows()
+        for moment, digest in (("before", before), ("lake", lake), ("after", after)):
+            candidates.record(moment, [(1, "k", digest)] if digest else [])
+        candidates.judge(last=number == len(rounds))
+    found = candidates.examples(1)
+    return found[0][2] if found else "settled"
+
+
+@pytest.mark.parametrize(
+    ("rounds", "verdict"),
+    [
+        ([(A, A, A)], "settled"),
+        ([("", "", "")], "settled"),
+        ([(A, A, B)], "settled"),  # the lake shows what was there before
+        ([(A, B, B)], "settled"),
+        ([(A, B, A), (A, B, A)], "different"),
+        ([(A, B, A), (A, A, A)], "settled"),  # there and back while the round ran
+        ([(A, "", A), (A, "", A)], "missing"),
+        ([("", A, ""), ("", A, "")], "extra"),
+        ([(A, A + A, A), (A, A + A, A)], "extra"),  # a key twice in the lake
+        ([(A, B, C), (A, B, C)], "unsettled"),
+        ([(A, B, A), (A, C, A)], "unsettled"),  # the lake moves on
+        ([(A, B, A), (B, A, C), (A, B, A)], "unsettled"),
+    ],
+)
+def test_verdicts(rounds, verdict):
+    assert run(*rounds) == verdict
+
+
+def test_batches_hold_each_open_key_once():
+    places = [(n % 7, f"key {n}") for n in range(2500)]
+    candidates = Candidates(iter([*places, *places]))
+    assert len(candidates) == 2500
+    assert [place for batch in candidates.batches() for place in batch] == sorted(places)

@@ -1,0 +1,141 @@
+"""What the reader makes of metadata, moments, queries and values."""
+
+import doctest
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import duckdb
+import pytest
+
+from cdclake import naming
+from cdclake.errors import InputError
+from local.reader import relations
+from local.reader.catalog import parse_table
+from local.reader.duck import extension_file, mentioned
+from local.reader.moment import NOW, at_snapshot, at_time, snapshot_id
+from local.reader.query import _run, json_value
+from tests.unit.verify.lakes import make_plan, make_table
+
+STAMP = {naming.STAMP_PROPERTY: '{"floor": "", "ingested": 7}'}
+
+
+def metadata(*commits, log=None):
+    """A table's metadata; commits are (id, parent, ms, summary)."""
+    snapshots = [
+        {"snapshot-id": i, "timestamp-ms": ms, "summary": summary}
+        | ({} if parent is None else {"parent-snapshot-id": parent})
+        for i, parent, ms, summary in commits
+    ]
+    return {
+        "schemas": [{"schema-id": 0, "fields": [{"name": "id", "type": "long"}]}],
+        "current-schema-id": 0,
+        "current-snapshot-id": commits[-1][0] if commits else -1,
+        "snapshots": snapshots,
+        "snapshot-log": [{"timestamp-ms": ms, "snapshot-id": i} for i, _, ms, _ in commits],
+    }
+
+
+THREE = parse_table(
+    "t", "s3://b/t/m.json",
+    metadata((1, None, 1000, {}), (2, 1, 2000, STAMP), (3, 2, 3000, {"total-records": "5"})),
+)  # fmt: skip
+
+
+def test_the_newest_stamp_is_found_beneath_unstamped_commits():
+    assert THREE.current is not None and THREE.current.rows == 5
+    stamped = THREE.stamped(THREE.current)
+    assert stamped is not None and stamped.id == 2
+    assert THREE.stamped(THREE.snapshots[1]) is None
+
+
+@pytest.mark.parametrize(("ms", "found"), [(999, None), (1000, 1), (2999, 2), (9999, 3)])
+def test_the_snapshot_of_a_time(ms, found):
+    snapshot = THREE.at_time(ms)
+    assert (snapshot.id if snapshot else None) == found
+
+
+def test_an_expired_time_is_refused():
+    expired = parse_table("t", "s3://b/t/m.json", metadata((3, 2, 3000, {})))
+    with pytest.raises(InputError, match="expired"):
+        expired.at_time(2500)
+
+
+def test_an_empty_table_is_typed():
+    empty = parse_table("t", "s3://b/t/m.json", metadata())
+    assert duckdb.sql(relations.scan(empty, NOW)).fetchall() == []
+    assert relations.scan(THREE, at_snapshot(2, [THREE])).endswith("snapshot_from_id = 2::UBIGINT)")
+
+
+def test_moments():
+    assert snapshot_id(" 123 ") == 123
+    assert snapshot_id("2024-01-01") is None
+    noon = int(datetime(2024, 1, 1, 12, tzinfo=UTC).timestamp() * 1000)
+    assert at_time("2024-01-01T12:00").milliseconds == noon
+    assert at_time("2024-01-01T14:00:00+02:00").milliseconds == noon
+    with pytest.raises(InputError, match="neither a time"):
+        at_time("yesterday")
+    with pytest.raises(InputError, match="no table"):
+        at_snapshot(99, [THREE])
+
+
+def test_only_tables_that_a_query_names_are_opened():
+    plan = make_plan(make_table(name="orders"))
+    assert mentioned(plan, 'SELECT * FROM "ORDERS_current"') == plan.tables
+    assert mentioned(plan, "SELECT 1") == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Decimal("1.50"), "1.50"),
+        (Decimal("1E+3"), "1000"),
+        (float("nan"), "NaN"),
+        (float("-inf"), "-Infinity"),
+        (2**70, 2**70),
+        (b"\x00\xff", "00ff"),
+        ([{"a": b"\x01"}, None], [{"a": "01"}, None]),
+        (True, True),
+    ],
+)
+def test_values_for_json(value, expected):
+    assert json_value(value) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["CREATE TABLE t (i INT)", "SET threads = 1", "SELECT 1; SELECT 2", "", "ATTACH 'x'",
+     "COPY (SELECT 1) TO '/tmp/x'", "INSTALL spatial", "DROP SCHEMA x", "CALL pragma_version()"],
+)  # fmt: skip
+def test_what_is_not_one_reading_statement_is_refused(query):
+    with duckdb.connect() as session, pytest.raises(InputError, match="one reading statement"):
+        _run(session, query, None)
+
+
+@pytest.mark.parametrize(
+    ("query", "rows"),
+    [
+        ("SELECT 1 AS a, 2 AS a -- two", [[1, 2]]),
+        ("SELECT TIMESTAMPTZ '2024-01-01 01:00:00.5+01';", [["2024-01-01T00:00:00.5+00:00"]]),
+        ("FROM (VALUES (DATE '2024-02-29', TIMESTAMP '2024-01-01'))",
+         [["2024-02-29", "2024-01-01T00:00:00"]]),
+        ("WITH x AS (SELECT [TIMESTAMPTZ '2024-01-01 00:00:00+00'] AS a) SELECT a FROM x",
+         [[["2024-01-01 00:00:00+00"]]]),
+        ("SELECT i FROM range(3) r(i) ORDER BY i DESC", [[2], [1], [0]]),
+    ],
+)  # fmt: skip
+def test_queries(query, rows):
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        assert _run(session, query, None).rows == rows
+
+
+def test_a_limit_says_that_there_is_more():
+    with duckdb.connect() as session:
+        answer = _run(session, "SELECT * FROM range(10)", 3)
+        assert (answer.rows, answer.more) == ([[0], [1], [2]], True)
+        assert not _run(session, "SELECT * FROM range(3)", 3).more
+
+
+def test_extensions_are_files_of_their_packages():
+    assert all(extension_file(name).is_file() for name in ("avro", "httpfs", "iceberg"))
+    assert doctest.testmod(relations).failed == 0

@@ -1,0 +1,38 @@
+"""The reader's view templates in DuckDB, over small logs and states."""
+
+import duckdb
+import pytest
+
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.views import current_view, history_view
+from cdclake.plan import Column
+from tests.unit.verify.cases import C10, CASES
+from tests.unit.verify.lakes import create, event, make_table
+
+
+@pytest.fixture
+def session():
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        yield session
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_current(session, case):
+    facts, log, state, applied, expected = CASES[case]
+    table = make_table(**facts)
+    create(session, table, log, state)
+    view = current_view(table, state="t", changes="t_changes", applied=applied, dialect=DUCKDB)
+    assert session.execute(f"SELECT * FROM ({view}) ORDER BY id").fetchall() == expected
+
+
+def test_history_has_every_event_with_real_types(session):
+    table = make_table(
+        columns=(*make_table().columns, Column(source="seen", name="seen", type="timestamptz"))
+    )
+    create(session, table, [{**C10, "seen": "2024-01-02T03:04:05.5Z"}, event("d", 20, 21, id=1)])
+    view = history_view(table, changes="t_changes", dialect=DUCKDB)
+    rows = session.execute(
+        f"SELECT cdc_op, id, v, seen::VARCHAR FROM ({view}) ORDER BY cdc_position"
+    ).fetchall()
+    assert rows == [("c", 1, 1, "2024-01-02 03:04:05.5+00"), ("d", 1, None, None)]
