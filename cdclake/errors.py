@@ -1,7 +1,7 @@
 """What can go wrong, named by what the caller has to do about it.
 
 CdcError
-├── InputError        refuse to start: the user's file, command or database is not as it must be (exit 2)
+├── InputError        refuse to start: file, command or database is not as it must be (exit 2)
 ├── NotRunning        there is no lake to ask (exit 3)
 ├── ComponentFailed   a part of the lake failed or a wait ran out (exit 4)
 ├── TableError        stop that table, let the others go on

@@ -123,7 +123,7 @@ def source_object(pipeline: str) -> str:
     return "cdclake_" + pipeline.replace("-", "_")
 
 
-# --- jobs, stored objects --------------------------------------------------------------------------
+# --- jobs, stored objects -------------------------------------------------------------------------
 
 CATALOG = "lake"  # the Spark catalog under which Glue tables appear
 STREAM_JOB = "stream_changes"

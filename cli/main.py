@@ -23,14 +23,20 @@ from cli.output import emit_error
 from cli.pause import pause
 from cli.resume import resume
 from cli.schema import schema
+from cli.sql import sql
+from cli.status import status
 from cli.up import up
 from cli.validate import validate
+from cli.verify import verify
 
 VERBS: tuple[Callable[..., None], ...] = (
     validate,
     schema,
     init,
     up,
+    status,
+    verify,
+    sql,
     job,
     pause,
     resume,

@@ -1,4 +1,4 @@
-"""The one zip of shared code that Glue jobs get as `--extra-py-files`; the local jobs run from it too."""
+"""The one zip of shared code that jobs get as `--extra-py-files`, on Glue and here."""
 
 from __future__ import annotations
 

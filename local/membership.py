@@ -17,6 +17,7 @@ from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Plan, Table
 from cdclake.postgres.quoting import qualified
 from local.lake import Lake
+from local.reader.figures import last_position
 from local.source import connect
 
 
@@ -39,14 +40,14 @@ class Change:
         return not self.is_first and bool(self.joining or self.leaving)
 
     def request_snapshots(self, lake: Lake) -> None:
-        """Ask the connector for the joining tables' rows; call it while the connector is stopped."""
+        """Ask for the joining tables' rows; call it while the connector is stopped."""
         if self.is_first or not self.by_signal or not self.joining:
             return
         kind, data = snapshot_signal(self.joining)
         table = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
         with connect(lake.dsn) as connection:
             connection.execute(
-                f"INSERT INTO {table} (id, type, data) VALUES (%s, %s, %s)",  # noqa: S608 (quoted)
+                f"INSERT INTO {table} (id, type, data) VALUES (%s, %s, %s)",
                 (uuid.uuid4().hex, kind, data),
             )
 
@@ -121,13 +122,7 @@ def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -
     """
     if not change.is_first and change.by_signal:
         for table in change.joining:
-            last = _last_position(lake, table)
+            last = last_position(lake, table)
             if last is not None:
                 lake.control.write(f"sweeps/{table.name}.json", {"position": str(just_after(last))})
     write_plan()
-
-
-def _last_position(lake: Lake, table: Table) -> str | None:
-    from local.reader.positions import last_position
-
-    return last_position(lake, table)

@@ -14,6 +14,7 @@ from local import stack
 from local.connector import Connector
 from local.home import Home
 from local.lake import Lake, LakeState, describe_lake
+from local.reader.figures import table_figures
 from local.source import slot_wal
 from local.topics import end_offsets
 
@@ -28,7 +29,7 @@ class _Facts:
 
 
 def lake_status(home: Home) -> dict[str, Any]:
-    """The contract's object; parts of the lake that do not answer leave their tables' figures null."""
+    """The contract's object; where a part does not answer, the figures that need it are null."""
     components = stack.components(home)
     state = LakeState.load(home)
     if not state.plan or not components:
@@ -56,8 +57,6 @@ def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
         ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
         trouble=connector.failure() if "connect" in running else None,
     )
-    from local.reader.figures import table_figures
-
     figures = table_figures(lake)
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
 

@@ -45,7 +45,7 @@ def create_topics(kafka: str, plan: Plan) -> None:
 
 
 def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
-    """Per topic and partition the offset that the next record will have; absent topics are left out."""
+    """By topic and partition the next record's offset; absent topics are left out."""
     consumer = _consumer(kafka)
     try:
         known = consumer.list_topics(timeout=_TIMEOUT_S).topics
@@ -73,7 +73,7 @@ class MarkerReader:
         self._consumer.assign([TopicPartition(topic, 0, start[1])])
 
     def find(self, marker: str, timeout_s: float = 0.5) -> int | None:
-        """The offset of the first unread event that carries the marker, None if none came in time."""
+        """The offset of the first unread event that carries the marker; None if none came."""
         for message in self._consumer.consume(500, timeout=timeout_s):
             value, offset = message.value(), message.offset()
             if message.error() is None and value is not None:

@@ -1,7 +1,8 @@
 """The Debezium connector's configuration, from the plan; the same locally and on MSK Connect.
 
-Only endpoints, credentials (always by reference) and the epoch differ between the two. Each setting
-that is not obvious has its reason here; the sources are correctness 1.5 and Debezium's documentation.
+Only endpoints, credentials (always by reference) and the epoch differ between the two. Each
+setting that is not obvious has its reason here; the sources are correctness 1.5 and Debezium's
+documentation.
 """
 
 from __future__ import annotations

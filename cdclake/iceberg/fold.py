@@ -6,6 +6,8 @@ order, repetition or cut of the same events. The merge, the rebuild and the view
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cdclake import naming
 from cdclake.debezium.position import HISTORY_LENGTH
 from cdclake.iceberg.conversions import to_state
@@ -23,9 +25,12 @@ _NEWEST_FACTS = (
 )
 
 
-def value_position(table: Table, column: str) -> str:
+Carried = Sequence[str]  # lake names of the columns whose value may be older than its row
+
+
+def value_position(carried: Carried, column: str) -> str:
     """Name, in a folded row, of the position from which a carried column's value is."""
-    return f"__position_{table.carried.index(column)}"
+    return f"__position_{carried.index(column)}"
 
 
 def history_part(position: str) -> str:
@@ -42,12 +47,13 @@ def truncate_floor(changes: str, known: str, dialect: Dialect) -> str:
     )
 
 
-def folded_rows(table: Table, changes: str, dialect: Dialect) -> str:
+def folded_rows(table: Table, changes: str, carried: Carried, dialect: Dialect) -> str:
     """SELECT of one row per key, out of the relation `changes` in the log's schema.
 
     The row has the state's columns and types except `cdc_toast_missing` and
     `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
-    holds a real value). `changes` must hold no truncates.
+    holds a real value). `changes` must hold no truncates, and no unavailable value of a column that
+    is not `carried`.
     """
     selected = [
         *(
@@ -55,30 +61,31 @@ def folded_rows(table: Table, changes: str, dialect: Dialect) -> str:
             for column in table.key_columns
         ),
         *(
-            f"{_value(table, column, dialect)} AS {dialect.name(column.name)}"
+            f"{_value(column, carried, dialect)} AS {dialect.name(column.name)}"
             for column in table.value_columns
         ),
         naming.POSITION,
         *(f"newest.{fact} AS {fact}" for fact in _NEWEST_FACTS),
         f"newest.{naming.OP} = 'd' AS {naming.DELETED}",
-        *(value_position(table, column) for column in table.carried),
+        *(value_position(carried, column) for column in carried),
     ]
-    return f"SELECT {', '.join(selected)}\nFROM ({_grouped(table, changes, dialect)}) AS grouped"
+    grouped = _grouped(table, changes, carried, dialect)
+    return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
 
 
-def _grouped(table: Table, changes: str, dialect: Dialect) -> str:
+def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect) -> str:
     keys = [dialect.name(name) for name in table.key]
     newest_fields = [(fact, fact) for fact in _NEWEST_FACTS] + [
         (column.name, dialect.name(column.name))
         for column in table.value_columns
-        if column.name not in table.carried
+        if column.name not in carried
     ]
     selected = [
         *keys,
         f"max({naming.POSITION}) AS {naming.POSITION}",
         f"max_by({dialect.struct(newest_fields)}, {naming.POSITION}) AS newest",
     ]
-    for index, name in enumerate(table.carried):
+    for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
         where = f"FILTER (WHERE {_is_available(table, name, dialect)})"
         selected.append(f"max_by({held}, {naming.POSITION}) {where} AS __value_{index}")
@@ -98,9 +105,9 @@ def _key(column: Column, dialect: Dialect) -> str:
     return to_state(dialect.name(column.name), column.column_type, dialect)
 
 
-def _value(table: Table, column: Column, dialect: Dialect) -> str:
-    if column.name in table.carried:
-        held = f"__value_{table.carried.index(column.name)}.held"
+def _value(column: Column, carried: Carried, dialect: Dialect) -> str:
+    if column.name in carried:
+        held = f"__value_{carried.index(column.name)}.held"
         return to_state(held, column.column_type, dialect)
     newest = to_state(f"newest.{dialect.name(column.name)}", column.column_type, dialect)
     # The log keeps a deleted row's last values under replica identity full; a tombstone does not.

@@ -9,34 +9,38 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import folded_rows, history_part, value_position
+from cdclake.iceberg.fold import Carried, folded_rows, history_part, value_position
 from cdclake.plan import Table
 
 _MISSING = ""  # the position of a value that no event has held yet: below every real one
 
 
-def merge_changes(table: Table, database: str, changes: str) -> str:
-    """MERGE of `changes` (a relation in the log's schema, without truncates) into `<t>`."""
+def merge_changes(table: Table, database: str, changes: str, carried: Carried) -> str:
+    """MERGE of `changes` (a relation in the log's schema, without truncates) into `<t>`.
+
+    `carried` must name every column of which an unavailable value is in `changes` or was merged
+    before; the fewer, the plainer the statement.
+    """
     name = SPARK.name
     matches = " AND ".join(f"t.{name(key)} = s.{name(key)}" for key in table.key)
-    assignments = ",\n  ".join(f"t.{name(c)} = {v}" for c, v in _updated(table).items())
-    inserted = _inserted(table)
+    assignments = ",\n  ".join(f"t.{name(c)} = {v}" for c, v in _updated(table, carried).items())
+    inserted = _inserted(table, carried)
     return (
         f"MERGE INTO {qualified(database, table.name)} AS t\n"
-        f"USING ({folded_rows(table, changes, SPARK)}) AS s\nON {matches}\n"
-        f"WHEN MATCHED AND ({_brings_news(table)}) THEN UPDATE SET\n  {assignments}\n"
+        f"USING ({folded_rows(table, changes, carried, SPARK)}) AS s\nON {matches}\n"
+        f"WHEN MATCHED AND ({_brings_news(carried)}) THEN UPDATE SET\n  {assignments}\n"
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(name, inserted))})\n"
         f"VALUES ({', '.join(inserted.values())})"
     )
 
 
-def rebuilt_rows(table: Table, changes: str) -> str:
+def rebuilt_rows(table: Table, changes: str, carried: Carried) -> str:
     """SELECT of the whole state, in its column order, out of the whole log."""
-    inserted = _inserted(table)
+    inserted = _inserted(table, carried)
     ordered = [column.name for column in table.columns]
     ordered += [column for column in inserted if column not in ordered]
     selected = ", ".join(f"{inserted[column]} AS {SPARK.name(column)}" for column in ordered)
-    return f"SELECT {selected}\nFROM ({folded_rows(table, changes, SPARK)}) AS s"
+    return f"SELECT {selected}\nFROM ({folded_rows(table, changes, carried, SPARK)}) AS s"
 
 
 def delete_truncated(table: Table, database: str, floor: str) -> str:
@@ -48,9 +52,9 @@ def delete_truncated(table: Table, database: str, floor: str) -> str:
     return f"DELETE FROM {target} WHERE {below}"
 
 
-def _brings_news(table: Table) -> str:
+def _brings_news(carried: Carried) -> str:
     newer = [f"s.{naming.POSITION} > t.{naming.POSITION}"]
-    newer += [f"s.{value_position(table, c)} > {_stored_position(c)}" for c in table.carried]
+    newer += [f"s.{value_position(carried, c)} > {_stored_position(c)}" for c in carried]
     return " OR ".join(newer)
 
 
@@ -59,31 +63,31 @@ def _stored_position(column: str) -> str:
     return f"coalesce({stored}, t.{naming.POSITION})"
 
 
-def _updated(table: Table) -> dict[str, str]:
+def _updated(table: Table, carried: Carried) -> dict[str, str]:
     row_is_newer = f"s.{naming.POSITION} > t.{naming.POSITION}"
     updated: dict[str, str] = {}
     for column in table.value_columns:
         source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
         newer = row_is_newer
-        if column.name in table.carried:
-            newer = f"s.{value_position(table, column.name)} > {_stored_position(column.name)}"
+        if column.name in carried:
+            newer = f"s.{value_position(carried, column.name)} > {_stored_position(column.name)}"
         updated[column.name] = f"CASE WHEN {newer} THEN {source} ELSE {target} END"
     for fact in _ROW_FACTS:
         updated[fact] = f"CASE WHEN {row_is_newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
-        column: f"greatest({_stored_position(column)}, s.{value_position(table, column)})"
-        for column in table.carried  # greatest skips NULL: nothing here holds the value
+        column: f"greatest({_stored_position(column)}, s.{value_position(carried, column)})"
+        for column in carried  # greatest skips NULL: nothing here holds the value
     }
     row_position = f"greatest(s.{naming.POSITION}, t.{naming.POSITION})"
     return updated | _value_facts(positions, row_position)
 
 
-def _inserted(table: Table) -> dict[str, str]:
+def _inserted(table: Table, carried: Carried) -> dict[str, str]:
     inserted = {column.name: f"s.{SPARK.name(column.name)}" for column in table.columns}
     inserted |= {fact: f"s.{fact}" for fact in _ROW_FACTS}
     positions = {
-        column: f"coalesce(s.{value_position(table, column)}, {SPARK.text(_MISSING)})"
-        for column in table.carried
+        column: f"coalesce(s.{value_position(carried, column)}, {SPARK.text(_MISSING)})"
+        for column in carried
     }
     return inserted | _value_facts(positions, f"s.{naming.POSITION}")
 
@@ -118,7 +122,9 @@ def _value_facts(positions: dict[str, str], row_position: str) -> dict[str, str]
         for column, position in positions.items()
     )
     return {
-        naming.TOAST_MISSING: f"nullif(array_compact(array({missing})), CAST(array() AS array<string>))",
+        naming.TOAST_MISSING: (
+            f"nullif(array_compact(array({missing})), CAST(array() AS array<string>))"
+        ),
         naming.VALUE_POSITIONS: (
             f"CASE WHEN size(array_compact(array({older}))) > 0 "
             f"THEN map_from_entries(array_compact(array({older}))) END"

@@ -13,13 +13,16 @@ from cdclake.plan import Column, Table
 
 @dataclass(frozen=True, slots=True)
 class AppliedThrough:
-    """What the state provably holds: everything ingested up to `ingested` (microseconds since 1970).
+    """What the state provably holds: all that was ingested up to `ingested` (µs since 1970).
 
     `floor` is the greatest truncate applied, without its offset; both are literals in the view.
+    `carried` names the columns of which an unavailable value was ever applied: only those can hold
+    a value that is older than its row.
     """
 
     ingested: int = 0
     floor: str = ""
+    carried: tuple[str, ...] = ()
 
 
 def current_view(
@@ -42,7 +45,7 @@ def current_view(
         f"WHERE {naming.INGESTED_AT} > {dialect.instant(applied.ingested)}),\n"
         f"truncated AS ({truncate_floor('tail', applied.floor, dialect)}),\n"
         f"pending AS (SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}),\n"
-        f"folded AS ({folded_rows(table, 'pending', dialect)}),\n"
+        f"folded AS ({folded_rows(table, 'pending', table.carried, dialect)}),\n"
         f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
         f"SELECT {columns}\nFROM stored AS s FULL OUTER JOIN folded AS f ON {keys}\n"
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "
@@ -82,5 +85,5 @@ def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
     if column.name in table.carried:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
         stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
-        newer = f"coalesce(f.{value_position(table, column.name)}, '') > {stored}"
+        newer = f"coalesce(f.{value_position(table.carried, column.name)}, '') > {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

@@ -52,7 +52,7 @@ def append_changes(
 
 
 def _claimed(ranges: Mapping[int, tuple[int, int]], ingested_at: int) -> Expression:
-    """The offsets that this batch claims; bounded by ingestion so that old files are not looked at."""
+    """The offsets that this batch claims; bounded by ingestion, so that old files stay unread."""
     claims = [
         (F.col(naming.PARTITION) == partition)
         & (F.col(naming.OFFSET) >= first)
@@ -113,8 +113,9 @@ def sweep_rows(rows: DataFrame, positions: Sequence[str], swept_at: int) -> Data
         for position, part in zip(positions, parts, strict=True)
     ]
     schema = (
-        f"{naming.OP} string, {naming.POSITION} string, {naming.PARTITION} int, {naming.EPOCH} int, "
-        f"{naming.PREV_COMMIT_LSN} bigint, {naming.PHASE} int, {naming.LSN} bigint"
+        f"{naming.OP} string, {naming.POSITION} string, {naming.PARTITION} int, "
+        f"{naming.EPOCH} int, {naming.PREV_COMMIT_LSN} bigint, {naming.PHASE} int, "
+        f"{naming.LSN} bigint"
     )
     swept = spark.createDataFrame(values, schema).withColumns(
         {naming.OFFSET: F.lit(0).cast("bigint"), naming.COMMITTED_AT: at}

@@ -152,8 +152,8 @@ class MicroBatch:
             progress.state = "stopped"
             progress.last_error = (
                 f"{progress.quarantined} events refused, more than stop_table_after="
-                f"{plan.stop_table_after}; see {naming.QUARANTINE} for the reasons, mend the cause, "
-                "then `cdclake resume`"
+                f"{plan.stop_table_after}; see {naming.QUARANTINE} for the reasons, mend the "
+                "cause, then `cdclake resume`"
             )
             log.error("table %s stopped: %s", table.name, progress.last_error)
 

@@ -50,8 +50,8 @@ _LOG_TYPES: dict[str, DataType] = {
 def decode_events(events: DataFrame, table: Table, plan: Plan) -> DataFrame:
     """Rows of `<t>_changes` (all but `cdc_ingested_at`) with `refusal`, `key`, `value`, `headers`.
 
-    `events` are Kafka records of the table's topic. Kafka tombstones and logical messages are
-    dropped, for they carry no row. No order is promised.
+    `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they carry
+    no row. No order is promised.
     """
     parsed = events.where(F.col("value").isNotNull()).select(
         F.col("partition").alias(naming.PARTITION),
@@ -60,7 +60,7 @@ def decode_events(events: DataFrame, table: Table, plan: Plan) -> DataFrame:
         _parse("value", _envelope_schema(table)).alias("e"),
         _parse("key", _key_schema(table)).alias("k"),
     )
-    facts = parsed.where(~F.col("e.op").eqNullSafe("m")).select("*", *_facts())
+    facts = parsed.select("*", *_facts())
     images = facts.select("*", *_images(table))
     rows = images.select(
         "*", *_values(table, plan.placeholder), _unavailable(table, plan.placeholder)
@@ -165,7 +165,7 @@ def _image_name(index: int) -> str:
 
 
 def _images(table: Table) -> list[Expression]:
-    """Each column as the event has it: from `after`, of a delete from the key (or whole `before`)."""
+    """Each column as the event has it: `after`; of a delete the key, or the whole `before`."""
     op = F.col(naming.OP)
     images = []
     for index, column in enumerate(table.columns):

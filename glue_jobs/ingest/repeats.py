@@ -27,6 +27,8 @@ class PartitionSummary:
     refused: int
     truncates: int
     carried_key_changes: int  # creations with unavailable values: a key changed
+    unavailable: list[str]  # columns of which a value was not sent, perhaps more than once
+    distinct_lsns: int
     lowest_lsn: int | None
     highest_lsn: int | None
     epoch: int | None
@@ -39,18 +41,14 @@ def identity(table: Table) -> list[str]:
     return [naming.EPOCH, naming.PHASE, naming.LSN, naming.OP, *table.key]
 
 
+def may_repeat_within(summaries: list[PartitionSummary]) -> bool:
+    """Whether the batch itself may hold an event twice: then two rows stand at one LSN."""
+    return any(part.distinct_lsns < part.accepted for part in summaries)
+
+
 def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
-    """One row of each identity within the batch, the first by offset; refused events all stay."""
-    return changes.dropDuplicates([*identity(table), _REFUSED_AT]).drop(_REFUSED_AT)
-
-
-def with_refused_apart(changes: DataFrame, refusal: str) -> DataFrame:
-    """Adds what keeps refused events, whose identity is not known, from dropping each other."""
-    apart = F.concat_ws("@", naming.PARTITION, naming.OFFSET)
-    return changes.withColumn(_REFUSED_AT, F.when(F.col(refusal).isNotNull(), apart))
-
-
-_REFUSED_AT = "__refused_at"
+    """One row of each identity within the batch's accepted events."""
+    return changes.dropDuplicates(identity(table))
 
 
 def may_repeat(summaries: list[PartitionSummary], stamp: ChangesStamp) -> bool:
@@ -101,6 +99,8 @@ def summarize(changes: DataFrame, refusal: str) -> list[PartitionSummary]:
             F.count_if(~accepted).alias("refused"),
             F.count_if(accepted & (F.col(naming.OP) == "t")).alias("truncates"),
             F.count_if(accepted & key_change).alias("carried_key_changes"),
+            F.flatten(F.collect_set(naming.UNAVAILABLE)).alias("unavailable"),
+            F.size(F.collect_set(lsn)).alias("distinct_lsns"),
             F.min(lsn).alias("lowest_lsn"),
             F.max(lsn).alias("highest_lsn"),
             F.max(F.when(accepted, F.col(naming.EPOCH))).alias("epoch"),

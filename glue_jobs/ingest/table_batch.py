@@ -20,9 +20,9 @@ from glue_jobs.ingest.quarantine import quarantine
 from glue_jobs.ingest.repeats import (
     PartitionSummary,
     may_repeat,
+    may_repeat_within,
     not_in_log,
     summarize,
-    with_refused_apart,
     without_repeats,
 )
 from glue_jobs.runtime.leases import Leases
@@ -89,13 +89,12 @@ class TableBatch:
             decoded.unpersist()
 
     def _decode(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
-        """The decoded events that the log's stamp does not cover yet, each identity once."""
+        """The decoded events that the log's stamp does not cover yet."""
         fresh = events.where(F.col("topic") == self.table.topic)
         for partition, offset in stamp.offsets.items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
-        decoded = with_refused_apart(decode_events(fresh, self.table, self.plan), REFUSAL)
-        return without_repeats(decoded, self.table)
+        return decode_events(fresh, self.table, self.plan)
 
     def _quarantine(self, decoded: DataFrame, summaries: list[PartitionSummary]) -> int:
         if not any(part.refused for part in summaries):
@@ -110,9 +109,14 @@ class TableBatch:
         sweeps: list[str],
         ingested_at: int,
     ) -> DataFrame:
-        """The accepted events that the log does not hold; the same rows however often evaluated."""
+        """The accepted events that the log does not hold, each identity once.
+
+        The same rows however often they are evaluated.
+        """
         columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
         rows = decoded.where(F.col(REFUSAL).isNull())
+        if may_repeat_within(summaries):
+            rows = without_repeats(rows, self.table)
         if stamped.stamp and may_repeat(summaries, ChangesStamp.from_json(stamped.stamp)):
             lowest = min(p.lowest_lsn for p in summaries if p.lowest_lsn is not None)
             # As it was before the append: the merge evaluates this a second time, after it.
@@ -125,7 +129,7 @@ class TableBatch:
         )
 
     def _apply(self, through: int, batch: Batch | None, quarantined: int) -> Outcome:
-        """Merge in the stream, unless another job holds the table: then a later batch catches up."""
+        """Merge in the stream, unless a job holds the table: then a later batch catches up."""
         events = batch.facts.events if batch else 0
         outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
         if self.table.apply != "each_batch":
@@ -154,4 +158,5 @@ def _facts(summaries: list[PartitionSummary], sweeps: int) -> Facts:
         events=sum(part.accepted for part in summaries) + sweeps,
         truncates=sum(part.truncates for part in summaries) + sweeps,
         carried_key_changes=sum(part.carried_key_changes for part in summaries),
+        unavailable=frozenset(name for part in summaries for name in part.unavailable),
     )

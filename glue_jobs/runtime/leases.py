@@ -28,7 +28,7 @@ class Leases:
         self._owner = f"{job}-{uuid.uuid4().hex}"
 
     def abandon_earlier_runs(self) -> None:
-        """Free what earlier runs of this job hold; only for a job of which one run exists at most."""
+        """Free what earlier runs of this job hold; for a job that never runs twice at once."""
         for name in list(self._control.names("leases")):
             held = self._control.read(f"leases/{name}")
             if held is not None and held.content["owner"].startswith(f"{self._job}-"):

@@ -58,7 +58,7 @@ class ObjectStore:
         self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=_encode(content))
 
     def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
-        """Put the object only over that ETag (None: only if absent); the new ETag, None if refused."""
+        """Put it only over that ETag (None: only if absent); the new ETag, None if refused."""
         body, key = _encode(content), self._key(name)
         try:
             if etag is None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 from cdclake.iceberg.views import AppliedThrough
 
@@ -51,10 +51,10 @@ class ChangesStamp:
 
 def state_stamp_json(applied: AppliedThrough) -> str:
     """The stamp of a commit to `<t>`."""
-    return json.dumps({"ingested": applied.ingested, "floor": applied.floor}, sort_keys=True)
+    return json.dumps(asdict(applied), sort_keys=True)
 
 
 def state_stamp(text: str) -> AppliedThrough:
     """What the stamp of `<t>` says is applied."""
     raw = json.loads(text)
-    return AppliedThrough(ingested=raw["ingested"], floor=raw["floor"])
+    return AppliedThrough(raw["ingested"], raw["floor"], tuple(raw["carried"]))

@@ -86,7 +86,7 @@ class LakeTables:
 
 
 class _JavaCallable:
-    """A Python function as a java.util.concurrent.Callable; keeps its error, which Java would wrap."""
+    """A Python function as a java.util.concurrent.Callable; keeps the error as it was."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work

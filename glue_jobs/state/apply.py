@@ -32,6 +32,7 @@ class Facts:
     events: int
     truncates: int
     carried_key_changes: int  # creations with unavailable values: a key changed
+    unavailable: frozenset[str]  # columns of which a value was not sent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +85,16 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
     through = ingested_through(lake, table)
     log = _ingested(lake, table, after=-1, through=through)
     with _persisted(log) as changes:
-        if _facts(changes).carried_key_changes:
+        facts = _facts(changes)
+        carried = _carried(table, {*facts.unavailable})
+        if facts.carried_key_changes:
             changes = with_origins(changes, lake.read(table.changes), table)
         with _view(changes) as view:
             floor = _floor(lake, view, "")
             kept = _kept(changes, floor)
         with _view(kept) as view:
-            rows = lake.spark.sql(rebuilt_rows(table, view))
-            stamp = state_stamp_json(AppliedThrough(ingested=through, floor=floor))
+            rows = lake.spark.sql(rebuilt_rows(table, view, carried))
+            stamp = state_stamp_json(AppliedThrough(through, floor, carried))
             writer = rows.writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
             writer.overwrite(F.lit(True))
@@ -112,12 +115,20 @@ def _merge(
     if facts.truncates:
         with _view(pending) as view:
             floor = _floor(lake, view, applied.floor)
-    stamp = state_stamp_json(AppliedThrough(ingested=through, floor=floor))
+    carried = _carried(table, {*applied.carried, *facts.unavailable})
+    stamp = state_stamp_json(AppliedThrough(through, floor, carried))
     if floor != applied.floor:
         lake.spark.sql(delete_truncated(table, lake.database, floor))
     with _view(_kept(pending, floor)) as view:
-        statement = merge_changes(table, lake.database, view)
+        statement = merge_changes(table, lake.database, view, carried)
         lake.run_stamped(stamp, lambda: _run(lake, statement))
+
+
+def _carried(table: Table, unavailable: set[str]) -> tuple[str, ...]:
+    """Of the columns that may be carried, those that ever were; under soft deletes all are."""
+    if table.deletes == "soft":
+        return table.carried
+    return tuple(column for column in table.carried if column in unavailable)
 
 
 def _run(lake: LakeTables, statement: str) -> None:
@@ -147,8 +158,9 @@ def _facts(pending: DataFrame) -> Facts:
         F.count(F.lit(1)).alias("events"),
         F.count_if(F.col(naming.OP) == "t").alias("truncates"),
         F.count_if(key_change).alias("carried_key_changes"),
+        F.flatten(F.collect_set(naming.UNAVAILABLE)).alias("unavailable"),
     ).collect()[0]
-    return Facts(**row.asDict())
+    return Facts(**{**row.asDict(), "unavailable": frozenset(row["unavailable"])})
 
 
 @contextmanager

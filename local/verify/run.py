@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
 from local.reader.duck import Reader
-from local.source import connect, read_catalog
+from local.source import Connection, connect, read_catalog
 from local.verify import source_rows
 from local.verify.first_pass import FirstPass, Sides, first_pass, sides_of
-from local.verify.report import Report, TableReport
+from local.verify.report import Example, Report, TableReport
 from local.verify.rounds import Open, Wait, examples, settle
 
 
@@ -33,38 +33,52 @@ def verify_tables(
     before has arrived; keys that differ then are read again while both go on.
     """
     started = time.monotonic()
+    passes: dict[str, FirstPass] = {}
+    seconds: dict[str, float] = {}
     with source_rows.snapshot(dsn, salt) as source:
         sides = [sides_of(table, plan, source) for table in tables]
         stopped = wait(tables)
-        passes, seconds = {}, {}
         with reader.open(tables) as lake:
             for each in sides:
-                begun = time.monotonic()
-                passes[each.table.name] = first_pass(each, source, lake, sample)
-                seconds[each.table.name] = round(time.monotonic() - begun, 2)
+                begun, name = time.monotonic(), each.table.name
+                passes[name] = first_pass(each, source, lake, sample)
+                seconds[name] = _since(begun)
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
+    reports = {}
     with ExitStack() as closing, source_rows.session(dsn, salt) as source:
         for table in opened:
             closing.callback(table.candidates.close)
         rounds = settle(opened, source, reader, wait)
-        wrong = [table for table in opened if table.candidates.examples(1)]
-        reports = {
-            each.table.name: _report(each, passes[each.table.name], stopped) for each in sides
-        }
-        if wrong:
-            with reader.open([table.sides.table for table in wrong]) as lake:
-                for table in wrong:
-                    reports[table.sides.table.name].first = examples(table, source, lake)
+        shown = _examples(opened, source, reader)
+        for name, each in zip(passes, sides, strict=True):
+            reports[name] = _report(each, passes[name], stopped.get(name), shown.get(name, []))
+            reports[name].seconds = seconds[name]
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
-        reports[name].seconds = seconds[name]
-    took = round(time.monotonic() - started, 2)
-    return Report(tables=[*reports.values()], sample=sample, rounds=rounds, seconds=took)
+    found = [*reports.values()]
+    return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
 
 
-def _report(sides: Sides, passed: FirstPass, stopped: Mapping[str, str]) -> TableReport:
+def _since(begun: float) -> float:
+    return round(time.monotonic() - begun, 2)
+
+
+def _examples(
+    tables: Sequence[Open], source: Connection, reader: Reader
+) -> dict[str, list[Example]]:
+    """Some keys of each table that has any, read once more on both sides."""
+    wrong = [table for table in tables if table.candidates.examples(1)]
+    if not wrong:
+        return {}
+    with reader.open([table.sides.table for table in wrong]) as lake:
+        return {table.sides.table.name: examples(table, source, lake) for table in wrong}
+
+
+def _report(
+    sides: Sides, passed: FirstPass, error: str | None, first: list[Example]
+) -> TableReport:
+    """The table's outcome; `error` is why the stream has stopped it, if it has."""
     table, found = sides.table, passed.candidates
-    error = stopped.get(table.name)
     return TableReport(
         table=table.name,
         source=table.source,
@@ -75,6 +89,7 @@ def _report(sides: Sides, passed: FirstPass, stopped: Mapping[str, str]) -> Tabl
         extra=found.count("extra"),
         different=found.count("different"),
         unsettled=found.count("unsettled"),
+        first=first,
         state="streaming" if error is None else "stopped",
         error=error,
     )

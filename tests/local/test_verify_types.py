@@ -7,8 +7,10 @@ the snapshot, the others by the stream. What Debezium loses of them, `verify` mu
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import psycopg
@@ -17,6 +19,8 @@ import pytest
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view
+from cdclake.plan import Plan, Table
+from local.verify.report import TableReport
 from local.verify.run import verify_tables
 from tests.local.source_database import running_server
 from tests.unit.verify.lakes import create, event
@@ -41,12 +45,12 @@ LOST = {
 class LakeOfEvents:
     """A reader over the recorded events: nothing but their log, with the real views."""
 
-    def __init__(self, plan):
+    def __init__(self, plan: Plan) -> None:
         self.plan = plan
-        self.faults = []  # statements that corrupt the log
+        self.faults: list[str] = []  # statements that corrupt the log
 
     @contextmanager
-    def open(self, tables):
+    def open(self, tables: Sequence[Table]) -> Iterator[duckdb.DuckDBPyConnection]:
         with duckdb.connect() as session:
             session.execute("SET TimeZone = 'UTC'")
             session.execute(f"CREATE SCHEMA {self.plan.lake_database}")
@@ -67,9 +71,9 @@ class LakeOfEvents:
             yield session
 
 
-def logged(table, number, row):
+def logged(table: Table, number: int, row: dict[str, Any]) -> dict[str, Any]:
     """The event's row as the log holds it: what is no scalar of its column is JSON or text."""
-    values = {}
+    values: dict[str, Any] = {}
     for column in table.columns:
         value = row.get(column.source)
         if column.column_type.log == "string" and value is not None and not isinstance(value, str):
@@ -89,7 +93,7 @@ def dsn():
         yield dsn
 
 
-def compare(dsn, plan, reader, name, **more):
+def compare(dsn: str, plan: Plan, reader: Any, name: str, **more: Any) -> TableReport:
     """The report of one table."""
     report = verify_tables(
         plan, [plan.table(name)], dsn=dsn, salt=SALT, reader=reader, wait=lambda tables: {}, **more
@@ -104,7 +108,7 @@ def plan():
 
 def test_every_type_but_what_debezium_loses(dsn, plan):
     report = compare(dsn, plan, LakeOfEvents(plan), "typed")
-    found = {}
+    found: dict[str, set[str | None]] = {}
     for example in report.first:
         for column in example.columns:
             found.setdefault(column, set()).add(example.key["id"])

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdclake import naming
 from cdclake.debezium.position import Position, history_part
 from cdclake.iceberg.views import AppliedThrough
 from tests.unit.verify.lakes import event
 
 
-def stored(prev: int, lsn: int, *, deleted: bool = False, value_positions=None, **values):
+def stored(
+    prev: int,
+    lsn: int,
+    *,
+    deleted: bool = False,
+    value_positions: dict[str, str] | None = None,
+    **values: Any,
+) -> dict[str, Any]:
     """A row of the state."""
     return {
         **event("d" if deleted else "c", prev, lsn, **values),
@@ -22,13 +31,13 @@ def at(prev: int, lsn: int) -> str:
     return str(Position(1, prev, 1, lsn, lsn))
 
 
-ROW = {"id": 1, "v": 1, "big": "A"}
+ROW: dict[str, Any] = {"id": 1, "v": 1, "big": "A"}
 C10 = event("c", 10, 11, **ROW)
 APPLIED_10 = stored(10, 11, **ROW)
 SOFT = {"deletes": "soft"}
 
 # name -> (facts of the table, log, state, applied, live rows)
-CASES = {
+CASES: dict[str, tuple[Any, ...]] = {
     "an insert": ({}, [C10], [], AppliedThrough(), [(1, 1, "A")]),
     "order is by position, not by arrival": (
         {},

@@ -7,16 +7,17 @@ from local.verify.candidates import Candidates
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 
 
-def run(*rounds):
+def run(*rounds: tuple[str, str, str]) -> str:
     """The verdict on one key; each round is (before, lake, after), '' where there is no row."""
     candidates = Candidates([(1, "k")])
     for number, (before, lake, after) in enumerate(rounds, 1):
         candidates.forget_rows()
-        for moment, digest in (("before", before), ("lake", lake), ("after", after)):
-            candidates.record(moment, [(1, "k", digest)] if digest else [])
+        candidates.record("before", [(1, "k", before)])
+        candidates.record("lake", [(1, "k", lake)])
+        candidates.record("after", [(1, "k", after)])
         candidates.judge(last=number == len(rounds))
     found = candidates.examples(1)
-    return found[0][2] if found else "settled"
+    return str(found[0][2]) if found else "settled"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Planted faults are found: a corrupted value, a missing row, an extra row, both directions."""
 
+from collections.abc import Iterator
+
 import duckdb
 import pytest
 
@@ -22,7 +24,7 @@ RIGHT = "SELECT i::INT id, 'p|' || i AS part, i / 3 AS v, (i / 4)::DECIMAL(9,2):
 RIGHT += "CASE WHEN i % 5 > 0 THEN 'text ' || i END AS big FROM range(100) r(i)"
 
 
-def comparable(relation):
+def comparable(relation: str) -> Comparable:
     return Comparable("duckdb", relation, COMPARED)
 
 
@@ -35,7 +37,7 @@ def session():
         yield session
 
 
-def found(session):
+def found(session: duckdb.DuckDBPyConnection) -> tuple[list[list[str | None]], int]:
     """The keys that a whole comparison finds, and how many buckets it read for them."""
     sums = [
         {row[0]: row[1:] for row in session.execute(comparable(r).bucket_sums(BUCKETS)).fetchall()}
@@ -97,7 +99,7 @@ def test_a_sample_counts_all_and_sums_up_one_bucket(session):
 
 
 def test_pairs_hold_one_row_at_a_time():
-    def endless(step):
+    def endless(step: int) -> Iterator[Row]:
         number = 0
         while True:
             yield Row(number, str(number), ())

@@ -3,6 +3,7 @@
 import doctest
 from datetime import UTC, datetime
 from decimal import Decimal
+from typing import Any
 
 import duckdb
 import pytest
@@ -19,7 +20,7 @@ from tests.unit.verify.lakes import make_plan, make_table
 STAMP = {naming.STAMP_PROPERTY: '{"floor": "", "ingested": 7}'}
 
 
-def metadata(*commits, log=None):
+def metadata(*commits: tuple[int, int | None, int, dict[str, str]]) -> dict[str, Any]:
     """A table's metadata; commits are (id, parent, ms, summary)."""
     snapshots = [
         {"snapshot-id": i, "timestamp-ms": ms, "summary": summary}
