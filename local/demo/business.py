@@ -20,7 +20,7 @@ from local.keeper import log_tail
 from local.lake import Lake
 
 LOOK_S = 1.0
-_MAINTAIN_AT, _VERIFY_AT = 0.1, 0.6  # of the business hours
+_MAINTAIN_AT, _VERIFY_AT = 0.1, 0.4  # of the business hours
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,163 @@
+"""A real lake driven as a user would: through the command line, with what it prints as JSON."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from local import strays
+
+PROJECT = Path(__file__).resolve().parents[2]
+SHOP = PROJECT / "pipelines" / "shop.yaml"
+SHOP_SQL = """
+create type order_status as enum ('new', 'paid', 'sent');
+create table customers (customer_id bigint primary key, name text not null, email text, phone text,
+  address text, created_at timestamptz not null default now(),
+  updated_at timestamptz not null default now());
+create table orders (order_id bigint primary key, customer_id bigint not null,
+  status order_status not null default 'new', total numeric(12,2), details jsonb, note text,
+  ordered_at timestamptz not null default now(), updated_at timestamptz not null default now());
+create table order_items (order_id bigint, line_no int, sku text, quantity int,
+  unit_price numeric(10,2), discount numeric(5,4), gift boolean, primary key (order_id, line_no));
+insert into customers select i, 'name ' || i, i || '@example.org', null, repeat('addr ', i % 5)
+  from generate_series(1, 500) i;
+insert into orders select i, i % 500, 'new', i * 1.25, '{"big": 12345678901234567890.123456789}',
+  case when i % 10 = 0 then (select string_agg(md5(random()::text), '') from generate_series(1, 200))
+  end from generate_series(1, 1000) i;
+insert into order_items select i, j, 'sku' || j, j, 1.5, 0.1234, true
+  from generate_series(1, 1000) i, generate_series(1, 2) j;
+"""
+
+
+class RunningLake:
+    """One lake home and its commands."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+
+    def run(self, *words: str, expect: int | None = 0, **environment: str) -> dict:
+        """One command with --json; its object, after a look at the exit code."""
+        done = subprocess.run(
+            [sys.executable, "-m", "cli.main", *words, "--json"],
+            cwd=PROJECT,
+            env={**os.environ, "CDCLAKE_HOME": str(self.home), **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if expect is not None:
+            assert done.returncode == expect, (words, done.stdout[-3000:], done.stderr[-3000:])
+        assert "Traceback" not in done.stderr, done.stderr
+        return json.loads(done.stdout)
+
+    def connect(self) -> "psycopg.Connection[tuple]":
+        """A superuser's session in the embedded database."""
+        source = self.run("up", "--no-stream")["source"] if not self.dsn else None
+        if source:
+            self.dsn = source
+        return psycopg.connect(**self.dsn, autocommit=True)
+
+    dsn: dict = {}
+
+    def sql(self, query: str) -> list[list]:
+        """Rows of a query through the independent reader."""
+        return self.run("sql", query)["rows"]
+
+    def pid(self, component: str) -> int:
+        """The process whose death stops the component."""
+        parts = self.run("status")["components"]
+        return next(part["pid"] for part in parts if part["name"] == component)
+
+    def kill(self, component: str) -> None:
+        """SIGKILL, as a crash would."""
+        os.kill(self.pid(component), signal.SIGKILL)
+
+    def processes(self) -> list[psutil.Process]:
+        """Every process that belongs to this lake."""
+        found = []
+        for process in psutil.process_iter():
+            try:
+                if strays.component_in(process.environ(), self.home):
+                    found.append(process)
+            except psutil.Error:
+                continue
+        return found
+
+    def assert_equal(self, *words: str) -> dict[str, dict]:
+        """`verify` finds lake and source equal; its tables by lake name."""
+        report = self.run("verify", *words, expect=None)
+        assert report["ok"], report
+        for table in report["tables"]:
+            problems = (table["missing"], table["extra"], table["different"], table["unsettled"])
+            assert problems == (0, 0, 0, 0), table
+        return {table["table"]: table for table in report["tables"]}
+
+    def assert_each_identity_once(self, table: str, *key: str) -> None:
+        """No event stands twice in a keyed table's log."""
+        identity = ", ".join(["cdc_epoch", "cdc_phase", "cdc_lsn", "cdc_op", *key])
+        twice = self.sql(
+            f"select {identity}, count(*) from {table}_changes "
+            f"where cdc_partition >= 0 group by all having count(*) > 1"
+        )
+        assert twice == []
+
+    def eventually(self, condition, seconds: float = 30.0) -> None:
+        """Poll until the condition holds."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, f"not within {seconds} s"
+            time.sleep(0.5)
+
+
+@contextmanager
+def lake_in(folder: Path) -> Iterator[RunningLake]:
+    """A lake of its own that is gone afterwards, also after a failure."""
+    lake = RunningLake(folder / "home")
+    try:
+        yield lake
+    finally:
+        lake.run("down", "--purge", expect=None)
+        assert lake.processes() == []
+
+
+class ShopWriter:
+    """Random changes of the shop's tables, in transactions of many rows; seeded."""
+
+    def __init__(self, connection: "psycopg.Connection[tuple]", seed: int) -> None:
+        self._connection = connection
+        self._random = random.Random(seed)
+        self._next = 1_000_000 + seed * 100_000
+
+    def change(self, transactions: int) -> None:
+        """So many transactions of inserts, updates, deletes and changed keys."""
+        for _ in range(transactions):
+            with self._connection.transaction():
+                for _ in range(self._random.randrange(1, 8)):
+                    self._connection.execute(self._statement())
+
+    def _statement(self) -> str:
+        pick = self._random.randrange
+        self._next += 1
+        return self._random.choice(
+            [
+                f"insert into customers values ({self._next}, 'new', null, '1', 'x')",
+                f"update customers set name = name || '!' where customer_id = {pick(1, 500)}",
+                f"update orders set status = 'paid', total = total + 0.01 where order_id % 97 = "
+                f"{pick(0, 97)}",
+                f"delete from customers where customer_id = {pick(1, 500)}",
+                f"insert into orders values ({self._next}, 1, 'new', 7, '{{}}', 'n')",
+                f"update orders set order_id = {self._next} where order_id = {pick(1, 1000)}",
+                f"delete from order_items where order_id = {pick(1, 1000)}",
+                f"update order_items set line_no = line_no + 100 where order_id = {pick(1, 1000)}",
+                f"insert into order_items values ({self._next}, 1, 's', 1, 1, 0, null)",
+            ]
+        )

@@ -1,0 +1,70 @@
+"""Every part killed in the middle of writes, and healed by `up` with nothing lost or doubled."""
+
+import threading
+import time
+
+import psycopg
+import pytest
+
+from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    with lake_in(tmp_path_factory.mktemp("lake")) as running:
+        with running.connect() as connection:
+            connection.execute(SHOP_SQL)
+        running.run("up", str(SHOP))
+        yield running
+
+
+def _write_for(lake: RunningLake, seed: int, stop: threading.Event) -> None:
+    while not stop.is_set():
+        try:
+            with psycopg.connect(**lake.dsn, autocommit=True) as connection:
+                writer = ShopWriter(connection, seed)
+                while not stop.is_set():
+                    writer.change(transactions=5)
+                    time.sleep(0.05)
+        except psycopg.OperationalError:
+            seed += 1  # the database itself was killed: go on when it is back
+            time.sleep(0.5)
+
+
+@pytest.mark.parametrize(
+    ("seed", "component"),
+    enumerate(["stream", "connect", "kafka", "aws", "postgres"], start=10),
+    ids=lambda value: str(value),
+)
+def test_a_killed_component_is_healed(lake: RunningLake, seed: int, component: str) -> None:
+    stop = threading.Event()
+    writer = threading.Thread(target=_write_for, args=(lake, seed * 100, stop))
+    writer.start()
+    try:
+        time.sleep(4)
+        lake.kill(component)
+        lake.eventually(lambda: _state(lake, component) != "running", seconds=10)
+        time.sleep(2)
+        lake.run("up", str(SHOP))
+        time.sleep(3)
+    finally:
+        stop.set()
+        writer.join()
+    lake.assert_equal()
+    lake.assert_each_identity_once("customers", "customer_id")
+    lake.assert_each_identity_once("orders", "order_id")
+    lake.assert_each_identity_once("order_items", "order_id", "line_no")
+
+
+def _state(lake: RunningLake, component: str) -> str:
+    parts = lake.run("status")["components"]
+    return next(part["state"] for part in parts if part["name"] == component)
+
+
+def test_nothing_is_left_after_the_supervisor_dies(lake: RunningLake) -> None:
+    lake.kill("supervisor")
+    lake.eventually(lambda: lake.processes() == [], seconds=10)
+    lake.run("up", str(SHOP))
+    lake.assert_equal()

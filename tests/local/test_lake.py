@@ -1,0 +1,147 @@
+"""The default suite's run of the real lake: everything once, from PostgreSQL to proven tables."""
+
+import time
+
+import psycopg
+import pytest
+
+from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+
+pytestmark = [pytest.mark.local, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory):
+    with lake_in(tmp_path_factory.mktemp("lake")) as running:
+        with running.connect() as connection:
+            connection.execute(SHOP_SQL)
+        running.run("up", str(SHOP))
+        yield running
+
+
+def test_every_object_exists_when_up_returns(lake: RunningLake) -> None:
+    for table in ("customers", "orders", "order_items"):
+        for relation in (table, f"{table}_changes", f"{table}_current", f"{table}_history"):
+            lake.sql(f"select count(*) from {relation}")
+    assert lake.sql("select count(*) from cdclake_quarantine") == [[0]]
+
+
+def test_the_snapshot_is_equal(lake: RunningLake) -> None:
+    tables = lake.assert_equal()
+    assert tables["orders"]["source_rows"] == tables["orders"]["lake_rows"] == 1000
+
+
+def test_changes_of_every_kind_arrive(lake: RunningLake) -> None:
+    with lake.connect() as connection:
+        ShopWriter(connection, seed=1).change(transactions=60)
+        connection.execute("update orders set order_id = order_id + 900000 where order_id <= 30")
+        connection.execute("truncate order_items")
+        connection.execute("insert into order_items values (1, 1, 'after', 1, 1, 0, true)")
+    lake.assert_equal()
+    for table, key in (
+        ("customers", ["customer_id"]),
+        ("orders", ["order_id"]),
+        ("order_items", ["order_id", "line_no"]),
+    ):
+        lake.assert_each_identity_once(table, *key)
+    assert lake.sql("select distinct cdc_op from order_items_changes order by 1")[-1] == ["t"]
+
+
+def test_a_null_in_a_column_with_a_default_stays_null(lake: RunningLake) -> None:
+    with lake.connect() as connection:
+        connection.execute("alter table customers alter phone set default 'unknown'")
+        connection.execute("insert into customers values (777001, 'n', null, null)")
+    lake.assert_equal("--table", "customers")
+    assert lake.sql("select phone from customers_current where customer_id = 777001") == [[None]]
+
+
+def test_an_event_that_cannot_be_decoded_is_quarantined_and_the_rest_goes_on(
+    lake: RunningLake,
+) -> None:
+    from confluent_kafka import Producer
+
+    kafka = lake.run("up", "--no-stream")["kafka"]
+    producer = Producer({"bootstrap.servers": kafka})
+    producer.produce("shop.public.customers", key=b'{"customer_id": 5}', value=b"{rubbish")
+    producer.flush()
+    with lake.connect() as connection:
+        connection.execute("update customers set name = 'after rubbish' where customer_id = 499")
+    lake.assert_equal()
+    rows = lake.sql('select topic, value, reason, "table" from cdclake_quarantine')
+    assert len(rows) == 1
+    assert rows[0][0] == "shop.public.customers"
+    assert rows[0][2].startswith("UNREADABLE_VALUE")
+    status = {table["table"]: table for table in lake.run("status")["tables"]}
+    assert status["customers"]["quarantined"] == 1
+    assert status["customers"]["state"] == "streaming"
+
+
+def test_maintenance_beside_the_stream_changes_nothing_but_files(lake: RunningLake) -> None:
+    with lake.connect() as connection:
+        ShopWriter(connection, seed=2).change(transactions=20)
+        report = lake.run("job", "maintain_tables")
+        ShopWriter(connection, seed=3).change(transactions=20)
+    assert report["ok"], report
+    assert {table["table"] for table in report["tables"]} == {"customers", "orders", "order_items"}
+    lake.assert_equal()
+
+
+def test_the_state_can_be_rebuilt_from_the_log(lake: RunningLake) -> None:
+    before = lake.sql("select count(*) from orders")
+    report = lake.run("job", "rebuild_tables")
+    assert report["ok"], report
+    lake.assert_equal()
+    assert lake.sql("select count(*) from orders") == before
+
+
+def test_time_travel_shows_the_lake_as_it_was(lake: RunningLake) -> None:
+    [[then]] = lake.sql("select now()::varchar")
+    [[count]] = lake.sql("select count(*) from customers_current")
+    with lake.connect() as connection:
+        connection.execute("insert into customers values (888001, 'later')")
+    lake.assert_equal("--table", "customers")
+    assert lake.sql("select count(*) from customers_current") == [[count + 1]]
+    rows = lake.run("sql", "select count(*) from customers_current", "--at", then)["rows"]
+    assert rows == [[count]]
+
+
+def test_planted_differences_are_found(lake: RunningLake) -> None:
+    """A missing, an extra and a corrupted row: planted in the source behind the lake's back."""
+    with lake.connect() as connection:
+        connection.execute("create temp table kept as select * from customers where customer_id = 450")
+        connection.execute("alter publication cdclake_shop drop table customers")
+        connection.execute("delete from customers where customer_id = 450")
+        connection.execute("update customers set email = 'corrupted' where customer_id = 451")
+        connection.execute("insert into customers values (999001, 'unknown to the lake')")
+        try:
+            report = lake.run("verify", "--table", "customers", expect=1)
+        finally:
+            connection.execute("delete from customers where customer_id = 999001")
+            connection.execute("insert into customers select * from kept on conflict do nothing")
+            connection.execute("update customers set email = '451@example.org' where customer_id = 451")
+            connection.execute("alter publication cdclake_shop add table customers")
+    [table] = report["tables"]
+    assert not report["ok"]
+    assert (table["missing"], table["extra"], table["different"]) == (1, 1, 1)
+    assert {example["kind"] for example in table["first"]} == {"missing", "extra", "different"}
+
+
+def test_pause_and_resume(lake: RunningLake) -> None:
+    lake.run("pause")
+    with lake.connect() as connection:
+        connection.execute("update customers set name = 'while paused' where customer_id = 490")
+    assert lake.run("status")["paused"]
+    lake.run("resume")
+    lake.assert_equal()
+
+
+def test_down_keeps_everything(lake: RunningLake) -> None:
+    lake.run("down")
+    assert lake.processes() == []
+    assert lake.run("status", expect=3)["error"]["code"] == "not_running"
+    started = time.monotonic()
+    lake.run("up", str(SHOP))
+    assert time.monotonic() - started < 180
+    with psycopg.connect(**lake.dsn, autocommit=True) as connection:
+        ShopWriter(connection, seed=4).change(transactions=10)
+    lake.assert_equal()
