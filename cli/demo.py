@@ -96,7 +96,8 @@ def _render(answer: dict[str, Any]) -> None:
         )
         say("  ".join((first, *rest)).replace("_", " " if row is names else "_"))
     say("")
-    say(f"{answer['events']} events, {answer['events_per_s']} per second")
+    written = f"of {answer['events_expected']} that the shop made"
+    say(f"{answer['events']} events in the logs {written}, {answer['events_per_s']} per second")
     say(f"fresh in {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
     say(f"first row in the lake after {answer['seconds_to_first_row']} s")
     say(f"{answer['seconds_total']} s in all")

@@ -29,8 +29,8 @@ from local.membership import Change, compare, join_tables
 from local.source import prepare_source, remove_from_source, write_marker
 from local.topics import MarkerReader, create_topics
 
-READY_S = 180.0
-_POLL_S = 0.1
+READY_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
+_POLL_S = 0.5
 
 
 def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     if dsn is not None:
         home.remember("source_dsn", dsn)
     database = state.database
-    if plan is not None and endpoints.source is not None:
+    if plan is not None and endpoints.source is not None and not state.epoch:
         database = plan.source_database
         _create_database(make_conninfo(**asdict(endpoints.source)), database)
     state = replace(state, external=dsn is not None, database=database)

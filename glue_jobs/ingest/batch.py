@@ -22,6 +22,7 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan, Table
+from glue_jobs.ingest.decode import EventDecoder
 from glue_jobs.ingest.gap import read_gap
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress, TableProgress
@@ -33,6 +34,7 @@ from glue_jobs.runtime.tables import LakeTables
 log = logging.getLogger("cdclake.stream")
 
 TABLES_AT_ONCE = 4
+MOST_PUT_OFF = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,8 @@ class MicroBatch:
         self._progress = Progress.load(control)
         self._created_for: Plan | None = None
         self._unsettled: set[str] = set()  # tables that need a turn even without new events
+        self._decoders: dict[str, EventDecoder] = {}
+        self._put_off = 0  # batches in a row that left the states for later
         self._threads = ThreadPoolExecutor(TABLES_AT_ONCE)
         self._leases.abandon_earlier_runs()
 
@@ -68,6 +72,7 @@ class MicroBatch:
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
             ranges, epoch = _survey(events, plan)
+            self._decide_whether_to_apply(plan)
             self._note_epoch(plan, epoch)
             self._run_tables(plan, lake, self._work(plan, events, ranges))
             self._note(plan, ranges, batch, time.monotonic() - started)
@@ -83,8 +88,18 @@ class MicroBatch:
         kept = {table.name for table in plan.tables}
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
+        self._decoders = {table.name: EventDecoder(table, plan) for table in plan.tables}
         self._unsettled |= kept  # a crash may have come between an append and its merge
         self._created_for = plan
+
+    def _decide_whether_to_apply(self, plan: Plan) -> None:
+        """A stream that is late writes the logs first: `_current` shows their tail at once.
+
+        The states follow in a later batch, many changes in one merge, and at the latest in every
+        `MOST_PUT_OFF`th: else the tail would grow as long as the load lasts.
+        """
+        late = plan.mode == "always_on" and self._progress.seconds > plan.trigger_seconds
+        self._put_off = (self._put_off + 1) % (MOST_PUT_OFF + 1) if late else 0
 
     def _note_epoch(self, plan: Plan, epoch: int) -> None:
         if epoch > self._progress.epoch:
@@ -125,7 +140,14 @@ class MicroBatch:
 
     def _run_table(self, plan: Plan, lake: LakeTables, turn: Work) -> None:
         progress = self._progress.table(turn.table.name)
-        batch = TableBatch(lake, plan, turn.table, self._leases)
+        batch = TableBatch(
+            lake,
+            plan,
+            turn.table,
+            self._leases,
+            self._decoders[turn.table.name],
+            apply_now=self._put_off == 0,
+        )
         try:
             outcome = batch.run(
                 turn.events, turn.ranges, epoch=self._progress.epoch, sweeps=turn.sweeps

@@ -47,31 +47,47 @@ _LOG_TYPES: dict[str, DataType] = {
 }
 
 
-def decode_events(events: DataFrame, table: Table, plan: Plan) -> DataFrame:
-    """Rows of `<t>_changes` (all but `cdc_ingested_at`) with `refusal`, `key`, `value`, `headers`.
+class EventDecoder:
+    """Makes rows of `<t>_changes` out of one table's Kafka records.
 
-    `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they carry
-    no row. No order is promised.
+    The expressions are built once: they are the same for every batch, and building some hundreds of
+    them over py4j would cost a small batch more than running them.
     """
-    parsed = events.where(F.col("value").isNotNull()).select(
-        F.col("partition").alias(naming.PARTITION),
-        F.col("offset").alias(naming.OFFSET),
-        *("key", "value", "headers"),
-        _parse("value", _envelope_schema(table)).alias("e"),
-        _parse("key", _key_schema(table)).alias("k"),
-    )
-    facts = parsed.select("*", *_facts())
-    images = facts.select("*", *_images(table))
-    rows = images.select(
-        "*", *_values(table, plan.placeholder), _unavailable(table, plan.placeholder)
-    )
-    refused = rows.withColumn(REFUSAL, _refusal(table, plan))
-    return refused.select(
-        *(F.col(SPARK.name(column.name)) for column in table.columns),
-        *_FACT_COLUMNS,
-        naming.UNAVAILABLE,
-        *(REFUSAL, "key", "value", "headers"),
-    )
+
+    def __init__(self, table: Table, plan: Plan) -> None:
+        self._parsed = [
+            F.col("partition").alias(naming.PARTITION),
+            F.col("offset").alias(naming.OFFSET),
+            *(F.col(name) for name in ("key", "value", "headers")),
+            _parse("value", _envelope_schema(table)).alias("e"),
+            _parse("key", _key_schema(table)).alias("k"),
+        ]
+        every = F.col("*")
+        self._facts = [every, *_facts()]
+        self._images = [every, *_images(table)]
+        self._values = [
+            every, *_values(table, plan.placeholder), _unavailable(table, plan.placeholder)
+        ]  # fmt: skip
+        self._rows = [
+            *(F.col(SPARK.name(column.name)) for column in table.columns),
+            *(F.col(name) for name in (*_FACT_COLUMNS, naming.UNAVAILABLE)),
+            _refusal(table, plan).alias(REFUSAL),
+            *(F.col(name) for name in ("key", "value", "headers")),
+        ]
+
+    def decode(self, events: DataFrame) -> DataFrame:
+        """The log's columns but `cdc_ingested_at`, with `refusal`, `key`, `value`, `headers`.
+
+        `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they
+        carry no row. No order is promised.
+        """
+        parsed = events.where(F.col("value").isNotNull()).select(*self._parsed)
+        return (
+            parsed.select(*self._facts)
+            .select(*self._images)
+            .select(*self._values)
+            .select(*self._rows)
+        )
 
 
 def _parse(column: str, schema: StructType) -> Expression:

@@ -15,7 +15,7 @@ from cdclake import naming
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_rows
-from glue_jobs.ingest.decode import REFUSAL, decode_events
+from glue_jobs.ingest.decode import REFUSAL, EventDecoder
 from glue_jobs.ingest.quarantine import quarantine
 from glue_jobs.ingest.repeats import (
     PartitionSummary,
@@ -52,6 +52,8 @@ class TableBatch:
     plan: Plan
     table: Table
     leases: Leases
+    decoder: EventDecoder
+    apply_now: bool  # False: the log only; a later batch brings the state up
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int, sweeps: list[str]) -> Outcome:
         """Process the records of the table's topic in `ranges`; replaying them changes nothing.
@@ -94,7 +96,7 @@ class TableBatch:
         for partition, offset in stamp.offsets.items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
-        return decode_events(fresh, self.table, self.plan)
+        return self.decoder.decode(fresh)
 
     def _quarantine(self, decoded: DataFrame, summaries: list[PartitionSummary]) -> int:
         if not any(part.refused for part in summaries):
@@ -134,7 +136,7 @@ class TableBatch:
         outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
         if self.table.apply != "each_batch":
             return outcome
-        if not self.leases.try_acquire(self.table.name):
+        if not self.apply_now or not self.leases.try_acquire(self.table.name):
             return replace(outcome, applied=False)
         try:
             apply_changes(self.lake, self.table, through=through, batch=batch)

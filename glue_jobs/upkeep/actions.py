@@ -76,7 +76,9 @@ def expire_snapshots(upkeep: Upkeep) -> None:
 
 def remove_orphans(upkeep: Upkeep) -> None:
     """Remove files that no snapshot knows and that are too old to be in flight."""
-    upkeep.call("remove_orphan_files", older_than=_timestamp(upkeep.now - ORPHAN_AGE))
+    before = _timestamp(upkeep.now - ORPHAN_AGE)
+    # Listed through the catalog's own S3FileIO; else Hadoop would need a file system for s3.
+    upkeep.call("remove_orphan_files", older_than=before, prefix_listing="true")
 
 
 ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
