@@ -15,7 +15,7 @@ from cdclake import naming
 from cdclake.plan import Plan, Table
 from cdclake.postgres.prepare import HEARTBEAT_QUERY
 
-HEARTBEAT_SECONDS = 5
+HEARTBEAT_SECONDS = 10
 MAX_RECORD_BYTES = 16 * 1024 * 1024
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.errors import TableError
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_rows
@@ -62,7 +63,7 @@ class TableBatch:
         epoch's sweep. `sweeps` are further positions below which nothing is valid any more.
         """
         stamped = self.lake.stamped(self.table.changes)
-        stamp = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
+        stamp = self._stamp(stamped)
         swept = [*sweeps, *([epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else [])]
         if not ranges and not swept:
             return self._apply(stamp.ingested_through, None, 0)
@@ -79,7 +80,7 @@ class TableBatch:
                 rows,
                 self.lake,
                 self.table.changes,
-                ranges=ranges,
+                ranges=_unclaimed(ranges, stamp),
                 read_from=stamped.snapshot_id,
                 stamp=next_stamp(
                     stamp, summaries, epoch=max(epoch, stamp.epoch), ingested_at=ingested_at
@@ -89,6 +90,19 @@ class TableBatch:
             return self._apply(ingested_at, batch, quarantined)
         finally:
             decoded.unpersist()
+
+    def _stamp(self, stamped: StampedSnapshot) -> ChangesStamp:
+        """What the log says it holds; TableError for a log that has rows but says nothing."""
+        if stamped.stamp is not None:
+            return ChangesStamp.from_json(stamped.stamp)
+        if stamped.snapshot_id is not None:
+            raise TableError(
+                self.table.name,
+                f"its log {self.table.changes} has snapshots, but none says which offsets it holds",
+                "somebody else writes it, or its snapshots were expired by another tool: restore a"
+                " snapshot that carries a stamp",
+            )
+        return ChangesStamp()
 
     def _decode(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
         """The decoded events that the log's stamp does not cover yet."""
@@ -153,6 +167,16 @@ def _same_for_all(micros: int) -> Expression:
     """
     empty = F.substring(F.col(naming.OP), 1, 0)
     return F.timestamp_micros(F.concat(F.lit(str(micros)), empty).cast("bigint"))
+
+
+def _unclaimed(ranges: Ranges, stamp: ChangesStamp) -> Ranges:
+    """The part of the ranges that the log does not hold yet.
+
+    What a replay covers again must not be claimed: the claim is an overwrite, and would take the
+    rows away.
+    """
+    starts = {p: max(first, stamp.offsets.get(p, 0)) for p, (first, _) in ranges.items()}
+    return {p: (starts[p], end) for p, (_, end) in ranges.items() if starts[p] < end}
 
 
 def _facts(summaries: list[PartitionSummary], sweeps: int) -> Facts:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import psycopg
@@ -31,8 +32,8 @@ create table order_items (order_id bigint, line_no int, sku text, quantity int,
 insert into customers select i, 'name ' || i, i || '@example.org', null, repeat('addr ', i % 5)
   from generate_series(1, 500) i;
 insert into orders select i, i % 500, 'new', i * 1.25, '{"big": 12345678901234567890.123456789}',
-  case when i % 10 = 0 then (select string_agg(md5(random()::text), '') from generate_series(1, 200))
-  end from generate_series(1, 1000) i;
+  case when i % 10 = 0 then
+    (select string_agg(md5(random()::text), '') from generate_series(1, 200)) end from generate_series(1, 1000) i;
 insert into order_items select i, j, 'sku' || j, j, 1.5, 0.1234, true
   from generate_series(1, 1000) i, generate_series(1, 2) j;
 """
@@ -43,8 +44,9 @@ class RunningLake:
 
     def __init__(self, home: Path) -> None:
         self.home = home
+        self.dsn: dict[str, Any] = {}  # of the embedded database, once it was asked for
 
-    def run(self, *words: str, expect: int | None = 0, **environment: str) -> dict:
+    def run(self, *words: str, expect: int | None = 0, **environment: str) -> dict[str, Any]:
         """One command with --json; its object, after a look at the exit code."""
         done = subprocess.run(
             [sys.executable, "-m", "cli.main", *words, "--json"],
@@ -57,25 +59,24 @@ class RunningLake:
         if expect is not None:
             assert done.returncode == expect, (words, done.stdout[-3000:], done.stderr[-3000:])
         assert "Traceback" not in done.stderr, done.stderr
-        return json.loads(done.stdout)
+        answer: dict[str, Any] = json.loads(done.stdout)
+        return answer
 
-    def connect(self) -> "psycopg.Connection[tuple]":
+    def connect(self) -> "psycopg.Connection[tuple[Any, ...]]":
         """A superuser's session in the embedded database."""
-        source = self.run("up", "--no-stream")["source"] if not self.dsn else None
-        if source:
-            self.dsn = source
+        if not self.dsn:
+            self.dsn = self.run("up", "--no-stream")["source"]
         return psycopg.connect(**self.dsn, autocommit=True)
 
-    dsn: dict = {}
-
-    def sql(self, query: str) -> list[list]:
+    def sql(self, query: str) -> list[list[Any]]:
         """Rows of a query through the independent reader."""
-        return self.run("sql", query)["rows"]
+        rows: list[list[Any]] = self.run("sql", query)["rows"]
+        return rows
 
     def pid(self, component: str) -> int:
         """The process whose death stops the component."""
         parts = self.run("status")["components"]
-        return next(part["pid"] for part in parts if part["name"] == component)
+        return int(next(part["pid"] for part in parts if part["name"] == component))
 
     def kill(self, component: str) -> None:
         """SIGKILL, as a crash would."""
@@ -92,7 +93,7 @@ class RunningLake:
                 continue
         return found
 
-    def assert_equal(self, *words: str) -> dict[str, dict]:
+    def assert_equal(self, *words: str) -> dict[str, dict[str, Any]]:
         """`verify` finds lake and source equal; its tables by lake name."""
         report = self.run("verify", *words, expect=None)
         assert report["ok"], report
@@ -132,7 +133,7 @@ def lake_in(folder: Path) -> Iterator[RunningLake]:
 class ShopWriter:
     """Random changes of the shop's tables, in transactions of many rows; seeded."""
 
-    def __init__(self, connection: "psycopg.Connection[tuple]", seed: int) -> None:
+    def __init__(self, connection: "psycopg.Connection[tuple[Any, ...]]", seed: int) -> None:
         self._connection = connection
         self._random = random.Random(seed)
         self._next = 1_000_000 + seed * 100_000

@@ -108,7 +108,9 @@ def test_time_travel_shows_the_lake_as_it_was(lake: RunningLake) -> None:
 def test_planted_differences_are_found(lake: RunningLake) -> None:
     """A missing, an extra and a corrupted row: planted in the source behind the lake's back."""
     with lake.connect() as connection:
-        connection.execute("create temp table kept as select * from customers where customer_id = 450")
+        connection.execute(
+            "create temp table kept as select * from customers where customer_id = 450"
+        )
         connection.execute("alter publication cdclake_shop drop table customers")
         connection.execute("delete from customers where customer_id = 450")
         connection.execute("update customers set email = 'corrupted' where customer_id = 451")
@@ -118,7 +120,9 @@ def test_planted_differences_are_found(lake: RunningLake) -> None:
         finally:
             connection.execute("delete from customers where customer_id = 999001")
             connection.execute("insert into customers select * from kept on conflict do nothing")
-            connection.execute("update customers set email = '451@example.org' where customer_id = 451")
+            connection.execute(
+                "update customers set email = '451@example.org' where customer_id = 451"
+            )
             connection.execute("alter publication cdclake_shop add table customers")
     [table] = report["tables"]
     assert not report["ok"]

@@ -1,0 +1,270 @@
+"""Databases that nobody here made: Pagila, odd names, tables that join and leave, other servers."""
+
+import os
+import random
+import time
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cdclake.postgres.quoting import identifier
+from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+
+PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", "-"))
+
+ODD_TABLES = """
+create schema "Odd Schema";
+set search_path = "Odd Schema";
+create type mood as enum ('sad', 'ok');
+create domain cents as numeric(9,2);
+create table "Order Lines" ("Line Id" bigint primary key, "select" text, "it's" cents);
+create table "CamelCase" ("Id" int, "Part" text, "Value" double precision,
+  primary key ("Id", "Part"));
+create table "größe" ("schlüssel" uuid primary key, "naïve" jsonb, "emoji😀" text);
+create table "a.b*[c]+(d)|e" ("k.1" text primary key, "v,;:" text);
+create table "select" ("from" date primary key, "where" timestamptz, "group" mood);
+create table "quo""ted" ("ke""y" smallint primary key, v bytea);
+create table "percent%s" (k char(5) primary key, v numeric);
+create table unique_only (a int not null, b text not null, c text, constraint u unique (a, b));
+alter table unique_only replica identity using index u;
+create table no_key (a int not null, b text);
+alter table no_key replica identity full;
+create table wide_key (a int, b date, c text, d bigint, v text, primary key (d, c, b, a));
+"""
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with lake_in(tmp_path) as running:
+        yield running
+
+
+def _scripts(folder: Path) -> list[str]:
+    return [(folder / f"pagila-{part}.sql").read_text() for part in ("schema", "data")]
+
+
+def _load(connection, script: str) -> None:
+    """Run a pg_dump script without psql: statements, and COPY ... FROM stdin with its rows."""
+    lines = script.splitlines(keepends=True)
+    statement: list[str] = []
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        if line.startswith("COPY ") and "FROM stdin" in line:
+            end = next(i for i in range(index, len(lines)) if lines[i].startswith("\\."))
+            with connection.cursor().copy(line.rstrip().rstrip(";")) as copy:
+                copy.write("".join(lines[index:end]))
+            index = end + 1
+            continue
+        if line.startswith("\\") or (not statement and not line.strip()):
+            continue
+        statement.append(line)
+        text = "".join(statement)
+        if line.rstrip().endswith(";") and text.count("$$") % 2 == 0 and text.count("$_$") % 2 == 0:
+            try:
+                connection.execute(text)
+            except psycopg.Error as error:
+                if "transaction_timeout" not in text and "already exists" not in str(error):
+                    raise
+            statement = []
+
+
+@pytest.mark.skipif(not PAGILA.is_dir(), reason="CDCLAKE_PAGILA does not name Pagila's folder")
+def test_pagila(lake: RunningLake, tmp_path: Path) -> None:
+    with lake.connect() as connection:
+        for script in _scripts(PAGILA):
+            _load(connection, script)
+        connection.execute("set search_path = public")
+        answer = lake.run("up", "pipelines/pagila.yaml")
+        assert len(answer["tables"]) >= 8
+        _change_pagila(connection, random.Random(7), changes=5000)
+    tables = lake.assert_equal("--wait", "300")
+    assert tables["payment"]["source_rows"] > 10_000
+    assert tables["film"]["omitted_columns"] == ["revenue_projection"]
+    assert tables["customer"]["omitted_columns"] == ["active"]
+    lake.assert_each_identity_once("rental", "rental_id")
+
+
+def _change_pagila(connection, pick: random.Random, changes: int) -> None:
+    statements = [
+        "update film set rental_rate = rental_rate + 0.01 where film_id = {n} % 1000 + 1",
+        "update film set description = description || '.' where film_id = {n} % 1000 + 1",
+        "update customer set activebool = not activebool where customer_id = {n} % 599 + 1",
+        "update payment set amount = amount + 0.01 where payment_id = {n} % 16000 + 1",
+        "update rental set rental_period = tsrange(lower(rental_period), now()::timestamp) "
+        "where rental_id = {n} % 16000 + 1",
+        "update country set country = country || '' where country_id = {n} % 109 + 1",
+        "delete from film_actor where actor_id = {n} % 200 + 1 and film_id = {m} % 1000 + 1",
+        "insert into film_actor values ({n} % 200 + 1, {m} % 1000 + 1) on conflict do nothing",
+        "insert into actor (first_name, last_name) values ('A{n}', 'B')",
+        "update staff set picture = null where staff_id = 1",
+        "update inventory set store_id = 3 - store_id where inventory_id = {n} % 4500 + 1",
+    ]
+    done = 0
+    while done < changes:
+        with connection.transaction():
+            for _ in range(min(50, changes - done)):
+                numbers = {"n": pick.randrange(1 << 20), "m": pick.randrange(1 << 20)}
+                connection.execute(pick.choice(statements).format(**numbers))
+                done += 1
+
+
+def test_names_and_keys_of_every_kind(lake: RunningLake, tmp_path: Path) -> None:
+    with lake.connect() as connection:
+        connection.execute(ODD_TABLES)
+        _fill_odd_tables(connection, offset=0)
+        dsn = psycopg.conninfo.make_conninfo(**lake.dsn)
+        file = tmp_path / "odd.yaml"
+        proposal = lake.run("init", "--from-db", dsn, "--schema", "Odd Schema", "-o", str(file))
+        assert len(proposal["tables"]) == 10, proposal["refused"]
+        lake.run("validate", str(file))
+        lake.run("up", str(file))
+        _fill_odd_tables(connection, offset=100)
+        _change_odd_tables(connection)
+    tables = lake.assert_equal()
+    assert len(tables) == 10
+    assert all(table["source_rows"] > 0 for table in tables.values())
+
+
+def _fill_odd_tables(connection, offset: int) -> None:
+    for n in range(offset, offset + 20):
+        for table, values in (
+            ("Order Lines", (n, f"text {n}", "1.25")),
+            ("CamelCase", (n, "p'q", 0.1 * n)),
+            ("größe", (f"a0eebc99-9c0b-4ef8-bb6d-6bb9bd38{n:04}", '{"ä": 1.10}', "😀" * n)),
+            ("a.b*[c]+(d)|e", (f"k {n}", None)),
+            ("select", (f"20{n % 90 + 10}-01-{n % 28 + 1:02}", "2024-01-01 00:00:00+05", "ok")),
+            ('quo"ted', (n, b"\x00\xff")),
+            ("percent%s", (f"k{n}", "123456789012345678901234567890.123")),
+            ("unique_only", (n, "b", "c")),
+            ("no_key", (n, "x")),
+            ("wide_key", (n, "2024-02-29", "c", n, None)),
+        ):
+            marks = ", ".join(["%s"] * len(values))
+            name = identifier(table).replace("%", "%%")
+            connection.execute(
+                f"insert into {name} values ({marks}) on conflict do nothing", values
+            )
+
+
+def _change_odd_tables(connection) -> None:
+    for statement in (
+        'update "Order Lines" set "Line Id" = "Line Id" + 1000 where "Line Id" < 5',
+        'update "CamelCase" set "Value" = \'NaN\' where "Id" = 3',
+        'delete from "größe" where "emoji😀" = \'\'',
+        'update "a.b*[c]+(d)|e" set "v,;:" = \'new\' where "k.1" > \'k 5\'',
+        'update "select" set "group" = \'sad\', "where" = null',
+        'update "quo""ted" set "ke""y" = "ke""y" + 500 where "ke""y" < 3',
+        "delete from unique_only where a % 2 = 0",
+        "update unique_only set b = 'other' where a = 3",
+        "update no_key set b = null where a = 4",
+        "delete from no_key where a = 5",
+        "update wide_key set b = '2025-01-01', v = 'moved' where a = 7",
+        'truncate "percent%s"',
+    ):
+        connection.execute(statement)
+
+
+def test_tables_join_and_leave_a_running_lake(lake: RunningLake, tmp_path: Path) -> None:
+    with lake.connect() as connection:
+        connection.execute(SHOP_SQL)
+        lake.run("up", str(SHOP))
+        connection.execute(
+            "create table visits (id bigint primary key, page text, at timestamptz);"
+            "insert into visits select i, md5(i::text), now() from generate_series(1, 300000) i"
+        )
+        grown = tmp_path / "grown.yaml"
+        grown.write_text(
+            SHOP.read_text()
+            + "\n  public.visits:\n    key: [id]\n"
+            + "    columns: {id: bigint, page: text, at: timestamptz}\n"
+        )
+        lake.run("up", str(grown))
+        writer = ShopWriter(connection, seed=5)
+        _others_flow_while_it_is_snapshotted(lake, connection, writer)
+        tables = lake.assert_equal("--wait", "300")
+        assert tables["visits"]["source_rows"] > 299_000
+
+        lake.run("up", str(SHOP))
+        connection.execute("delete from visits where id % 3 = 0")
+        connection.execute("insert into visits values (999999, 'while away', now())")
+        writer.change(transactions=10)
+        assert "visits" not in lake.assert_equal()
+
+        lake.run("up", str(grown))
+        tables = lake.assert_equal("--wait", "300")
+        assert tables["visits"]["lake_rows"] == tables["visits"]["source_rows"] < 201_000
+
+
+def _others_flow_while_it_is_snapshotted(lake: RunningLake, connection, writer) -> None:
+    deadline = time.monotonic() + 240
+    flowed_meanwhile = False
+    marker = 0
+    while time.monotonic() < deadline:
+        marker += 1
+        writer.change(transactions=3)
+        connection.execute(f"update visits set page = 'changed' where id = {marker * 1000}")
+        connection.execute(
+            f"insert into customers values ({5_000_000 + marker}, 'beside the snapshot')"
+        )
+        [[snapshotted]] = lake.sql("select count(distinct id) from visits_changes")
+        [[seen]] = lake.sql("select count(*) from customers_current where customer_id > 5000000")
+        if 0 < snapshotted < 290_000 and seen > 0:
+            flowed_meanwhile = True
+        if snapshotted >= 300_000:
+            break
+        time.sleep(1)
+    assert flowed_meanwhile
+
+
+def test_a_given_source_is_left_as_it_was(lake: RunningLake, tmp_path: Path) -> None:
+    with lake_in(tmp_path / "other") as owner, owner.connect() as connection:
+        connection.execute(SHOP_SQL)
+        dsn = psycopg.conninfo.make_conninfo(**owner.dsn)
+        lake.run("up", str(SHOP), "--source", dsn)
+        ShopWriter(connection, seed=6).change(transactions=20)
+        lake.assert_equal()
+        lake.run("down")
+        leftovers = connection.execute(
+            "select slot_name from pg_replication_slots union all"
+            " select pubname from pg_publication union all"
+            " select nspname from pg_namespace where nspname = 'cdclake'"
+        ).fetchall()
+        assert leftovers == []
+        connection.execute("delete from customers where customer_id between 100 and 150")
+        connection.execute("insert into orders values (4242424, 1)")
+        lake.run("up", str(SHOP), "--source", dsn)
+        lake.assert_equal()
+        assert lake.run("status")["epoch"] == 2
+        lake.run("down")
+
+
+def test_column_policies(lake: RunningLake, tmp_path: Path) -> None:
+    file = tmp_path / "policies.yaml"
+    file.write_text(
+        "version: 1\nname: policies\nsource: {database: postgres}\ntables:\n"
+        "  public.people:\n    key: [id]\n    columns:\n      id: bigint\n      name: text\n"
+        "      email: {type: text, mask: hash}\n      phone: {type: text, mask: truncate(3)}\n"
+        "      ssn: {type: text, exclude: true}\n"
+    )
+    with lake.connect() as connection:
+        connection.execute(
+            "create table people (id bigint primary key, name text, email text, phone text,"
+            " ssn text, undeclared text);"
+            "insert into people values (1, 'a', 'a@example.org', '123456', 'secret', 'u')"
+        )
+        lake.run("up", str(file))
+        connection.execute("insert into people values (2, 'b', null, '98', 'secret', 'u')")
+        connection.execute("update people set ssn = 'other secret' where id = 1")
+    tables = lake.assert_equal()
+    assert sorted(tables["people"]["omitted_columns"]) == ["ssn", "undeclared"]
+    rows = lake.sql("select id, email, phone from people_current order by id")
+    assert rows[0][1] != "a@example.org" and len(rows[0][1]) == 64
+    assert rows[0][2] == "123"
+    assert rows[1] == [2, None, "98"]
+    everything = [row for row in lake.sql("select * from people_changes")]
+    assert "secret" not in str(everything)

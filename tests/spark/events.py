@@ -1,0 +1,141 @@
+"""Debezium events in short, and an engine that takes them: one table, on a real Iceberg catalog."""
+
+import json
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from cdclake.iceberg.schemas import all_schemas
+from cdclake.plan import Column, Plan, Table
+from glue_jobs.ingest.decode import EventDecoder
+from glue_jobs.ingest.table_batch import Outcome, TableBatch
+from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.objects import Stored
+from glue_jobs.runtime.tables import LakeTables
+
+RECORD = (
+    "topic string, partition int, offset bigint, key binary, value binary, "
+    "headers array<struct<key: string, value: binary>>"
+)
+
+
+def plan_of(**table: Any) -> Plan:
+    """A plan of one table with a new name: id bigint (key), v text, big text."""
+    name = f"t_{uuid.uuid4().hex[:8]}"
+    columns = tuple(
+        Column(source=source, name=source, type=kind)
+        for source, kind in (("id", "bigint"), ("v", "text"), ("big", "text"))
+    )
+    made = Table(
+        schema="public", table=name, name=name, topic=f"x.public.{name}", key=("id",),
+        **{"columns": columns, **table},
+    )  # fmt: skip
+    return Plan(name="x", source_database="d", lake_database="cdc", tables=(made,))
+
+
+class FreeLeases(Leases):
+    """Leases in memory, since these tests have no S3."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryStore(), "test")  # type: ignore[arg-type]
+
+
+class MemoryStore:
+    """As much of an object store as leases need."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, Stored] = {}
+
+    def read(self, name: str) -> Stored | None:
+        return self.stored.get(name)
+
+    def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
+        present = self.stored.get(name)
+        if (present.etag if present else None) != etag:
+            return None
+        self.stored[name] = Stored(content, uuid.uuid4().hex)
+        return self.stored[name].etag
+
+    def delete(self, name: str) -> None:
+        self.stored.pop(name, None)
+
+
+@dataclass
+class Engine:
+    """Feeds events of one table to the stream's code, and shows what became of them."""
+
+    spark: SparkSession
+    plan: Plan = field(default_factory=plan_of)
+    leases: Leases = field(default_factory=FreeLeases)
+    next_offset: int = 0
+
+    def __post_init__(self) -> None:
+        self.table = self.plan.tables[0]
+        self.spark.sql("CREATE DATABASE IF NOT EXISTS lake.cdc")
+        self.lake = LakeTables(self.spark, "cdc")
+        for schema in all_schemas(self.plan):
+            self.lake.create(schema)
+
+    def run(
+        self, *events: "dict[str, Any] | tuple[bytes | None, bytes | None]", **how: Any
+    ) -> Outcome:
+        """One batch of these events at the next offsets, or at `offset`."""
+        first = how.pop("offset", self.next_offset)
+        records = [self._record(first + index, event) for index, event in enumerate(events)]
+        self.next_offset = max(self.next_offset, first + len(records))
+        frame = self.spark.createDataFrame(records, RECORD)
+        batch = TableBatch(
+            self.lake, self.plan, self.table, self.leases,
+            EventDecoder(self.table, self.plan), how.pop("apply_now", True),
+        )  # fmt: skip
+        ranges = {0: (first, first + len(records))}
+        return batch.run(frame, ranges, epoch=how.pop("epoch", 1), sweeps=how.pop("sweeps", []))
+
+    def _record(self, offset: int, event: Any) -> tuple[Any, ...]:
+        if isinstance(event, tuple):
+            key, value = event
+        else:
+            key = None if event["key"] is None else json.dumps(event["key"]).encode()
+            value = json.dumps(event["value"]).encode()
+        return (self.table.topic, 0, offset, key, value, None)
+
+    def event(
+        self, op: str, prev: int | None, lsn: int, *, id: int | None = 1, **how: Any
+    ) -> dict[str, Any]:
+        """An event of row `id`: `v=` and `big=` are its values, a value of `...` was not sent."""
+        values = {
+            name: self.plan.placeholder if how.get(name) is ... else how.get(name)
+            for name in ("v", "big")
+        }
+        row = {"id": id, **values}
+        source = {
+            "lsn": None if how.get("incremental") else lsn,
+            "sequence": json.dumps([None if prev is None else str(prev), str(lsn)]),
+            "txId": how.get("tx", lsn),
+            "ts_us": how.get("ts", 1_700_000_000_000_000),
+        }
+        value = {
+            "before": how.get("before"),
+            "after": row if op in "cur" else None,
+            "source": source,
+            "op": op,
+            "cdc_epoch": str(how.get("epoch", 1)),
+        }
+        return {"key": None if op == "t" else {"id": id}, "value": value}
+
+    def state(self) -> dict[int, tuple[Any, ...]]:
+        """Live rows by id: (v, big)."""
+        rows = self.lake.read(self.table.name).where("NOT cdc_deleted").collect()
+        assert len({row["id"] for row in rows}) == len(rows), "two rows of one key"
+        return {row["id"]: (row["v"], row["big"]) for row in rows}
+
+    def log(self) -> list[Any]:
+        """The log, by position."""
+        return self.lake.read(self.table.changes).orderBy("cdc_position").collect()
+
+    def quarantined(self) -> list[Any]:
+        """Refused events of this table."""
+        rows = self.lake.read("cdclake_quarantine").where(f"topic = '{self.table.topic}'")
+        return rows.orderBy("offset").collect()
