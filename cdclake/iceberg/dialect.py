@@ -42,6 +42,15 @@ class Dialect:
         function = "array_contains" if self.engine == "spark" else "list_contains"
         return f"{function}({array}, {self.text(value)})"
 
+    def without(self, array: str, values: Sequence[str]) -> str:
+        """The array of strings less those of `values` that are not NULL; NULL if none is left."""
+        listed = ", ".join(values)
+        if self.engine == "spark":
+            rest = f"array_except({array}, array({listed}))"
+            return f"CASE WHEN cardinality({rest}) > 0 THEN {rest} END"
+        rest = f"list_filter({array}, lambda item: NOT list_contains([{listed}], item))"
+        return f"CASE WHEN len({rest}) > 0 THEN {rest} END"
+
     def matches(self, expression: str, pattern: str) -> str:
         """Whether the whole string matches the regular expression."""
         if self.engine == "spark":

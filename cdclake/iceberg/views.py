@@ -8,6 +8,7 @@ from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.fold import folded_rows, history_part, truncate_floor, value_position
+from cdclake.iceberg.origins import completed_changes
 from cdclake.plan import Column, Table
 
 
@@ -40,12 +41,15 @@ def current_view(
         f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
     )
     kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
+    completing, completed = completed_changes(
+        table, tail="tail", pending="pending", changes=changes, dialect=dialect
+    )
     return (
         f"WITH tail AS (SELECT * FROM {changes} "
         f"WHERE {naming.INGESTED_AT} > {dialect.instant(applied.ingested)}),\n"
         f"truncated AS ({truncate_floor('tail', applied.floor, dialect)}),\n"
         f"pending AS (SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}),\n"
-        f"folded AS ({folded_rows(table, 'pending', table.carried, dialect)}),\n"
+        f"{completing}folded AS ({folded_rows(table, completed, table.carried, dialect)}),\n"
         f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
         f"SELECT {columns}\nFROM stored AS s FULL OUTER JOIN folded AS f ON {keys}\n"
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "

@@ -24,6 +24,7 @@ from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.decode import EventDecoder
 from glue_jobs.ingest.gap import read_gap
+from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
@@ -66,6 +67,7 @@ class MicroBatch:
     def __call__(self, records: DataFrame, batch: int) -> None:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
+        self._laps = Laps()
         events = records.persist()
         try:
             plan = self._plans.read()
@@ -74,7 +76,10 @@ class MicroBatch:
             ranges, epoch = _survey(events, plan)
             self._decide_whether_to_apply(plan)
             self._note_epoch(plan, epoch)
-            self._run_tables(plan, lake, self._work(plan, events, ranges))
+            work = self._work(plan, events, ranges)
+            self._laps.end("survey")
+            self._run_tables(plan, lake, work)
+            self._laps.end("tables")
             self._note(plan, ranges, batch, time.monotonic() - started)
         finally:
             events.unpersist()
@@ -215,7 +220,7 @@ class MicroBatch:
         for partition, (_, following) in ranges.get(plan.heartbeat_rows_topic, {}).items():
             progress.heartbeat_offsets[partition] = following
         progress.save(self._control)
-        log.info("batch %d: %d events in %.1f s", batch, progress.events, seconds)
+        log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
 
 
 def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int]:

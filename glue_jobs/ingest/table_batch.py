@@ -17,6 +17,7 @@ from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_rows
 from glue_jobs.ingest.decode import REFUSAL, EventDecoder
+from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.quarantine import quarantine
 from glue_jobs.ingest.repeats import (
     PartitionSummary,
@@ -68,8 +69,10 @@ class TableBatch:
         if not ranges and not swept:
             return self._apply(stamp.ingested_through, None, 0)
         decoded = self._decode(events, ranges, stamp).persist()
+        laps = Laps()
         try:
             summaries = summarize(decoded, REFUSAL)
+            laps.end("decode")
             quarantined = self._quarantine(decoded, summaries)
             facts = _facts(summaries, len(swept))
             if facts.events == 0:
@@ -86,8 +89,12 @@ class TableBatch:
                     stamp, summaries, epoch=max(epoch, stamp.epoch), ingested_at=ingested_at
                 ),
             )
+            laps.end("append")
             batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
-            return self._apply(ingested_at, batch, quarantined)
+            outcome = self._apply(ingested_at, batch, quarantined)
+            laps.end("apply")
+            log.info("%s: %d events, %s", self.table.name, facts.events, laps)
+            return outcome
         finally:
             decoded.unpersist()
 

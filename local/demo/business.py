@@ -20,7 +20,7 @@ from local.keeper import log_tail
 from local.lake import Lake
 
 LOOK_S = 1.0
-_MAINTAIN_AT, _VERIFY_AT = 0.1, 0.4  # of the business hours
+_VERIFY_AT = 0.4  # of the business hours
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,6 @@ class Business:
     written: Written
     seconds: float
     while_writing: dict[str, Any]  # what verify said then
-    maintenance: dict[str, Any]  # the job's report
 
 
 class _Aside:
@@ -58,12 +57,6 @@ class _Aside:
 def do_business(lake: Lake, writer: Writer, seconds: float, show: Show) -> Business:
     """Write for so many seconds, longer only if `verify` has not ended while it writes."""
     hops = Hops(lake, writer)
-    maintain = _Aside(
-        _MAINTAIN_AT * seconds,
-        "maintain meanwhile",
-        lambda: _maintain(lake),
-        _maintained,
-    )
     verify = _Aside(_VERIFY_AT * seconds, "verify meanwhile", lambda: prove(lake), verdict)
     opened = time.monotonic()
 
@@ -71,8 +64,7 @@ def do_business(lake: Lake, writer: Writer, seconds: float, show: Show) -> Busin
         elapsed = time.monotonic() - opened
         _check(lake, writer)
         show.look(hops.look())
-        for aside in (maintain, verify):
-            aside.advance(elapsed, show)
+        verify.advance(elapsed, show)
         time.sleep(max(0.0, LOOK_S - (time.monotonic() - opened - elapsed)))
         return time.monotonic() - opened
 
@@ -84,9 +76,23 @@ def do_business(lake: Lake, writer: Writer, seconds: float, show: Show) -> Busin
     writer.stop()
     lasted = time.monotonic() - opened
     show.end(step, _business_done(writer.written))
-    while not maintain.ended:
-        advance()
-    return Business(writer.written, lasted, verify.task.result(), maintain.task.result())
+    return Business(writer.written, lasted, verify.task.result())
+
+
+def maintain(lake: Lake) -> dict[str, Any]:
+    """The job's report; ComponentFailed if a table's maintenance failed."""
+    report = run_job(lake, naming.MAINTAIN_JOB, [])
+    errors = [f"{line['table']}: {line['error']}" for line in report["tables"] if line["error"]]
+    if errors:
+        raise _failed(lake, naming.MAINTAIN_JOB, "; ".join(errors))
+    return report
+
+
+def maintained(report: dict[str, Any]) -> str:
+    """How many files the job found and left."""
+    tables = report["tables"]
+    before, after = (sum(line[f"files_{when}"] for line in tables) for when in ("before", "after"))
+    return f"files {before} -> {after}"
 
 
 def _check(lake: Lake, writer: Writer) -> None:
@@ -109,17 +115,3 @@ def _business_done(written: Written) -> str:
         f" {written.rolled_back} rolled back"
     )
 
-
-def _maintain(lake: Lake) -> dict[str, Any]:
-    """The job's report; ComponentFailed if a table's maintenance failed."""
-    report = run_job(lake, naming.MAINTAIN_JOB, [])
-    errors = [f"{line['table']}: {line['error']}" for line in report["tables"] if line["error"]]
-    if errors:
-        raise _failed(lake, naming.MAINTAIN_JOB, "; ".join(errors))
-    return report
-
-
-def _maintained(report: dict[str, Any]) -> str:
-    tables = report["tables"]
-    before, after = (sum(line[f"files_{when}"] for line in tables) for when in ("before", "after"))
-    return f"files {before} -> {after}"

@@ -11,6 +11,7 @@ from cdclake.iceberg.merge import merge_changes
 from cdclake.iceberg.schemas import TableSchema, changes_schema, state_schema
 from cdclake.iceberg.views import AppliedThrough, current_view
 from tests.unit.verify.cases import CASES
+from tests.unit.verify.key_changes import KEY_CHANGES
 from tests.unit.verify.lakes import make_plan, make_table
 
 pytestmark = pytest.mark.spark
@@ -30,9 +31,9 @@ def create_view(spark: Any, schema: TableSchema, rows: Iterable[Mapping[str, Any
     raw.selectExpr(*columns).createOrReplaceTempView(schema.name)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *KEY_CHANGES])
 def test_current(spark, case):
-    facts, log, state, applied, expected = CASES[case]
+    facts, log, state, applied, expected = (CASES | KEY_CHANGES)[case]
     table = make_table(**facts)
     plan = make_plan(table)
     create_view(spark, changes_schema(table, plan), log)

@@ -7,6 +7,7 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import current_view, history_view
 from cdclake.plan import Column
 from tests.unit.verify.cases import C10, CASES
+from tests.unit.verify.key_changes import KEY_CHANGES
 from tests.unit.verify.lakes import create, event, make_table
 
 
@@ -17,9 +18,9 @@ def session():
         yield session
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [*CASES, *KEY_CHANGES])
 def test_current(session, case):
-    facts, log, state, applied, expected = CASES[case]
+    facts, log, state, applied, expected = (CASES | KEY_CHANGES)[case]
     table = make_table(**facts)
     create(session, table, log, state)
     view = current_view(table, state="t", changes="t_changes", applied=applied, dialect=DUCKDB)
