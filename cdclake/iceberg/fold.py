@@ -30,7 +30,7 @@ Carried = Sequence[str]  # lake names of the columns whose value may be older th
 
 def value_position(carried: Carried, column: str) -> str:
     """Name, in a folded row, of the position from which a carried column's value is."""
-    return f"__position_{carried.index(column)}"
+    return f"cdc__position_{carried.index(column)}"
 
 
 def history_part(position: str) -> str:
@@ -65,8 +65,8 @@ def folded_rows(table: Table, changes: str, carried: Carried, dialect: Dialect) 
             for column in table.value_columns
         ),
         naming.POSITION,
-        *(f"newest.{fact} AS {fact}" for fact in _NEWEST_FACTS),
-        f"newest.{naming.OP} = 'd' AS {naming.DELETED}",
+        *(f"cdc__newest.{fact} AS {fact}" for fact in _NEWEST_FACTS),
+        f"cdc__newest.{naming.OP} = 'd' AS {naming.DELETED}",
         *(value_position(carried, column) for column in carried),
     ]
     grouped = _grouped(table, changes, carried, dialect)
@@ -83,13 +83,13 @@ def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect) -> 
     selected = [
         *keys,
         f"max({naming.POSITION}) AS {naming.POSITION}",
-        f"max_by({dialect.struct(newest_fields)}, {naming.POSITION}) AS newest",
+        f"max_by({dialect.struct(newest_fields)}, {naming.POSITION}) AS cdc__newest",
     ]
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
         where = f"FILTER (WHERE {_is_available(table, name, dialect)})"
-        selected.append(f"max_by({held}, {naming.POSITION}) {where} AS __value_{index}")
-        selected.append(f"max({naming.POSITION}) {where} AS __position_{index}")
+        selected.append(f"max_by({held}, {naming.POSITION}) {where} AS cdc__value_{index}")
+        selected.append(f"max({naming.POSITION}) {where} AS cdc__position_{index}")
     return f"SELECT {', '.join(selected)}\nFROM {changes}\nGROUP BY {', '.join(keys)}"
 
 
@@ -107,8 +107,8 @@ def _key(column: Column, dialect: Dialect) -> str:
 
 def _value(column: Column, carried: Carried, dialect: Dialect) -> str:
     if column.name in carried:
-        held = f"__value_{carried.index(column.name)}.held"
+        held = f"cdc__value_{carried.index(column.name)}.held"
         return to_state(held, column.column_type, dialect)
-    newest = to_state(f"newest.{dialect.name(column.name)}", column.column_type, dialect)
+    newest = to_state(f"cdc__newest.{dialect.name(column.name)}", column.column_type, dialect)
     # The log keeps a deleted row's last values under replica identity full; a tombstone does not.
-    return f"CASE WHEN newest.{naming.OP} <> 'd' THEN {newest} END"
+    return f"CASE WHEN cdc__newest.{naming.OP} <> 'd' THEN {newest} END"

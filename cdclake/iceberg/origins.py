@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from cdclake import naming
 from cdclake.iceberg.dialect import Dialect
-from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
+from cdclake.iceberg.schemas import SHARED_COLUMNS
 from cdclake.plan import Table
 
 # Key changes in a row through which a view follows a value that none of them sent. Spark 3.5 has no
@@ -20,28 +20,25 @@ LONGEST_CHAIN = 4
 _PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
 
 
-def completed_changes(
-    table: Table, *, tail: str, pending: str, changes: str, dialect: Dialect
-) -> tuple[str, str]:
-    """CTEs that complete `pending`, each with a comma behind it, and the relation they make.
+def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dialect) -> str:
+    """CTEs, the last of which is `completed`: the pending changes with the old keys' values.
 
-    `tail` holds `pending`, `changes` is the whole log. Every look at the log is a join that starts
-    from the tail's creations without a value: engines stop at once where there are none. Without
-    CTEs if no creation of the table can lack a value.
+    `changes` is the whole log. Every look at it is a join that starts from the pending creations
+    without a value: engines stop at once where there are none. `pending` is a SELECT, since a CTE
+    that is read twice would be held in memory.
     """
     columns = _taken_along(table)
     if not columns:
-        return "", pending
+        return f"completed AS ({pending})"
     ctes = {
-        "creations": f"SELECT DISTINCT {naming.POSITION} AS __created_at FROM {tail} "
-        f"WHERE {_lacks_values('')}",
+        "creations": f"SELECT * FROM ({pending}) AS pending WHERE {_lacks_values()}",
         "moves": _moves(table, changes, dialect),
         "links": _links(table),
         "spans": _spans(table),
         "origins": _origins(table, columns, changes, dialect),
         "completed": _completed(table, columns, pending, dialect),
     }
-    return "".join(f"{name} AS ({query}),\n" for name, query in ctes.items()), "completed"
+    return ",\n".join(f"{name} AS ({query})" for name, query in ctes.items())
 
 
 def _taken_along(table: Table) -> tuple[str, ...]:
@@ -51,7 +48,7 @@ def _taken_along(table: Table) -> tuple[str, ...]:
     return tuple(c.name for c in table.value_columns if c.column_type.toastable)
 
 
-def _lacks_values(event: str) -> str:
+def _lacks_values(event: str = "") -> str:
     return f"{event}{naming.OP} = 'c' AND {event}{naming.UNAVAILABLE} IS NOT NULL"
 
 
@@ -68,11 +65,11 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
         f"max(CASE WHEN e.{naming.OP} = 'c' THEN e.{naming.POSITION} END) "
         f"OVER (PARTITION BY {', '.join(keys)} ORDER BY e.{naming.POSITION}) AS __born_at",
     ]
-    newest = "SELECT max(__created_at) AS __at FROM creations HAVING max(__created_at) IS NOT NULL"
+    newest = f"SELECT max({naming.POSITION}) AS __at FROM creations HAVING count(*) > 0"
     return (
         f"SELECT /*+ BROADCAST(newest) */ {', '.join(selected)}\n"
         f"FROM {changes} AS e JOIN ({newest}) AS newest ON CASE WHEN e.{naming.OP} = 'd' "
-        f"OR ({_lacks_values('e.')}) THEN e.{naming.POSITION} END <= newest.__at"
+        f"OR ({_lacks_values('e.')}) THEN e.{naming.POSITION} END <= cdc__newest.__at"
     )
 
 
@@ -104,8 +101,8 @@ def _spans(table: Table) -> str:
         f"LEFT JOIN links AS l{n} ON l{n}.__created_at = l{n - 1}.__born_at" for n in steps[1:]
     )
     return (
-        f"SELECT c.__created_at, {selected}\n"
-        f"FROM creations AS c JOIN links AS l1 ON l1.__created_at = c.__created_at\n{joins}\n"
+        f"SELECT l1.__created_at, {selected}\n"
+        f"FROM creations AS c JOIN links AS l1 ON l1.__created_at = c.{naming.POSITION}\n{joins}\n"
         f"CROSS JOIN (VALUES {', '.join(f'({n})' for n in steps)}) AS steps(step)"
     )
 
@@ -118,7 +115,7 @@ def _origins(table: Table, columns: tuple[str, ...], changes: str, dialect: Dial
         value = dialect.struct([("held", f"e.{dialect.name(name)}")])
         held.append(
             f"max_by({value}, e.{naming.POSITION}) "
-            f"FILTER (WHERE e.{naming.UNAVAILABLE} IS NULL OR NOT {listed}) AS __value_{index}"
+            f"FILTER (WHERE e.{naming.UNAVAILABLE} IS NULL OR NOT {listed}) AS cdc__value_{index}"
         )
     keys = " AND ".join(f"e.{dialect.name(key)} = s.__old_{i}" for i, key in enumerate(table.key))
     return (
@@ -130,25 +127,21 @@ def _origins(table: Table, columns: tuple[str, ...], changes: str, dialect: Dial
 
 
 def _completed(table: Table, columns: tuple[str, ...], pending: str, dialect: Dialect) -> str:
-    """`pending`, with what was found filled in and no longer listed as unavailable."""
+    """Other changes as they are; the creations filled, their lists without what was found."""
+    facts = [fact for fact, _ in SHARED_COLUMNS if fact != naming.UNAVAILABLE]
+    plain = [dialect.name(column.name) for column in table.columns] + facts
     unavailable = f"c.{naming.UNAVAILABLE}"
-    found = {
-        name: f"o.__value_{index} IS NOT NULL AND {dialect.contains(unavailable, name)}"
-        for index, name in enumerate(columns)
-    }
-    filled = [f"CASE WHEN {found[name]} THEN {dialect.text(name)} END" for name in columns]
-    selected = []
-    for name in (column.name for column in table.columns):
-        value = f"c.{dialect.name(name)}"
-        if name in found:
-            origin = f"o.__value_{columns.index(name)}.held"
-            value = f"CASE WHEN {found[name]} THEN {origin} ELSE {value} END"
-        selected.append(f"{value} AS {dialect.name(name)}")
-    facts = [fact for fact, _ in (*SHARED_COLUMNS, *CHANGES_COLUMNS) if fact != naming.UNAVAILABLE]
-    selected += [f"c.{fact}" for fact in facts]
-    selected.append(f"{dialect.without(unavailable, filled)} AS {naming.UNAVAILABLE}")
-    # Only creations match: a position has no partition, so the delete may stand at the same one.
+    values = {column: f"c.{column}" for column in plain}
+    found = []
+    for index, name in enumerate(columns):
+        origin, value = f"o.cdc__value_{index}", dialect.name(name)
+        is_found = f"{origin} IS NOT NULL AND {dialect.contains(unavailable, name)}"
+        values[value] = f"CASE WHEN {is_found} THEN {origin}.held ELSE c.{value} END AS {value}"
+        found.append(f"CASE WHEN {is_found} THEN {dialect.text(name)} END")
     return (
-        f"SELECT /*+ BROADCAST(o) */ {', '.join(selected)}\nFROM {pending} AS c LEFT JOIN origins "
-        f"AS o ON o.__created_at = CASE WHEN {_lacks_values('c.')} THEN c.{naming.POSITION} END"
+        f"SELECT {', '.join(plain)}, {naming.UNAVAILABLE}\n"
+        f"FROM ({pending}) AS pending WHERE NOT ({_lacks_values()})\nUNION ALL "
+        f"SELECT /*+ BROADCAST(o) */ {', '.join(values.values())}, "
+        f"{dialect.without(unavailable, found)} AS {naming.UNAVAILABLE}\n"
+        f"FROM creations AS c LEFT JOIN origins AS o ON o.__created_at = c.{naming.POSITION}"
     )

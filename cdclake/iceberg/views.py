@@ -41,15 +41,14 @@ def current_view(
         f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
     )
     kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
-    completing, completed = completed_changes(
-        table, tail="tail", pending="pending", changes=changes, dialect=dialect
-    )
+    pending = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}"
+    completed = completed_changes(table, pending=pending, changes=changes, dialect=dialect)
     return (
         f"WITH tail AS (SELECT * FROM {changes} "
         f"WHERE {naming.INGESTED_AT} > {dialect.instant(applied.ingested)}),\n"
         f"truncated AS ({truncate_floor('tail', applied.floor, dialect)}),\n"
-        f"pending AS (SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}),\n"
-        f"{completing}folded AS ({folded_rows(table, completed, table.carried, dialect)}),\n"
+        f"{completed},\n"
+        f"folded AS ({folded_rows(table, 'completed', table.carried, dialect)}),\n"
         f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
         f"SELECT {columns}\nFROM stored AS s FULL OUTER JOIN folded AS f ON {keys}\n"
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "

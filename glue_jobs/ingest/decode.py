@@ -34,8 +34,10 @@ from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Column, Plan, Table
 
-REFUSAL = "refusal"  # why the event cannot be a row of the log; NULL if it can
-_CORRUPT = "_cdclake_corrupt"
+# Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
+REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can
+RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # as Kafka has it
+_EVENT, _KEY, _CORRUPT = "cdc__event", "cdc__event_key", "cdc__corrupt"
 
 _LOG_TYPES: dict[str, DataType] = {
     "boolean": BooleanType(),
@@ -58,9 +60,9 @@ class EventDecoder:
         self._parsed = [
             F.col("partition").alias(naming.PARTITION),
             F.col("offset").alias(naming.OFFSET),
-            *(F.col(name) for name in ("key", "value", "headers")),
-            _parse("value", _envelope_schema(table)).alias("e"),
-            _parse("key", _key_schema(table)).alias("k"),
+            *(F.col(name).alias(column) for name, column in RECORD.items()),
+            _parse("value", _envelope_schema(table)).alias(_EVENT),
+            _parse("key", _key_schema(table)).alias(_KEY),
         ]
         every = F.col("*")
         self._facts = [every, *_facts()]
@@ -72,11 +74,11 @@ class EventDecoder:
             *(F.col(SPARK.name(column.name)) for column in table.columns),
             *(F.col(name) for name in (*_FACT_COLUMNS, naming.UNAVAILABLE)),
             _refusal(table, plan).alias(REFUSAL),
-            *(F.col(name) for name in ("key", "value", "headers")),
+            *(F.col(column) for column in RECORD.values()),
         ]
 
     def decode(self, events: DataFrame) -> DataFrame:
-        """The log's columns but `cdc_ingested_at`, with `refusal`, `key`, `value`, `headers`.
+        """The log's columns but `cdc_ingested_at`, with `REFUSAL` and the columns of `RECORD`.
 
         `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they
         carry no row. No order is promised.
@@ -146,12 +148,12 @@ _FACT_COLUMNS = (
 
 def _facts() -> list[Expression]:
     """Everything about the event that is not its row."""
-    sequence = F.split(F.regexp_replace("e.source.sequence", r'[\[\]"\s]', ""), ",")
+    sequence = F.split(F.regexp_replace(f"{_EVENT}.source.sequence", r'[\[\]"\s]', ""), ",")
     prev = F.coalesce(F.get(sequence, F.lit(0)).cast("bigint"), F.lit(0).cast("bigint"))
     # Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
-    lsn = F.coalesce(F.col("e.source.lsn"), F.get(sequence, F.lit(1)).cast("bigint"))
-    phase = F.when(F.col("e.op") == "r", SNAPSHOT_PHASE).otherwise(STREAM_PHASE)
-    epoch = F.col(f"e.{naming.EPOCH}").cast("int")
+    lsn = F.coalesce(F.col(f"{_EVENT}.source.lsn"), F.get(sequence, F.lit(1)).cast("bigint"))
+    phase = F.when(F.col(f"{_EVENT}.op") == "r", SNAPSHOT_PHASE).otherwise(STREAM_PHASE)
+    epoch = F.col(f"{_EVENT}.{naming.EPOCH}").cast("int")
     position = F.concat_ws(
         ".",
         _hex(epoch, EPOCH_DIGITS),
@@ -161,10 +163,10 @@ def _facts() -> list[Expression]:
         _hex(F.col(naming.OFFSET), LSN_DIGITS),
     )
     return [
-        F.col("e.op").alias(naming.OP),
+        F.col(f"{_EVENT}.op").alias(naming.OP),
         position.alias(naming.POSITION),
-        F.col("e.source.txId").alias(naming.TX_ID),
-        F.timestamp_micros(F.col("e.source.ts_us")).alias(naming.COMMITTED_AT),
+        F.col(f"{_EVENT}.source.txId").alias(naming.TX_ID),
+        F.timestamp_micros(F.col(f"{_EVENT}.source.ts_us")).alias(naming.COMMITTED_AT),
         epoch.alias(naming.EPOCH),
         lsn.alias(naming.LSN),
         prev.alias(naming.PREV_COMMIT_LSN),
@@ -177,7 +179,7 @@ def _hex(number: Expression, digits: int) -> Expression:
 
 
 def _image_name(index: int) -> str:
-    return f"__image_{index}"
+    return f"cdc__image_{index}"
 
 
 def _images(table: Table) -> list[Expression]:
@@ -185,12 +187,12 @@ def _images(table: Table) -> list[Expression]:
     op = F.col(naming.OP)
     images = []
     for index, column in enumerate(table.columns):
-        after = F.col("e.after").getField(column.source)
+        after = F.col(f"{_EVENT}.after").getField(column.source)
         image = F.when(op.isin("c", "u", "r"), after)
         if column.name in table.key:
-            image = image.when(op == "d", F.col("k").getField(column.source))
+            image = image.when(op == "d", F.col(_KEY).getField(column.source))
         elif _logs_whole_rows(table):
-            image = image.when(op == "d", F.col("e.before").getField(column.source))
+            image = image.when(op == "d", F.col(f"{_EVENT}.before").getField(column.source))
         images.append(image.alias(_image_name(index)))
     return images
 
@@ -232,10 +234,10 @@ def _refusal(table: Table, plan: Plan) -> Expression:
     """The first reason that speaks against the event, NULL if none does."""
     op = F.col(naming.OP)
     has_row, has_key = op.isin("c", "u", "r"), op.isin("c", "u", "r", "d")
-    key_images = [F.col("k").getField(c.source) for c in table.key_columns]
+    key_images = [F.col(_KEY).getField(c.source) for c in table.key_columns]
     reasons = [
         (
-            F.col("e").isNull() | F.col(f"e.{_CORRUPT}").isNotNull(),
+            F.col(_EVENT).isNull() | F.col(f"{_EVENT}.{_CORRUPT}").isNotNull(),
             "UNREADABLE_VALUE: not JSON, or a field is not of its declared type",
         ),
         (
@@ -243,15 +245,15 @@ def _refusal(table: Table, plan: Plan) -> Expression:
             "UNKNOWN_OPERATION: op is not one of crudt",
         ),
         (
-            F.col("e.source.sequence").isNull() | F.col(naming.LSN).isNull(),
+            F.col(f"{_EVENT}.source.sequence").isNull() | F.col(naming.LSN).isNull(),
             "NO_SEQUENCE: without source.sequence the event has no place in the order",
         ),
         (F.col(naming.EPOCH).isNull(), "NO_EPOCH: the connector does not set cdc_epoch"),
         (
-            has_key & (F.col("k").isNull() | F.col(f"k.{_CORRUPT}").isNotNull()),
+            has_key & (F.col(_KEY).isNull() | F.col(f"{_KEY}.{_CORRUPT}").isNotNull()),
             "UNREADABLE_KEY: not JSON, or a field is not of its declared type",
         ),
-        (has_row & F.col("e.after").isNull(), "NO_ROW: `after` is missing"),
+        (has_row & F.col(f"{_EVENT}.after").isNull(), "NO_ROW: `after` is missing"),
         (
             has_key & _any([image.isNull() for image in key_images]),
             "NULL_KEY: a key column is NULL",
@@ -278,7 +280,7 @@ def _is_not_representable(column: Column) -> Expression:
 
 def _key_mismatches(table: Table) -> list[Expression]:
     return [
-        ~F.col("k").getField(c.source).eqNullSafe(F.col("e.after").getField(c.source))
+        ~F.col(_KEY).getField(c.source).eqNullSafe(F.col(f"{_EVENT}.after").getField(c.source))
         for c in table.key_columns
     ]
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.plan import Table
-from glue_jobs.ingest.decode import REFUSAL
+from glue_jobs.ingest.decode import RECORD, REFUSAL
 from glue_jobs.runtime.tables import LakeTables
 
 
@@ -20,7 +20,7 @@ def quarantine(decoded: DataFrame, lake: LakeTables, table: Table) -> int:
         F.lit(table.topic).alias("topic"),
         F.col(naming.PARTITION).alias("partition"),
         F.col(naming.OFFSET).alias("offset"),
-        *("key", "value", "headers"),
+        *(F.col(column).alias(name) for name, column in RECORD.items()),
         F.col(REFUSAL).alias("reason"),
         F.lit(table.name).alias("table"),
         F.current_timestamp().alias("quarantined_at"),

@@ -50,25 +50,25 @@ def _complete_once(pending: DataFrame, log: DataFrame, table: Table) -> DataFram
     still = F.array_compact(
         F.array(
             *(
-                F.when(_lacks(column) & F.col(f"__from_{column}").isNull(), F.lit(column))
+                F.when(_lacks(column) & F.col(f"cdc__from_{column}").isNull(), F.lit(column))
                 for column in table.carried
             )
         )
     )
     values = {
-        column: F.when(_lacks(column), F.col(f"__from_{column}.held")).otherwise(
+        column: F.when(_lacks(column), F.col(f"cdc__from_{column}.held")).otherwise(
             F.col(f"`{column}`")
         )
         for column in table.carried
     }
     is_creation = _is_carried_creation(pending)
     completed = joined.withColumn(
-        "__still",
+        "cdc__still",
         F.when(is_creation, F.when(F.size(still) > 0, still)).otherwise(
             pending[naming.UNAVAILABLE]
         ),
     ).withColumns(values)
-    return completed.withColumn(naming.UNAVAILABLE, F.col("__still")).select(*pending.columns)
+    return completed.withColumn(naming.UNAVAILABLE, F.col("cdc__still")).select(*pending.columns)
 
 
 def _lacks(column: str) -> Expression:
@@ -80,21 +80,23 @@ def _lacks(column: str) -> Expression:
 def _held_values(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     """For each carried creation, by its position: the old key's newest value of each column."""
     creations = pending.where(_is_carried_creation(pending)).select(
-        F.col(naming.POSITION).alias("__created_at"), *_PAIR
+        F.col(naming.POSITION).alias("cdc__created_at"), *_PAIR
     )
     events = log.unionByName(pending.select(*log.columns))  # pending may know more: a chain's steps
     deletions = events.where(F.col(naming.OP) == "d").select(
-        *(F.col(f"`{key}`").alias(f"__old_{index}") for index, key in enumerate(table.key)),
-        F.col(naming.POSITION).alias("__deleted_at"),
+        *(F.col(f"`{key}`").alias(f"cdc__old_{index}") for index, key in enumerate(table.key)),
+        F.col(naming.POSITION).alias("cdc__deleted_at"),
         *_PAIR,
     )
     pairs = creations.join(deletions, list(_PAIR))
-    match = [events[key].eqNullSafe(pairs[f"__old_{index}"]) for index, key in enumerate(table.key)]
+    match = [
+        events[key].eqNullSafe(pairs[f"cdc__old_{index}"]) for index, key in enumerate(table.key)
+    ]
     earlier = events.join(
-        F.broadcast(pairs), [*match, events[naming.POSITION] < pairs["__deleted_at"]]
+        F.broadcast(pairs), [*match, events[naming.POSITION] < pairs["cdc__deleted_at"]]
     )
-    return earlier.groupBy(F.col("__created_at").alias(naming.POSITION)).agg(
-        *(_newest_held(column).alias(f"__from_{column}") for column in table.carried)
+    return earlier.groupBy(F.col("cdc__created_at").alias(naming.POSITION)).agg(
+        *(_newest_held(column).alias(f"cdc__from_{column}") for column in table.carried)
     )
 
 

@@ -231,3 +231,17 @@ def test_the_state_rebuilt_from_the_log_is_the_same(engine: Engine) -> None:
     before = engine.state()
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == before == {1: ("3", "A")}
+
+
+def test_columns_may_be_named_like_anything_of_ours_that_is_not_reserved(spark) -> None:
+    names = ("id", "v", "big", "key", "value", "headers", "topic", "partition", "newest", "held")
+    columns = tuple(
+        Column(source=name, name=name, type="bigint" if name == "id" else "text") for name in names
+    )
+    engine = Engine(spark, plan_of(columns=columns))
+    created = engine.event("c", 10, 10, v="a", big="b")
+    created["value"]["after"] |= {name: name for name in names[3:]}
+    engine.run(created)
+    engine.run(engine.event("u", 20, 20, v="c", big=...))
+    [row] = engine.lake.read(engine.table.name).collect()
+    assert (row["v"], row["big"], row["value"]) == ("c", "b", None)
