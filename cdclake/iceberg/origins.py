@@ -69,7 +69,7 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
     return (
         f"SELECT /*+ BROADCAST(newest) */ {', '.join(selected)}\n"
         f"FROM {changes} AS e JOIN ({newest}) AS newest ON CASE WHEN e.{naming.OP} = 'd' "
-        f"OR ({_lacks_values('e.')}) THEN e.{naming.POSITION} END <= cdc__newest.__at"
+        f"OR ({_lacks_values('e.')}) THEN e.{naming.POSITION} END <= newest.__at"
     )
 
 

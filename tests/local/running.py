@@ -33,7 +33,8 @@ insert into customers select i, 'name ' || i, i || '@example.org', null, repeat(
   from generate_series(1, 500) i;
 insert into orders select i, i % 500, 'new', i * 1.25, '{"big": 12345678901234567890.123456789}',
   case when i % 10 = 0 then
-    (select string_agg(md5(random()::text), '') from generate_series(1, 200)) end from generate_series(1, 1000) i;
+    (select string_agg(md5(random()::text), '') from generate_series(1, 200)) end
+  from generate_series(1, 1000) i;
 insert into order_items select i, j, 'sku' || j, j, 1.5, 0.1234, true
   from generate_series(1, 1000) i, generate_series(1, 2) j;
 """

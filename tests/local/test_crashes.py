@@ -60,7 +60,7 @@ def test_a_killed_component_is_healed(lake: RunningLake, seed: int, component: s
 
 def _state(lake: RunningLake, component: str) -> str:
     parts = lake.run("status")["components"]
-    return next(part["state"] for part in parts if part["name"] == component)
+    return str(next(part["state"] for part in parts if part["name"] == component))
 
 
 def test_nothing_is_left_after_the_supervisor_dies(lake: RunningLake) -> None:

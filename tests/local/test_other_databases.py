@@ -266,5 +266,5 @@ def test_column_policies(lake: RunningLake, tmp_path: Path) -> None:
     assert rows[0][1] != "a@example.org" and len(rows[0][1]) == 64
     assert rows[0][2] == "123"
     assert rows[1] == [2, None, "98"]
-    everything = [row for row in lake.sql("select * from people_changes")]
+    everything = lake.sql("select * from people_changes")
     assert "secret" not in str(everything)
