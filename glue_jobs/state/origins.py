@@ -15,22 +15,46 @@ from cdclake import naming
 from cdclake.plan import Table
 
 _PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
+_IS_PENDING = "cdc__is_pending"
 _LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
 
 
 def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     """The pending changes, creations of changed keys completed with the old keys' values.
 
-    A value that no event of the log holds stays unavailable. Costs a look at the log, so callers
+    A value that no event of the log holds stays unavailable. Costs looks at the log, so callers
     ask only for batches that hold such a creation.
     """
+    chain = _with_earlier_links(pending, log, table)
     for _ in range(_LONGEST_CHAIN):
-        completed = _complete_once(pending, log, table).persist()
-        open_before, open_after = _open_values(pending), _open_values(completed)
-        pending = completed
+        completed = _complete_once(chain, log, table).persist()
+        open_before, open_after = _open_values(chain), _open_values(completed)
+        chain = completed
         if open_after in (0, open_before):
             break
-    return pending
+    return chain.where(_IS_PENDING).select(*pending.columns)
+
+
+def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+    """The pending changes and, marked as not pending, the key changes that theirs go back to.
+
+    An old key may itself have come from a key change, applied in an earlier batch: what that took
+    along stands in no event of its own.
+    """
+    chain = pending.withColumn(_IS_PENDING, F.lit(True))
+    for _ in range(_LONGEST_CHAIN):
+        origins = _held_values(chain, log, table).select(F.col("cdc__life").alias(naming.POSITION))
+        known = chain.select(naming.POSITION)
+        links = log.where(_is_carried_creation(log)).join(
+            origins.distinct().join(known, naming.POSITION, "left_anti"),
+            naming.POSITION,
+            "left_semi",
+        )
+        links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False)).persist()
+        if links.isEmpty():
+            break
+        chain = chain.unionByName(links)
+    return chain
 
 
 def _open_values(changes: DataFrame) -> int:
@@ -78,7 +102,11 @@ def _lacks(column: str) -> Expression:
 
 
 def _held_values(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
-    """For each carried creation, by its position: the old key's newest value of each column."""
+    """For each carried creation, by its position: the old key's newest value of each column.
+
+    Only of the row that the key change ended: a key may have been another row's before, and values
+    from before `cdc__life`, where that row began, are not its own.
+    """
     creations = pending.where(_is_carried_creation(pending)).select(
         F.col(naming.POSITION).alias("cdc__created_at"), *_PAIR
     )
@@ -88,21 +116,30 @@ def _held_values(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
         F.col(naming.POSITION).alias("cdc__deleted_at"),
         *_PAIR,
     )
-    pairs = creations.join(deletions, list(_PAIR))
+    pairs = creations.join(deletions, list(_PAIR)).distinct()
     match = [
         events[key].eqNullSafe(pairs[f"cdc__old_{index}"]) for index, key in enumerate(table.key)
     ]
     earlier = events.join(
         F.broadcast(pairs), [*match, events[naming.POSITION] < pairs["cdc__deleted_at"]]
     )
-    return earlier.groupBy(F.col("cdc__created_at").alias(naming.POSITION)).agg(
-        *(_newest_held(column).alias(f"cdc__from_{column}") for column in table.carried)
+    begins = F.col(naming.OP).isin("c", "r")
+    newest = earlier.groupBy(F.col("cdc__created_at").alias(naming.POSITION)).agg(
+        F.max(F.when(begins, F.col(naming.POSITION))).alias("cdc__life"),
+        *(_newest_held(column).alias(f"cdc__from_{column}") for column in table.carried),
     )
+    own = {
+        f"cdc__from_{column}": F.when(
+            F.col(f"cdc__from_{column}.at") >= F.coalesce("cdc__life", F.lit("")),
+            F.col(f"cdc__from_{column}"),
+        )
+        for column in table.carried
+    }
+    return newest.withColumns(own)
 
 
 def _newest_held(column: str) -> Expression:
     """The column's newest value as a struct, so that a NULL that was sent stays one."""
     available = F.col(naming.UNAVAILABLE).isNull() | ~F.array_contains(naming.UNAVAILABLE, column)
-    held = F.struct(F.col(f"`{column}`").alias("held"))
-    position = F.when(available & (F.col(naming.OP) != "d"), F.col(naming.POSITION))
-    return F.max_by(held, position)
+    held = F.struct(F.col(f"`{column}`").alias("held"), F.col(naming.POSITION).alias("at"))
+    return F.max_by(held, F.when(available & (F.col(naming.OP) != "d"), F.col(naming.POSITION)))

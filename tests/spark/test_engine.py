@@ -245,3 +245,23 @@ def test_columns_may_be_named_like_anything_of_ours_that_is_not_reserved(spark) 
     engine.run(engine.event("u", 20, 20, v="c", big=...))
     [row] = engine.lake.read(engine.table.name).collect()
     assert (row["v"], row["big"], row["value"]) == ("c", "b", None)
+
+
+def test_a_chain_of_changed_keys_over_batches_takes_the_value_along(engine: Engine) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, v="1", big="A"))
+    engine.run(e("d", 20, 20, tx=7), e("c", 20, 20, id=2, v="2", big=..., tx=7))
+    engine.run(e("d", 30, 30, id=2, tx=8), e("c", 30, 30, id=3, v="3", big=..., tx=8))
+    assert engine.state() == {3: ("3", "A")}
+
+
+def test_a_key_used_again_does_not_bring_back_its_earlier_rows_value(engine: Engine) -> None:
+    e = engine.event
+    engine.run(
+        e("c", 10, 10, v="1", big="A"),
+        e("d", 20, 20, tx=7), e("c", 20, 20, id=2, v="2", big=..., tx=7),
+        e("u", 30, 30, id=2, v="3", big="B"),
+        e("d", 40, 40, id=2, tx=8), e("c", 40, 40, id=1, v="4", big=..., tx=8),
+        e("d", 50, 50, tx=9), e("c", 50, 50, id=3, v="5", big=..., tx=9),
+    )  # fmt: skip
+    assert engine.state() == {3: ("5", "B")}
