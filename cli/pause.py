@@ -18,5 +18,7 @@ def pause(
     from local.lake import open_lake
 
     home = Home.from_environment()
-    answer = life.pause(home, open_lake(home))
+    lake = open_lake(home)
+    with home.changing():
+        answer = life.pause(home, lake)
     emit(answer, json_output, lambda: say("the stream is paused; `cdclake resume` goes on"))

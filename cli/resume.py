@@ -18,7 +18,9 @@ def resume(
     from local.lake import open_lake
 
     home = Home.from_environment()
-    answer = life.resume(home, open_lake(home))
+    lake = open_lake(home)
+    with home.changing():
+        answer = life.resume(home, lake)
     emit(answer, json_output, lambda: _render(answer))
 
 

@@ -29,13 +29,14 @@ def up(
     from local.home import Home
 
     home = Home.from_environment()
-    dsn = source or os.environ.get("CDCLAKE_SOURCE_DSN")
     chosen = _chosen_file(home, file)
     plan = load_plan(chosen) if chosen else None
-    if plan is None or no_stream:
-        answer = life.up_bare(home, plan, _kept_dsn(home, dsn))
-    else:
-        answer = life.up(home, plan, str(chosen), _kept_dsn(home, dsn))
+    with home.changing():
+        dsn = _kept_dsn(home, source or os.environ.get("CDCLAKE_SOURCE_DSN"))
+        if plan is None or no_stream:
+            answer = life.up_bare(home, plan, dsn)
+        else:
+            answer = life.up(home, plan, str(chosen), dsn)
     emit(answer, json_output, lambda: _render(answer))
 
 

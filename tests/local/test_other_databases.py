@@ -165,6 +165,7 @@ def _change_odd_tables(connection) -> None:
         "delete from no_key where a = 5",
         "update wide_key set b = '2025-01-01', v = 'moved' where a = 7",
         'truncate "percent%s"',
+        "insert into \"percent%s\" values ('after', '1.10')",
     ):
         connection.execute(statement)
 
