@@ -81,7 +81,7 @@ sync_by_uv() (
     # What pip is told of the index by the environment holds for uv too; pip's own files do not.
     [ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}
     [ -z "${PIP_CERT:-}" ] || export SSL_CERT_FILE=${SSL_CERT_FILE:-$PIP_CERT}
-    VIRTUAL_ENV=$venv "$venv/bin/uv" --quiet --no-config pip sync \
+    VIRTUAL_ENV=$venv "$venv/bin/uv" --quiet --no-config --system-certs pip sync \
         --require-hashes --no-build-isolation \
         --config-settings-package=pyspark:--build-option=--compression=stored \
         requirements.bootstrap.txt requirements.lock

@@ -114,4 +114,3 @@ def _business_done(written: Written) -> str:
         f"{written.total:,} rows in {written.transactions:,} transactions,"
         f" {written.rolled_back} rolled back"
     )
-

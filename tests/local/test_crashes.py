@@ -27,7 +27,7 @@ def _write_for(lake: RunningLake, seed: int, stop: threading.Event) -> None:
                 writer = ShopWriter(connection, seed)
                 while not stop.is_set():
                     writer.change(transactions=5)
-                    time.sleep(0.05)
+                    time.sleep(0.3)
         except psycopg.OperationalError:
             seed += 1  # the database itself was killed: go on when it is back
             time.sleep(0.5)
@@ -35,7 +35,7 @@ def _write_for(lake: RunningLake, seed: int, stop: threading.Event) -> None:
 
 @pytest.mark.parametrize(
     ("seed", "component"),
-    enumerate(["stream", "connect", "kafka", "aws", "postgres"], start=10),
+    list(enumerate(["stream", "connect", "kafka", "aws", "postgres"], start=10)),
     ids=lambda value: str(value),
 )
 def test_a_killed_component_is_healed(lake: RunningLake, seed: int, component: str) -> None:
