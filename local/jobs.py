@@ -103,7 +103,7 @@ def _environment(lake: Lake, *, memory: str) -> dict[str, str]:
 def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
     # One compiler: on two cores the second costs more in its first minutes than it ever gives back
-    # to a local lake (measured: 26 s of CPU for the first batch with both, 11 s with one).
+    # to a local lake.
     # With one compiler Java reserves 48 MB for its code, which Spark fills within minutes; then it
     # interprets everything, or dies.
     compiler = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m"]
