@@ -17,7 +17,8 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.catalog import catalog_conf
-from local.components.installed import environment, jar_folder
+from local.components import class_archive
+from local.components.installed import environment, jar_folder, java
 from local.home import PROJECT
 from local.job_package import build_job_package
 from local.keeper import log_tail
@@ -26,6 +27,7 @@ from local.process import Spec
 from local.strays import COMPONENT_KEY, HOME_KEY
 
 STREAM = "stream"
+CLASSES = "spark"  # one archive of classes for all jobs
 _JOB_TIMEOUT_S = 3600.0
 
 
@@ -96,7 +98,6 @@ def _environment(lake: Lake, *, memory: str) -> dict[str, str]:
         PYSPARK_PYTHON=sys.executable,
         SPARK_LOCAL_IP="127.0.0.1",
         SPARK_LOCAL_DIRS=str(lake.home.data("spark")),
-        SPARK_CONF_DIR=str(PROJECT / "local" / "spark-conf"),
     )
 
 
@@ -107,7 +108,9 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
     # With one compiler Java reserves 48 MB for its code, which Spark fills within minutes; then it
     # interprets everything, or dies.
     compiler = ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m"]
-    options = ["-Duser.timezone=UTC", "-XX:+ExitOnOutOfMemoryError", *compiler]
+    classes = class_archive.option(lake.home, CLASSES, java())
+    logging = f"-Dlog4j2.configurationFile={(PROJECT / 'local' / 'log4j2.properties').as_uri()}"
+    options = [logging, "-Duser.timezone=UTC", "-XX:+ExitOnOutOfMemoryError", *compiler, classes]
     return {
         "spark.master": "local[2]",
         "spark.driver.memory": memory,

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import TableError
+from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.decode import EventDecoder
@@ -28,6 +29,7 @@ from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
+from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.tables import LakeTables
@@ -35,7 +37,6 @@ from glue_jobs.runtime.tables import LakeTables
 log = logging.getLogger("cdclake.stream")
 
 TABLES_AT_ONCE = 4
-MOST_PUT_OFF = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Work:
     events: DataFrame
     ranges: Ranges
     sweeps: list[str]
+    apply_now: bool
 
 
 class MicroBatch:
@@ -58,9 +60,8 @@ class MicroBatch:
         self._leases = Leases(control, naming.STREAM_JOB)
         self._progress = Progress.load(control)
         self._created_for: Plan | None = None
-        self._unsettled: set[str] = set()  # tables that need a turn even without new events
+        self._turns = ApplyTurns()
         self._decoders: dict[str, EventDecoder] = {}
-        self._put_off = 0  # batches in a row that left the states for later
         self._threads = ThreadPoolExecutor(TABLES_AT_ONCE)
         self._leases.abandon_earlier_runs()
 
@@ -68,19 +69,21 @@ class MicroBatch:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
         self._laps = Laps()
-        events = records.persist()
+        events = records.cache()
         try:
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
             ranges, epoch = _survey(events, plan)
-            self._decide_whether_to_apply(plan)
             self._note_epoch(plan, epoch)
             work = self._work(plan, events, ranges)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
             self._laps.end("tables")
-            self._note(plan, ranges, batch, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            merged = any(turn.apply_now for turn in work)
+            self._turns.note_batch(busy=_is_busy(plan, ranges), merged=merged, seconds=seconds)
+            self._note(plan, ranges, batch, seconds)
         finally:
             events.unpersist()
 
@@ -94,26 +97,18 @@ class MicroBatch:
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
         self._decoders = {table.name: EventDecoder(table, plan) for table in plan.tables}
-        self._unsettled |= kept  # a crash may have come between an append and its merge
+        self._turns.wait(kept)  # a crash may have come between an append and its merge
         self._created_for = plan
-
-    def _decide_whether_to_apply(self, plan: Plan) -> None:
-        """A stream that is late writes the logs first: `_current` shows their tail at once.
-
-        The states follow in a later batch, many changes in one merge, and at the latest in every
-        `MOST_PUT_OFF`th: else the tail would grow as long as the load lasts.
-        """
-        late = plan.mode == "always_on" and self._progress.seconds > plan.trigger_seconds
-        self._put_off = (self._put_off + 1) % (MOST_PUT_OFF + 1) if late else 0
 
     def _note_epoch(self, plan: Plan, epoch: int) -> None:
         if epoch > self._progress.epoch:
             self._progress.epoch = epoch
-            self._unsettled |= {table.name for table in plan.tables}
+            self._turns.wait(table.name for table in plan.tables)
 
     def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
         self._take_resume_requests()
         sweeps = self._requested_sweeps()
+        to_apply = self._turns.chosen(plan, busy=_is_busy(plan, ranges))
         work = []
         for table in plan.tables:
             if table.delivery != "stream":
@@ -124,8 +119,9 @@ class MicroBatch:
                 if not progress.resume_requested:
                     continue
                 records, share = self._gap(events.sparkSession, table, progress, share)
-            if share or table.name in sweeps or table.name in self._unsettled:
-                work.append(Work(table, records, share, sweeps.get(table.name, [])))
+            apply_now = table.name in to_apply
+            if share or table.name in sweeps or (apply_now and table.name in self._turns.waiting):
+                work.append(Work(table, records, share, sweeps.get(table.name, []), apply_now))
         return work
 
     def _gap(
@@ -151,7 +147,7 @@ class MicroBatch:
             turn.table,
             self._leases,
             self._decoders[turn.table.name],
-            apply_now=self._put_off == 0,
+            apply_now=turn.apply_now,
         )
         try:
             outcome = batch.run(
@@ -164,9 +160,9 @@ class MicroBatch:
             progress.offsets[partition] = following
         self._forget_sweeps(turn)
         if outcome.applied:
-            self._unsettled.discard(turn.table.name)
+            self._turns.settle(turn.table.name)
         else:
-            self._unsettled.add(turn.table.name)
+            self._turns.wait([turn.table.name])
         if progress.state == "stopped":
             progress.state, progress.quarantined, progress.last_error = "streaming", 0, None
             progress.resume_requested = False
@@ -223,16 +219,20 @@ class MicroBatch:
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
 
 
+def _is_busy(plan: Plan, ranges: dict[str, Ranges]) -> bool:
+    return any(table.topic in ranges for table in plan.tables)
+
+
 def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int]:
     """The batch's offset ranges by topic, and the newest epoch that a heartbeat was written in."""
-    is_beat = F.col("topic") == plan.heartbeat_rows_topic
-    epoch = F.get_json_object(F.col("value").cast("string"), f"$.{naming.EPOCH}").cast("int")
+    is_beat = f"topic = {SPARK.text(plan.heartbeat_rows_topic)}"
+    epoch = f"CAST(get_json_object(CAST(value AS string), '$.{naming.EPOCH}') AS int)"
     rows = (
         events.groupBy("topic", "partition")
         .agg(
-            F.min("offset").alias("first"),
-            (F.max("offset") + 1).alias("following"),
-            F.max(F.when(is_beat, epoch)).alias("epoch"),
+            F.expr("min(offset) AS first"),
+            F.expr("max(offset) + 1 AS following"),
+            F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
         )
         .collect()
     )

@@ -84,29 +84,31 @@ def not_in_log(changes: DataFrame, log: DataFrame, table: Table, lowest_lsn: int
 
 def summarize(changes: DataFrame, refusal: str) -> list[PartitionSummary]:
     """One summary per Kafka partition of the decoded batch."""
-    accepted = F.col(refusal).isNull()
-    read_at = F.when(
-        accepted & (F.col(naming.OP) == "r"), F.unix_micros(F.col(naming.COMMITTED_AT))
-    )
-    lsn = F.when(accepted, F.col(naming.LSN))
-    key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
+    accepted = f"{refusal} IS NULL"
+    lsn = f"IF({accepted}, {naming.LSN}, NULL)"
+    snapshot_row = f"{accepted} AND {naming.OP} = 'r'"
+    read_at = f"IF({snapshot_row}, unix_micros({naming.COMMITTED_AT}), NULL)"
+    key_change = f"{naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL"
+    facts = {
+        "first_offset": f"min({naming.OFFSET})",
+        "next_offset": f"max({naming.OFFSET}) + 1",
+        "accepted": f"count_if({accepted})",
+        "refused": f"count_if(NOT {accepted})",
+        "truncates": f"count_if({accepted} AND {naming.OP} = 't')",
+        "carried_key_changes": f"count_if({accepted} AND {key_change})",
+        "unavailable": f"flatten(collect_set({naming.UNAVAILABLE}))",
+        "distinct_lsns": f"size(collect_set({lsn}))",
+        "lowest_lsn": f"min({lsn})",
+        "highest_lsn": f"max({lsn})",
+        "epoch": f"max(IF({accepted}, {naming.EPOCH}, NULL))",
+        "snapshot_read_at": f"min({read_at})",
+        "snapshot_read_until": f"max({read_at})",
+    }
+    # As text: a call from Python to Java for each part of them would take longer than the sums.
     rows = (
-        changes.groupBy(F.col(naming.PARTITION).alias("partition"))
-        .agg(
-            F.min(naming.OFFSET).alias("first_offset"),
-            (F.max(naming.OFFSET) + 1).alias("next_offset"),
-            F.count_if(accepted).alias("accepted"),
-            F.count_if(~accepted).alias("refused"),
-            F.count_if(accepted & (F.col(naming.OP) == "t")).alias("truncates"),
-            F.count_if(accepted & key_change).alias("carried_key_changes"),
-            F.flatten(F.collect_set(naming.UNAVAILABLE)).alias("unavailable"),
-            F.size(F.collect_set(lsn)).alias("distinct_lsns"),
-            F.min(lsn).alias("lowest_lsn"),
-            F.max(lsn).alias("highest_lsn"),
-            F.max(F.when(accepted, F.col(naming.EPOCH))).alias("epoch"),
-            F.min(read_at).alias("snapshot_read_at"),
-            F.max(read_at).alias("snapshot_read_until"),
-        )
+        changes.groupBy(naming.PARTITION)
+        .agg(*(F.expr(f"{fact} AS {name}") for name, fact in facts.items()))
+        .withColumnRenamed(naming.PARTITION, "partition")
         .collect()
     )
     return [PartitionSummary(**row.asDict()) for row in rows]

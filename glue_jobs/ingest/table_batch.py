@@ -34,6 +34,7 @@ from glue_jobs.state.apply import Batch, Facts, apply_changes
 
 log = logging.getLogger("cdclake.stream")
 
+ROWS_PER_TASK = 20_000  # below that a second task costs more than it saves
 Ranges = Mapping[int, tuple[int, int]]  # Kafka partition -> first and next offset
 
 
@@ -68,7 +69,7 @@ class TableBatch:
         swept = [*sweeps, *([epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else [])]
         if not ranges and not swept:
             return self._apply(stamp.ingested_through, None, 0)
-        decoded = self._decode(events, ranges, stamp).persist()
+        decoded = self._decode(events, ranges, stamp).cache()
         laps = Laps()
         try:
             summaries = summarize(decoded, REFUSAL)
@@ -117,7 +118,8 @@ class TableBatch:
         for partition, offset in stamp.offsets.items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
-        return self.decoder.decode(fresh)
+        tasks = sum(following - first for first, following in ranges.values()) // ROWS_PER_TASK + 1
+        return self.decoder.decode(fresh.coalesce(tasks))
 
     def _quarantine(self, decoded: DataFrame, summaries: list[PartitionSummary]) -> int:
         if not any(part.refused for part in summaries):

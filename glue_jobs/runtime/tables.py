@@ -24,6 +24,7 @@ class StampedSnapshot:
     snapshot_id: int | None
     stamp: str | None
     stamped_at_ms: int | None  # commit time of the snapshot that carries the stamp
+    oldest_at_ms: int | None  # commit time of the oldest snapshot that is still in its history
 
 
 class LakeTables:
@@ -53,20 +54,22 @@ class LakeTables:
         loaded = self.load(table)
         current = loaded.currentSnapshot()
         if current is None:
-            return StampedSnapshot(None, None, None)
+            return StampedSnapshot(None, None, None, None)
+        oldest = loaded.history().get(0).timestampMillis()
         snapshot = current
         while snapshot is not None:
             stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
             if stamp is not None:
-                return StampedSnapshot(current.snapshotId(), stamp, snapshot.timestampMillis())
+                stamped_at = snapshot.timestampMillis()
+                return StampedSnapshot(current.snapshotId(), stamp, stamped_at, oldest)
             parent = snapshot.parentId()
             snapshot = None if parent is None else loaded.snapshot(parent)
-        return StampedSnapshot(current.snapshotId(), None, None)
+        return StampedSnapshot(current.snapshotId(), None, None, oldest)
 
     def load(self, table: str) -> Any:
         """Iceberg's own Table object."""
-        spark3 = self.spark.sparkContext._jvm.org.apache.iceberg.spark.Spark3Util  # type: ignore[union-attr]
-        return spark3.loadIcebergTable(self.spark._jsparkSession, self.qualified(table))
+        jvm: Any = self.spark.sparkContext._jvm
+        return jvm.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.qualified(table))
 
     def run_stamped(self, stamp: str, work: Callable[[], None]) -> None:
         """Run `work`, whose commits on this thread carry the stamp in their summaries.

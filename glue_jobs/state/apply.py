@@ -166,7 +166,7 @@ def _facts(pending: DataFrame) -> Facts:
 @contextmanager
 def _persisted(changes: DataFrame) -> Iterator[DataFrame]:
     """Held once: the merge reads its source more than once (correctness K22)."""
-    changes.persist()
+    changes.cache()
     try:
         yield changes
     finally:

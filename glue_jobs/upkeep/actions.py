@@ -67,18 +67,23 @@ def compact(upkeep: Upkeep) -> None:
 
 def expire_snapshots(upkeep: Upkeep) -> None:
     """Expire old snapshots, but never the one that carries the newest stamp, nor a later one."""
-    stamped_at = upkeep.lake.stamped(upkeep.name).stamped_at_ms
+    stamped = upkeep.lake.stamped(upkeep.name)
     before = upkeep.now - SNAPSHOT_RETENTION
-    if stamped_at is not None:
-        before = min(before, datetime.fromtimestamp(stamped_at / 1000, UTC))
+    if stamped.stamped_at_ms is not None:
+        before = min(before, _moment(stamped.stamped_at_ms))
+    if stamped.oldest_at_ms is None or _moment(stamped.oldest_at_ms) >= before:
+        return  # Iceberg would compare all files of before and after to find that none is gone
     upkeep.call("expire_snapshots", older_than=_timestamp(before), retain_last="1")
 
 
 def remove_orphans(upkeep: Upkeep) -> None:
     """Remove files that no snapshot knows and that are too old to be in flight."""
-    before = _timestamp(upkeep.now - ORPHAN_AGE)
+    before = upkeep.now - ORPHAN_AGE
+    oldest = upkeep.lake.stamped(upkeep.name).oldest_at_ms
+    if oldest is None or _moment(oldest) >= before:
+        return  # a table so young holds nothing so old
     # Listed through the catalog's own S3FileIO; else Hadoop would need a file system for s3.
-    upkeep.call("remove_orphan_files", older_than=before, prefix_listing="true")
+    upkeep.call("remove_orphan_files", older_than=_timestamp(before), prefix_listing="true")
 
 
 ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
@@ -87,6 +92,10 @@ ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
     "expire": expire_snapshots,
     "orphans": remove_orphans,
 }
+
+
+def _moment(millis: int) -> datetime:
+    return datetime.fromtimestamp(millis / 1000, UTC)
 
 
 def _timestamp(at: datetime) -> str:

@@ -35,7 +35,7 @@ def component(home: Home, port: int) -> Component:
     """Ready when the worker has joined its group: only then it answers for its connectors."""
     spec = Spec(
         name=NAME,
-        argv=(*jvm(NAME, "128m:1g", WORKER), str(config_file(home))),
+        argv=(*jvm(home, NAME, "128m:1g", WORKER), str(config_file(home))),
         env=environment(),
         cwd=str(home.run),
         port=port,

@@ -7,7 +7,8 @@ import shutil
 from pathlib import Path
 
 from cdclake.errors import InputError
-from local.home import PROJECT
+from local.components import class_archive
+from local.home import PROJECT, Home
 
 JARS = PROJECT / "jars"
 LOG4J = PROJECT / "local" / "log4j.properties"
@@ -40,10 +41,12 @@ def environment(**more: str) -> dict[str, str]:
     return {**kept, "TZ": "UTC", "LANG": "C.UTF-8", **more}
 
 
-def jvm(profile: str, heap: str, main_class: str) -> tuple[str, ...]:
+def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]:
     """The command line of one of the Java parts up to its main class."""
+    program = java()
     return (
-        java(),
+        program,
+        class_archive.option(home, profile, program),
         f"-Xms{heap.partition(':')[0]}",
         f"-Xmx{heap.partition(':')[2]}",
         "-XX:+UseSerialGC",  # two shared cores: fewer threads, less memory

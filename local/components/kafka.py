@@ -35,7 +35,7 @@ def component(home: Home, port: int) -> Component:
     """Ready when the broker is in its own answer about the cluster."""
     spec = Spec(
         name=NAME,
-        argv=(*jvm(NAME, "128m:512m", "kafka.Kafka"), str(config_file(home))),
+        argv=(*jvm(home, NAME, "128m:512m", "kafka.Kafka"), str(config_file(home))),
         env=environment(),
         cwd=str(home.data(NAME)),
         port=port,
@@ -98,7 +98,7 @@ def _format(home: Home) -> None:
     """Kafka's own tool writes meta.properties, last of all; it refuses a second time."""
     done = subprocess.run(
         [
-            *jvm(NAME, "32m:128m", "kafka.tools.StorageTool"),
+            *jvm(home, NAME, "32m:128m", "kafka.tools.StorageTool"),
             *("format", f"--cluster-id={cluster_id()}", "-c", str(config_file(home))),
             "--ignore-formatted",
         ],

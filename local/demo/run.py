@@ -11,6 +11,8 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
 from local import life, stack
+from local.components import class_archive, connect, kafka
+from local.components.installed import java
 from local.demo.business import Business, do_business, maintain, maintained
 from local.demo.measure import Measured, measure
 from local.demo.proof import prove, verdict
@@ -19,6 +21,7 @@ from local.demo.show import Show
 from local.demo.tasks import Stopwatch
 from local.demo.writer import Writer, open_shop
 from local.home import PROJECT, Home
+from local.jobs import CLASSES, STREAM
 from local.lake import open_lake
 
 PIPELINE = PROJECT / "pipelines" / "shop.yaml"
@@ -61,6 +64,9 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     with _step(show, "measure"):
         measured = measure(lake)
     if not options.keep:
+        if class_archive.is_missing(CLASSES, java()):
+            with _step(show, "keep Java's classes for the next start"):
+                _keep_classes(home)
         with _step(show, "stop everything"):
             stack.shut_down(home)
     return {**_answer(watch, business, proof, measured), "maintenance": maintenance}
@@ -73,6 +79,13 @@ def _step(show: Show, name: str) -> Iterator[list[str]]:
     show.begin(name)
     yield said
     show.end(name, "; ".join(said))
+
+
+def _keep_classes(home: Home) -> None:
+    archives = {kafka.NAME: kafka.NAME, connect.NAME: connect.NAME, STREAM: CLASSES}
+    for part in stack.components(home):
+        if part["name"] in archives and part["pid"] is not None:
+            class_archive.keep(archives[part["name"]], java(), part["pid"])
 
 
 def _answer(
