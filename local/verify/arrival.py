@@ -30,13 +30,14 @@ class Arrival:
     progress: Callable[[], Progress]
     wait_s: float = 120.0
 
-    def wait(self, tables: Collection[Table]) -> Mapping[str, str]:
+    def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Return when all written before the call is in the lake; stopped tables, with the reason.
 
+        Calls `meanwhile` between its looks.
         Nobody waits for a stopped table. ComponentFailed, naming what is behind, if time runs out.
         """
         deadline = time.monotonic() + self.wait_s
-        self._await_kafka(deadline)
+        self._await_kafka(deadline, meanwhile)
         ends = end_offsets(self.kafka, [table.topic for table in tables])
         while True:
             progress = self.progress()
@@ -52,9 +53,10 @@ class Arrival:
                     "see `cdclake status`; wait longer with --wait",
                     component="stream",
                 )
+            meanwhile()
             time.sleep(_POLL_S)
 
-    def _await_kafka(self, deadline: float) -> None:
+    def _await_kafka(self, deadline: float, meanwhile: Callable[[], None]) -> None:
         slot = self.plan.source_object
         marker = write_marker(self.dsn)
         written = time.monotonic()
@@ -74,6 +76,7 @@ class Arrival:
             if now - written > _MARKER_S:  # only later events show that earlier ones are confirmed
                 write_marker(self.dsn)
                 written = now
+            meanwhile()
             time.sleep(_POLL_S)
 
 

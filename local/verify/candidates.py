@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Iterator
-from typing import Literal
 
 from cdclake.verify.compare import ABSENT
 
-Moment = Literal["before", "lake", "after"]
 Place = tuple[int, str]
+Digest = tuple[int, str, str]  # hash, key, and the digest of the row
 
 _TABLE = f"""
 CREATE TABLE candidates (
   hash INTEGER NOT NULL, key TEXT NOT NULL,
-  before TEXT NOT NULL DEFAULT '{ABSENT}', lake TEXT NOT NULL DEFAULT '{ABSENT}',
-  after TEXT NOT NULL DEFAULT '{ABSENT}',
-  seen TEXT, verdict TEXT,
+  source TEXT NOT NULL DEFAULT '{ABSENT}', lake TEXT NOT NULL DEFAULT '{ABSENT}',
+  held TEXT NOT NULL DEFAULT '', seen TEXT, verdict TEXT,
   PRIMARY KEY (hash, key)) WITHOUT ROWID
 """
 _OPEN = "verdict IS NULL"
@@ -53,17 +51,27 @@ class Candidates:
             yield batch
             last = batch[-1]
 
-    def forget_rows(self) -> None:
-        """Begin a round: nothing is known of any row."""
-        self._file.execute(
-            f"UPDATE candidates SET before = ?, lake = ?, after = ? WHERE {_OPEN}", (ABSENT,) * 3
-        )
+    def begin_round(self) -> None:
+        """Nothing is known of any row."""
+        self._file.execute(f"UPDATE candidates SET held = '' WHERE {_OPEN}")
 
-    def record(self, moment: Moment, rows: Iterable[tuple[int, str, str]]) -> None:
-        """Note rows' digests by hash and key; those of one key add up, other keys do not matter."""
+    def look_at_source(self, rows: Iterable[Digest]) -> None:
+        """Note what the source holds now, beside what it held earlier in the round."""
+        self._look("source", rows)
+        state = "'<' || source || '>'"
+        new = f"{_OPEN} AND instr(held, {state}) = 0"
+        self._file.execute(f"UPDATE candidates SET held = held || {state} WHERE {new}")
+
+    def look_at_lake(self, rows: Iterable[Digest]) -> None:
+        """Note what the lake holds, once in a round, with a look at the source to follow."""
+        self._look("lake", rows)
+
+    def _look(self, side: str, rows: Iterable[Digest]) -> None:
+        """Digests by hash and key; those of one key add up, other keys do not matter."""
         self._file.execute("BEGIN")
+        self._file.execute(f"UPDATE candidates SET {side} = ? WHERE {_OPEN}", (ABSENT,))
         self._file.executemany(
-            f"UPDATE candidates SET {moment} = {moment} || ? WHERE hash = ? AND key = ?",
+            f"UPDATE candidates SET {side} = {side} || ? WHERE hash = ? AND key = ? AND {_OPEN}",
             ((digest, hash_, key) for hash_, key, digest in rows),
         )
         self._file.execute("COMMIT")
@@ -74,17 +82,17 @@ class Candidates:
         The lake may show any state that the source was in since the round began. Where it shows
         none, and a second round finds the same, it is wrong; what never stands still is unsettled.
         """
-        self._file.execute(f"DELETE FROM candidates WHERE {_OPEN} AND lake IN (before, after)")
-        found, still = "before || '/' || lake", f"{_OPEN} AND before = after"
+        shown = "instr(held, '<' || lake || '>') > 0"
+        self._file.execute(f"DELETE FROM candidates WHERE {_OPEN} AND {shown}")
+        found, still = "source || '/' || lake", "held = '<' || source || '>'"
         # All digests are equally long, so the longer side has more rows of the key.
         kind = (
-            "CASE WHEN length(lake) > length(before) THEN 'extra'"
-            " WHEN length(lake) < length(before) THEN 'missing' ELSE 'different' END"
+            "CASE WHEN length(lake) > length(source) THEN 'extra'"
+            " WHEN length(lake) < length(source) THEN 'missing' ELSE 'different' END"
         )
         for change in (
-            f"verdict = {kind} WHERE {still} AND seen = {found}",
-            f"seen = {found} WHERE {still}",
-            f"seen = NULL WHERE {_OPEN} AND before <> after",
+            f"verdict = {kind} WHERE {_OPEN} AND {still} AND seen = {found}",
+            f"seen = CASE WHEN {still} THEN {found} END WHERE {_OPEN}",
         ):
             self._file.execute(f"UPDATE candidates SET {change}")
         if last:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,16 +16,18 @@ from cdclake.verify.statements import unpacked
 from local.reader.duck import Reader
 from local.source import Connection
 from local.verify import lake_rows, source_rows
-from local.verify.candidates import Candidates, Moment, Place
+from local.verify.candidates import Candidates, Digest, Place
 from local.verify.first_pass import Sides
 from local.verify.report import Example
 
 ROUNDS = 5
 EXAMPLES = 10
 _PAUSE_S = 0.5
+_WATCHED_KEYS = 5000
 _LONGEST_TEXT = 200
 
-Wait = Callable[[Collection[Table]], Mapping[str, str]]
+# Waits until all that was written has arrived, doing something meanwhile, again and again.
+Wait = Callable[[Collection[Table], Callable[[], None]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +42,51 @@ def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: W
     """Read until every key is decided, `ROUNDS` times at most; how many it took.
 
     A round reads the source, waits until all of that has arrived, reads the lake, and the source
-    again: the lake is right where it shows what the source held at either time.
+    again: the lake is right where it shows what the source held at any time since. Of keys that
+    are changed all the time, looking again while it waits catches more such times.
     """
     for number in range(1, ROUNDS + 1):
         undecided = [table for table in tables if len(table.candidates)]
         if not undecided:
             return number - 1
         for table in undecided:
-            table.candidates.forget_rows()
-            _read_source(table, source, "before")
+            table.candidates.begin_round()
+        _read_source(undecided, source)
         names = [table.sides.table for table in undecided]
-        wait(names)
+        few = sum(len(table.candidates) for table in undecided) <= _WATCHED_KEYS
+        look = functools.partial(_read_source, undecided, source)
+        wait(names, look if few else _look_away)
         with reader.open(names) as lake:
             for table in undecided:
                 _read_lake(table, lake)
+        _read_source(undecided, source)
         for table in undecided:
-            _read_source(table, source, "after")
             table.candidates.judge(last=number == ROUNDS)
         time.sleep(_PAUSE_S)
     return ROUNDS
 
 
-def _read_source(table: Open, source: Connection, moment: Moment) -> None:
+def _look_away() -> None:
+    """Nothing to do while waiting: so many keys would be read for longer than the wait takes."""
+
+
+def _read_source(tables: Collection[Open], source: Connection) -> None:
+    for table in tables:
+        table.candidates.look_at_source(_source_digests(table, source))
+
+
+def _source_digests(table: Open, source: Connection) -> Iterator[Digest]:
     side = table.sides.source
     for places in table.candidates.batches():
-        rows = source_rows.rows_of(source, side, places)
-        digests = ((row.hash, row.key, source_digest(row, side.columns)) for row in rows)
-        table.candidates.record(moment, digests)
+        for row in source_rows.rows_of(source, side, places):
+            yield row.hash, row.key, source_digest(row, side.columns)
 
 
 def _read_lake(table: Open, lake: duckdb.DuckDBPyConnection) -> None:
     side = table.sides.lake
     rows = lake_rows.rows_of(lake, side, _hashes(table.candidates.batches()))
     digests = ((row.hash, row.key, lake_digest(row, side.columns)) for row in rows)
-    table.candidates.record("lake", digests)
+    table.candidates.look_at_lake(digests)
 
 
 def _hashes(batches: Iterable[list[Place]]) -> Iterator[int]:

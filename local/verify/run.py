@@ -37,7 +37,7 @@ def verify_tables(
     seconds: dict[str, float] = {}
     with source_rows.snapshot(dsn, salt) as source:
         sides = [sides_of(table, plan, source) for table in tables]
-        stopped = wait(tables)
+        stopped = wait(tables, lambda: None)
         with reader.open(tables) as lake:
             for each in sides:
                 begun, name = time.monotonic(), each.table.name

@@ -94,7 +94,13 @@ def dsn():
 def compare(dsn: str, plan: Plan, reader: Any, name: str, **more: Any) -> TableReport:
     """The report of one table."""
     report = verify_tables(
-        plan, [plan.table(name)], dsn=dsn, salt=SALT, reader=reader, wait=lambda tables: {}, **more
+        plan,
+        [plan.table(name)],
+        dsn=dsn,
+        salt=SALT,
+        reader=reader,
+        wait=lambda _tables, _look: {},
+        **more,
     )
     return report.tables[0]
 

@@ -8,13 +8,19 @@ A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 
 
 def run(*rounds: tuple[str, str, str]) -> str:
-    """The verdict on one key; each round is (before, lake, after), '' where there is no row."""
+    """The verdict on one key; each round is (before, lake, after), '' where there is no row.
+
+    Of several states before, one after the other, the source was in each.
+    """
     candidates = Candidates([(1, "k")])
     for number, (before, lake, after) in enumerate(rounds, 1):
-        candidates.forget_rows()
-        candidates.record("before", [(1, "k", before)])
-        candidates.record("lake", [(1, "k", lake)])
-        candidates.record("after", [(1, "k", after)])
+        candidates.begin_round()
+        for state in before.split():
+            candidates.look_at_source([(1, "k", state)])
+        if not before:
+            candidates.look_at_source([])
+        candidates.look_at_lake([(1, "k", lake)] if lake else [])
+        candidates.look_at_source([(1, "k", after)] if after else [])
         candidates.judge(last=number == len(rounds))
     found = candidates.examples(1)
     return str(found[0][2]) if found else "settled"
@@ -28,6 +34,8 @@ def run(*rounds: tuple[str, str, str]) -> str:
         ([(A, A, B)], "settled"),  # the lake shows what was there before
         ([(A, B, B)], "settled"),
         ([(A, B, A), (A, B, A)], "different"),
+        ([(f"{A} {B} {A}", B, C)], "settled"),  # one of the looks while the round ran
+        ([(f"{A} {B}", "", A)] * 2, "unsettled"),  # it never held no row, but it moves
         ([(A, B, A), (A, A, A)], "settled"),  # there and back while the round ran
         ([(A, "", A), (A, "", A)], "missing"),
         ([("", A, ""), ("", A, "")], "extra"),
