@@ -6,12 +6,16 @@ commit's LSN, which a restart may change (contract, section 3).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 from glue_jobs.runtime.stamps import ChangesStamp
 
@@ -27,8 +31,8 @@ class PartitionSummary:
     refused: int
     truncates: int
     carried_key_changes: int  # creations with unavailable values: a key changed
-    unavailable: list[str]  # columns of which a value was not sent, perhaps more than once
-    distinct_lsns: int
+    unavailable: list[str]  # columns of which a value was not sent
+    rows_at_one_lsn: int  # at most
     lowest_lsn: int | None
     highest_lsn: int | None
     epoch: int | None
@@ -43,7 +47,7 @@ def identity(table: Table) -> list[str]:
 
 def may_repeat_within(summaries: list[PartitionSummary]) -> bool:
     """Whether the batch itself may hold an event twice: then two rows stand at one LSN."""
-    return any(part.distinct_lsns < part.accepted for part in summaries)
+    return any(part.rows_at_one_lsn > 1 for part in summaries)
 
 
 def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
@@ -82,33 +86,57 @@ def not_in_log(changes: DataFrame, log: DataFrame, table: Table, lowest_lsn: int
     return changes.join(recent, match, "left_anti")
 
 
-def summarize(changes: DataFrame, refusal: str) -> list[PartitionSummary]:
+def summarize(changes: DataFrame, table: Table, refusal: str) -> list[PartitionSummary]:
     """One summary per Kafka partition of the decoded batch."""
+    # As text: a call from Python to Java for each part of them would take longer than the sums.
     accepted = f"{refusal} IS NULL"
-    lsn = f"IF({accepted}, {naming.LSN}, NULL)"
-    snapshot_row = f"{accepted} AND {naming.OP} = 'r'"
-    read_at = f"IF({snapshot_row}, unix_micros({naming.COMMITTED_AT}), NULL)"
     key_change = f"{naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL"
-    facts = {
+    read_at = f"IF({accepted} AND {naming.OP} = 'r', unix_micros({naming.COMMITTED_AT}), NULL)"
+    lacks = {
+        _lacks(index): f"count_if(array_contains({naming.UNAVAILABLE}, {SPARK.text(column)}))"
+        for index, column in enumerate(table.carried)
+    }
+    at_one_lsn = {
         "first_offset": f"min({naming.OFFSET})",
         "next_offset": f"max({naming.OFFSET}) + 1",
         "accepted": f"count_if({accepted})",
         "refused": f"count_if(NOT {accepted})",
         "truncates": f"count_if({accepted} AND {naming.OP} = 't')",
         "carried_key_changes": f"count_if({accepted} AND {key_change})",
-        "unavailable": f"flatten(collect_set({naming.UNAVAILABLE}))",
-        "distinct_lsns": f"size(collect_set({lsn}))",
-        "lowest_lsn": f"min({lsn})",
-        "highest_lsn": f"max({lsn})",
         "epoch": f"max(IF({accepted}, {naming.EPOCH}, NULL))",
         "snapshot_read_at": f"min({read_at})",
         "snapshot_read_until": f"max({read_at})",
+        **lacks,
     }
-    # As text: a call from Python to Java for each part of them would take longer than the sums.
-    rows = (
-        changes.groupBy(naming.PARTITION)
-        .agg(*(F.expr(f"{fact} AS {name}") for name, fact in facts.items()))
-        .withColumnRenamed(naming.PARTITION, "partition")
-        .collect()
-    )
-    return [PartitionSummary(**row.asDict()) for row in rows]
+    in_partition = {
+        "first_offset": "min(first_offset)",
+        "next_offset": "max(next_offset)",
+        **{n: f"sum({n})" for n in ("accepted", "refused", "truncates", "carried_key_changes")},
+        "rows_at_one_lsn": "max(accepted)",
+        "lowest_lsn": "min(lsn)",
+        "highest_lsn": "max(lsn)",
+        "epoch": "max(epoch)",
+        "snapshot_read_at": "min(snapshot_read_at)",
+        "snapshot_read_until": "max(snapshot_read_until)",
+        **{name: f"sum({name})" for name in lacks},
+    }
+    by_lsn = changes.groupBy(
+        F.expr(f"{naming.PARTITION} AS partition"),
+        F.expr(f"IF({accepted}, {naming.LSN}, NULL) AS lsn"),
+    ).agg(*_named(at_one_lsn))
+    rows = by_lsn.groupBy("partition").agg(*_named(in_partition)).collect()
+    return [_summary(row.asDict(), table) for row in rows]
+
+
+def _lacks(index: int) -> str:
+    return f"lacks_{index}"
+
+
+def _named(aggregates: Mapping[str, str]) -> list[Expression]:
+    return [F.expr(f"{aggregate} AS {name}") for name, aggregate in aggregates.items()]
+
+
+def _summary(found: dict[str, Any], table: Table) -> PartitionSummary:
+    lacking = [found.pop(_lacks(index)) for index in range(len(table.carried))]
+    unavailable = [name for name, count in zip(table.carried, lacking, strict=True) if count]
+    return PartitionSummary(**found, unavailable=unavailable)

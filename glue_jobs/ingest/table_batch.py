@@ -72,7 +72,7 @@ class TableBatch:
         decoded = self._decode(events, ranges, stamp).cache()
         laps = Laps()
         try:
-            summaries = summarize(decoded, REFUSAL)
+            summaries = summarize(decoded, self.table, REFUSAL)
             laps.end("decode")
             quarantined = self._quarantine(decoded, summaries)
             facts = _facts(summaries, len(swept))

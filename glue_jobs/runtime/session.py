@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 _LOOKED_UP_BY_NAME = (
     "org.apache.spark.api.python.PythonUtils",
     "org.apache.spark.sql.functions",
-    "org.apache.iceberg.spark.Spark3Util",
 )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake import naming
@@ -33,6 +34,8 @@ class LakeTables:
     def __init__(self, spark: SparkSession, database: str) -> None:
         self.spark = spark
         self.database = database
+        # By its whole name: py4j then finds it without asking every jar for `org`, `org.apache`...
+        java_import(spark.sparkContext._jvm, "org.apache.iceberg.spark.Spark3Util")
 
     def qualified(self, table: str) -> str:
         """The table's quoted name in Spark SQL."""

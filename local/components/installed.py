@@ -49,6 +49,8 @@ def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]
         class_archive.option(home, profile, program),
         f"-Xms{heap.partition(':')[0]}",
         f"-Xmx{heap.partition(':')[2]}",
+        # Compiling better costs more in the first minutes than it gives back (measured).
+        "-XX:TieredStopAtLevel=1",
         "-XX:+UseSerialGC",  # two shared cores: fewer threads, less memory
         "-XX:+ExitOnOutOfMemoryError",  # dead can be healed, half alive cannot
         "-Duser.timezone=UTC",
