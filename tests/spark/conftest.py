@@ -17,14 +17,13 @@ def spark(tmp_path_factory):
         "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": (
-            "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
-        ),
+        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.codegen.cache.maxEntries": "10000",
+        "spark.sql.adaptive.enabled": "false",
         "spark.sql.extensions": (
             "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
         ),
