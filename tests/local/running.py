@@ -131,6 +131,16 @@ def lake_in(folder: Path) -> Iterator[RunningLake]:
         assert lake.processes() == []
 
 
+@contextmanager
+def shop_lake_in(folder: Path) -> Iterator[RunningLake]:
+    """The same, with the shop's tables in it, which it streams."""
+    with lake_in(folder) as lake:
+        with lake.connect() as connection:
+            connection.execute(SHOP_SQL)
+        lake.run("up", str(SHOP))
+        yield lake
+
+
 class ShopWriter:
     """Random changes of the shop's tables, in transactions of many rows; seeded."""
 

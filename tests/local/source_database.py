@@ -9,14 +9,20 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psycopg
+from psycopg.conninfo import make_conninfo
 
+from cdclake.config.resolve import load_plan
+from cdclake.plan import Plan
+from cdclake.postgres.pipeline_text import render_pipeline
 from local.components import postgres
 from local.home import Home
+from local.survey import survey
 
 
 @contextmanager
@@ -40,6 +46,9 @@ def running_server() -> Iterator[str]:
         server.send_signal(signal.SIGINT)
         server.wait()
         shutil.rmtree(folder)
+
+
+PASSWORD = "role-secret-1"
 
 
 def _free_port() -> int:
@@ -71,3 +80,26 @@ def load_dump(dsn: str, path: Path) -> None:
             if position + 1 < len(parts):
                 with connection.cursor().copy(parts[position + 1].encode()) as copy:
                     copy.write(parts[position + 2])
+
+
+def run(dsn: str, *statements: str) -> list[tuple[Any, ...]]:
+    """The rows of the last statement."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statement in statements:
+            cursor = connection.execute(statement)
+        return cursor.fetchall() if cursor.description else []
+
+
+def proposed(dsn: str, path: Path, edit: Callable[[str], str] = str) -> Plan:
+    """The plan of the file that `init` would write, edited; it has to be valid."""
+    name, proposals = survey(dsn, None)
+    path.write_text(edit(render_pipeline(name, proposals)), encoding="utf-8")
+    return load_plan(path)
+
+
+def uncommented(text: str) -> str:
+    return "\n".join(line.removeprefix("# ") for line in text.splitlines())
+
+
+def role_dsn(dsn: str, plan: Plan) -> str:
+    return make_conninfo(dsn, user=plan.source_object, password=PASSWORD)

@@ -6,17 +6,14 @@ import time
 import psycopg
 import pytest
 
-from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+from tests.local.running import SHOP, RunningLake, ShopWriter, shop_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory):
-    with lake_in(tmp_path_factory.mktemp("lake")) as running:
-        with running.connect() as connection:
-            connection.execute(SHOP_SQL)
-        running.run("up", str(SHOP))
+    with shop_lake_in(tmp_path_factory.mktemp("lake")) as running:
         yield running
 
 

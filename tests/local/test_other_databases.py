@@ -7,9 +7,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from cdclake.postgres.quoting import identifier
 from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+from tests.local.source_database import load_dump
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -42,43 +44,11 @@ def lake(tmp_path):
         yield running
 
 
-def _scripts(folder: Path) -> list[str]:
-    return [(folder / f"pagila-{part}.sql").read_text() for part in ("schema", "data")]
-
-
-def _load(connection, script: str) -> None:
-    """Run a pg_dump script without psql: statements, and COPY ... FROM stdin with its rows."""
-    lines = script.splitlines(keepends=True)
-    statement: list[str] = []
-    index = 0
-    while index < len(lines):
-        line = lines[index]
-        index += 1
-        if line.startswith("COPY ") and "FROM stdin" in line:
-            end = next(i for i in range(index, len(lines)) if lines[i].startswith("\\."))
-            with connection.cursor().copy(line.rstrip().rstrip(";")) as copy:
-                copy.write("".join(lines[index:end]))
-            index = end + 1
-            continue
-        if line.startswith("\\") or (not statement and not line.strip()):
-            continue
-        statement.append(line)
-        text = "".join(statement)
-        if line.rstrip().endswith(";") and text.count("$$") % 2 == 0 and text.count("$_$") % 2 == 0:
-            try:
-                connection.execute(text)
-            except psycopg.Error as error:
-                if "transaction_timeout" not in text and "already exists" not in str(error):
-                    raise
-            statement = []
-
-
 @pytest.mark.skipif(not PAGILA.is_dir(), reason="CDCLAKE_PAGILA does not name Pagila's folder")
 def test_pagila(lake: RunningLake, tmp_path: Path) -> None:
+    for part in ("schema", "data"):
+        load_dump(make_conninfo(**lake.dsn), PAGILA / f"pagila-{part}.sql")
     with lake.connect() as connection:
-        for script in _scripts(PAGILA):
-            _load(connection, script)
-        connection.execute("set search_path = public")
         answer = lake.run("up", "pipelines/pagila.yaml")
         assert len(answer["tables"]) >= 8
         _change_pagila(connection, random.Random(7), changes=5000)

@@ -1,0 +1,190 @@
+"""What a prepared source goes through: other declarations, new partitions, readers, the end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cdclake.errors import InputError
+from local.source import (
+    confirmed_lsn,
+    connect,
+    prepare_source,
+    read_publication,
+    remove_from_source,
+    slot_wal,
+    write_marker,
+)
+from tests.local.source_database import PASSWORD, proposed, role_dsn, run, uncommented
+
+pytestmark = pytest.mark.local
+
+
+def test_the_publication_follows_the_declaration(database: str, tmp_path: Path) -> None:
+    run(
+        database,
+        "CREATE TABLE a (id int PRIMARY KEY, secret text, n int)",
+        "CREATE TABLE b (id int PRIMARY KEY)",
+    )
+    both = proposed(database, tmp_path / "p.yaml")
+    one = proposed(
+        database,
+        tmp_path / "q.yaml",
+        lambda text: text.replace("secret: text", "secret: {exclude: true}").split("  public.b")[0],
+    )
+    name = both.source_object
+
+    def published() -> dict[tuple[str, str], Any]:
+        with connect(database) as connection:
+            state = read_publication(connection, name)
+            assert state.right
+            return dict(state.tables or {})
+
+    own = {("cdclake", "heartbeat"): None, ("cdclake", "signal"): None}
+    everything = {**own, ("public", "a"): None, ("public", "b"): None}
+    prepare_source(database, both, embedded=True, role_password=PASSWORD)
+    assert published() == everything
+    prepare_source(database, one, embedded=True, role_password=PASSWORD)
+    assert published() == {**own, ("public", "a"): ("id", "n")}
+    with psycopg.connect(role_dsn(database, both), autocommit=True) as connection:
+        connection.execute("SELECT id, n FROM a")
+        for hidden in ("SELECT secret FROM a", "TABLE b"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(hidden.encode())
+    run(database, f"ALTER PUBLICATION {name} SET (publish = 'insert')")
+    prepare_source(database, both, embedded=True, role_password=PASSWORD)
+    assert published() == everything
+    run(database, f"DROP PUBLICATION {name}", f"CREATE PUBLICATION {name} FOR ALL TABLES")
+    prepare_source(database, both, embedded=True, role_password=PASSWORD)
+    assert published() == everything
+
+
+def test_no_writer_waits_while_a_reader_delays_the_change(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY)", "ALTER TABLE a REPLICA IDENTITY NOTHING")
+    plan = proposed(database, tmp_path / "p.yaml", uncommented)
+    slowest = 0.0
+    with psycopg.connect(database) as reader:
+        reader.execute("TABLE a")  # its lock stays until the transaction ends
+        worker = threading.Thread(
+            target=prepare_source,
+            args=(database, plan),
+            kwargs={"embedded": True, "role_password": PASSWORD},
+        )
+        worker.start()
+        with psycopg.connect(database, autocommit=True) as writer:
+            for number in range(300):
+                start = time.monotonic()
+                writer.execute("INSERT INTO a VALUES (%s)", (number,))
+                slowest = max(slowest, time.monotonic() - start)
+                time.sleep(0.01)
+        assert worker.is_alive()
+    worker.join(timeout=30)
+    assert run(database, "SELECT relreplident::text FROM pg_class WHERE relname = 'a'") == [("d",)]
+    assert slowest < 1.0
+
+
+@pytest.mark.parametrize("identity", ["FULL", "USING INDEX parts_key"])
+def test_partitions_made_later_take_updates_too(
+    database: str, tmp_path: Path, identity: str
+) -> None:
+    run(
+        database,
+        "CREATE TABLE parts (id int NOT NULL, v text) PARTITION BY RANGE (id)",
+        "CREATE UNIQUE INDEX parts_key ON parts (id)",
+        "CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10)",
+        f"ALTER TABLE parts REPLICA IDENTITY {identity}",
+        f"ALTER TABLE parts_1 REPLICA IDENTITY {identity.replace('parts_key', 'parts_1_id_idx')}",
+    )
+    plan = proposed(database, tmp_path / "p.yaml")
+    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).altered == ()
+    run(
+        database,
+        "CREATE TABLE parts_2 PARTITION OF parts FOR VALUES FROM (10) TO (20)",
+        "CREATE TABLE parts_3 PARTITION OF parts DEFAULT PARTITION BY LIST (id)",
+        "CREATE TABLE parts_4 (id int NOT NULL, v text)",
+        "ALTER TABLE parts_3 ATTACH PARTITION parts_4 FOR VALUES IN (30)",
+        "INSERT INTO parts VALUES (1), (11), (30)",
+        "UPDATE parts SET v = 'x'",
+    )
+    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).altered == ()
+    remove_from_source(database, plan)
+    assert run(database, "SELECT FROM pg_event_trigger") == []
+
+
+def test_another_lakes_stream_is_not_taken_over(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    slot = plan.source_object
+    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+    reader = psycopg.pq.PGconn.connect(
+        make_conninfo(role_dsn(database, plan), replication="database").encode()
+    )
+    options = f"proto_version '1', publication_names '{slot}'"
+    reader.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({options})".encode())
+    with pytest.raises(InputError, match="another lake streams"):
+        prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    prepare_source(database, plan, embedded=False, role_password=PASSWORD, own_stream=True)
+    remove_from_source(database, plan)
+    assert run(database, "SELECT FROM pg_replication_slots") == []
+    reader.finish()
+
+
+def test_slot_and_marker_are_measured_and_the_slot_goes(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    slot = plan.source_object
+    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    assert confirmed_lsn(database, slot) is None
+    assert slot_wal(database, slot) == (0, 4 * 1024**3)
+    run(database, f"SELECT pg_create_logical_replication_slot('{slot}', 'pgoutput')")
+    confirmed = confirmed_lsn(database, slot)
+    first, second = write_marker(database, "one"), write_marker(database)
+    assert confirmed is not None
+    assert confirmed < first < second
+    assert slot_wal(database, slot)[0] > 0
+    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).slot_exists
+    with psycopg.connect(role_dsn(database, plan), autocommit=True) as session:
+        remove_from_source(database, plan)
+        with pytest.raises(psycopg.OperationalError):
+            session.execute("SELECT 1")
+    assert run(database, "SELECT FROM pg_replication_slots") == []
+
+
+def test_what_is_not_ours_in_the_schema_stays(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY)", "CREATE SCHEMA cdclake")
+    run(database, "CREATE TABLE cdclake.notes (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    prepare_source(database, plan, embedded=False, role_password=PASSWORD)
+    remove_from_source(database, plan)
+    rows = run(database, "SELECT tablename::text FROM pg_tables WHERE schemaname = 'cdclake'")
+    assert rows == [("notes",)]
+
+
+def test_an_owner_without_superuser_can_prepare_and_leave(database: str, tmp_path: Path) -> None:
+    name = f"owner_of_{conninfo_to_dict(database)['dbname']}"
+    run(database, f"CREATE ROLE {name} LOGIN PASSWORD 'x'")
+    run(database, "CREATE TABLE a (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    dsn = make_conninfo(database, user=name, password="x")
+    with pytest.raises(InputError) as refused:
+        prepare_source(dsn, plan, embedded=False, role_password=PASSWORD)
+    for problem in ("may not create a schema", "may not make the role", "REPLICATION", "not own"):
+        assert problem in refused.value.message
+    run(
+        database,
+        f"GRANT CREATE ON DATABASE {plan.source_database} TO {name}",
+        f"ALTER ROLE {name} CREATEROLE REPLICATION",
+        f"ALTER TABLE a OWNER TO {name}",
+    )
+    for _ in range(2):
+        prepare_source(dsn, plan, embedded=False, role_password=PASSWORD)
+    run(role_dsn(database, plan), "TABLE a")
+    remove_from_source(dsn, plan)
+    assert run(database, f"SELECT FROM pg_roles WHERE rolname = '{plan.source_object}'") == []
