@@ -159,13 +159,12 @@ class TableBatch:
         outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
         if self.table.apply != "each_batch":
             return outcome
-        if not self.apply_now or not self.leases.try_acquire(self.table.name):
+        if not self.apply_now:
             return replace(outcome, applied=False)
-        try:
-            apply_changes(self.lake, self.table, through=through, batch=batch)
-        finally:
-            self.leases.release(self.table.name)
-        return outcome
+        with self.leases.try_hold(self.table.name) as held:
+            if held:
+                apply_changes(self.lake, self.table, through=through, batch=batch)
+        return replace(outcome, applied=held)
 
 
 def _same_for_all(micros: int) -> Expression:

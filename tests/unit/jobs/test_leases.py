@@ -1,0 +1,50 @@
+"""One holder of a table at a time; a lease that is worked under does not run out."""
+
+import time
+
+import pytest
+
+from cdclake.errors import TableError
+from glue_jobs.runtime import leases
+from glue_jobs.runtime.leases import Leases
+from tests.spark.events import MemoryStore
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+def test_a_held_table_is_nobody_elses(store):
+    first, second = Leases(store, "a"), Leases(store, "b")
+    with first.hold("t"):
+        with second.try_hold("t") as held:
+            assert not held
+        with second.try_hold("another") as held:
+            assert held
+        with pytest.raises(TableError, match="its lease was not free"), second.hold("t", 0.0):
+            pass
+    with second.try_hold("t") as held:
+        assert held
+    assert store.stored == {}
+
+
+def test_a_lease_is_renewed_as_long_as_it_is_held(store, monkeypatch):
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
+    monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.05)
+    with Leases(store, "a").hold("t"):
+        time.sleep(0.6)
+        with Leases(store, "b").try_hold("t") as held:
+            assert not held
+
+
+def test_a_dead_holders_lease_is_taken_over_and_not_taken_away_again(store, monkeypatch):
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.1)
+    sleeper = Leases(store, "a").hold("t")
+    sleeper.__enter__()  # with the usual pause between renewals: as good as asleep
+    time.sleep(0.2)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 600.0)
+    with Leases(store, "b").hold("t"):
+        sleeper.__exit__(None, None, None)
+        with Leases(store, "c").try_hold("t") as held:
+            assert not held
