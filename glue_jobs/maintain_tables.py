@@ -1,9 +1,9 @@
-"""Glue entry point: compact, expire, remove orphans and purge, table by table."""
+"""Glue entry point: purge, collapse, compact, expire and remove orphans, table by table."""
 
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from cdclake import naming
 from cdclake.plan import Table
@@ -18,12 +18,12 @@ def maintain_table(job: TableJob, table: Table) -> int:
     """
     if table.maintenance != "own":
         return 0
-    now = datetime.now(UTC)
+    now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
     for action in ACTIONS.values():
-        action(Upkeep(job.lake, table, table.changes, now))
+        action(Upkeep(job.lake, table, table.changes, now, history))
     with job.leases.hold(table.name):
         for action in ACTIONS.values():
-            action(Upkeep(job.lake, table, table.name, now))
+            action(Upkeep(job.lake, table, table.name, now, history))
     return 0
 
 

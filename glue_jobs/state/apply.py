@@ -89,10 +89,10 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
         carried = _carried(table, {*facts.unavailable})
         if facts.carried_key_changes:
             changes = with_origins(changes, lake.read(table.changes), table)
-        with _view(changes) as view:
+        with viewed(changes) as view:
             floor = _floor(lake, view, "")
             kept = _kept(changes, floor)
-        with _view(kept) as view:
+        with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried))
             stamp = state_stamp_json(AppliedThrough(through, floor, carried))
             writer = rows.writeTo(lake.qualified(table.name))
@@ -113,13 +113,13 @@ def _merge(
         pending = with_origins(pending, lake.read(table.changes), table)
     floor = applied.floor
     if facts.truncates:
-        with _view(pending) as view:
+        with viewed(pending) as view:
             floor = _floor(lake, view, applied.floor)
     carried = _carried(table, {*applied.carried, *facts.unavailable})
     stamp = state_stamp_json(AppliedThrough(through, floor, carried))
     if floor != applied.floor:
         lake.spark.sql(delete_truncated(table, lake.database, floor))
-    with _view(_kept(pending, floor)) as view:
+    with viewed(_kept(pending, floor)) as view:
         statement = merge_changes(table, lake.database, view, carried)
         lake.run_stamped(stamp, lambda: _run(lake, statement))
 
@@ -174,8 +174,8 @@ def _persisted(changes: DataFrame) -> Iterator[DataFrame]:
 
 
 @contextmanager
-def _view(changes: DataFrame) -> Iterator[str]:
-    """A temporary view of a name that no other thread uses."""
+def viewed(changes: DataFrame) -> Iterator[str]:
+    """A temporary view of a name that no other thread uses, for as long as the block lasts."""
     name = f"pending_{uuid.uuid4().hex}"
     changes.createOrReplaceTempView(name)
     try:

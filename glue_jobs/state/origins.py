@@ -45,7 +45,7 @@ def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> Dat
     for _ in range(_LONGEST_CHAIN):
         origins = _held_values(chain, log, table).select(F.col("cdc__life").alias(naming.POSITION))
         known = chain.select(naming.POSITION)
-        links = log.where(_is_carried_creation(log)).join(
+        links = log.where(is_carried_creation(log)).join(
             origins.distinct().join(known, naming.POSITION, "left_anti"),
             naming.POSITION,
             "left_semi",
@@ -58,12 +58,13 @@ def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> Dat
 
 
 def _open_values(changes: DataFrame) -> int:
-    opened = changes.where(_is_carried_creation(changes))
+    opened = changes.where(is_carried_creation(changes))
     total = F.coalesce(F.sum(F.size(naming.UNAVAILABLE)), F.lit(0))
     return int(opened.select(total).collect()[0][0])
 
 
-def _is_carried_creation(changes: DataFrame) -> Expression:
+def is_carried_creation(changes: DataFrame) -> Expression:
+    """Whether the event is the creation of a changed key that lacks a value."""
     return (changes[naming.OP] == "c") & changes[naming.UNAVAILABLE].isNotNull()
 
 
@@ -85,7 +86,7 @@ def _complete_once(pending: DataFrame, log: DataFrame, table: Table) -> DataFram
         )
         for column in table.carried
     }
-    is_creation = _is_carried_creation(pending)
+    is_creation = is_carried_creation(pending)
     completed = joined.withColumn(
         "cdc__still",
         F.when(is_creation, F.when(F.size(still) > 0, still)).otherwise(
@@ -107,7 +108,7 @@ def _held_values(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     Only of the row that the key change ended: a key may have been another row's before, and values
     from before `cdc__life`, where that row began, are not its own.
     """
-    creations = pending.where(_is_carried_creation(pending)).select(
+    creations = pending.where(is_carried_creation(pending)).select(
         F.col(naming.POSITION).alias("cdc__created_at"), *_PAIR
     )
     events = log.unionByName(pending.select(*log.columns))  # pending may know more: a chain's steps

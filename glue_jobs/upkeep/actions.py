@@ -15,6 +15,7 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.upkeep.collapse import Collapse
 
 # Older than any event that could still be read again: twice Kafka's retention of seven days.
 TOMBSTONE_HORIZON = timedelta(days=14)
@@ -32,6 +33,7 @@ class Upkeep:
     table: Table
     name: str  # of the Iceberg table: the state or the log
     now: datetime
+    history: timedelta  # how long the log keeps every event
 
     def call(self, procedure: str, **arguments: str) -> None:
         """CALL one of Iceberg's procedures on the table."""
@@ -49,6 +51,18 @@ def purge_tombstones(upkeep: Upkeep) -> None:
     rows = upkeep.lake.read(upkeep.name).where(condition)
     if not rows.isEmpty():
         upkeep.lake.spark.sql(f"DELETE FROM {upkeep.lake.qualified(upkeep.name)} WHERE {condition}")
+
+
+def collapse_history(upkeep: Upkeep) -> None:
+    """Keep of the log's old events what the newest of each key needs."""
+    if upkeep.name != upkeep.table.changes:
+        return
+    Collapse(
+        lake=upkeep.lake,
+        table=upkeep.table,
+        before=(upkeep.now - upkeep.history).date(),
+        tombstones_since=upkeep.now - TOMBSTONE_HORIZON,
+    ).run()
 
 
 def compact(upkeep: Upkeep) -> None:
@@ -88,6 +102,7 @@ def remove_orphans(upkeep: Upkeep) -> None:
 
 ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
     "purge": purge_tombstones,
+    "collapse": collapse_history,
     "compact": compact,
     "expire": expire_snapshots,
     "orphans": remove_orphans,

@@ -1,0 +1,68 @@
+"""The log's old days, collapsed: what a key's old events made of it, instead of all of them.
+
+Rebuilding the state from a collapsed log gives the same state: the fold takes a maximum over
+positions, and the newest event, completed with the values that older ones held, is that maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from cdclake.plan import Table
+
+
+def collapsed_rows(
+    table: Table, columns: Sequence[str], changes: str, *, tombstones_since: str
+) -> str:
+    """SELECT in the log's `columns` of at most one event per key, and its delete where that counts.
+
+    `changes` is a relation of the log's old rows, without truncates and what lies below them, with
+    the values of changed keys filled in. A delete that was committed before `tombstones_since` (a
+    timestamp expression) goes with its key; under soft deletes it stays, and so do the values.
+    """
+    keys = ", ".join(SPARK.name(key) for key in table.key)
+    is_row = f"FILTER (WHERE {naming.OP} <> 'd')"
+    whole = SPARK.struct([(column, SPARK.name(column)) for column in columns])
+    aggregates = [
+        f"max_by({whole}, {naming.POSITION}) {is_row} AS cdc__row",
+        f"max_by({whole}, {naming.POSITION}) FILTER (WHERE {naming.OP} = 'd') AS cdc__delete",
+        *(_newest_value(column, index) for index, column in enumerate(table.carried)),
+    ]
+    grouped = f"SELECT {', '.join(aggregates)}\nFROM {changes}\nGROUP BY {keys}"
+    row, delete = f"cdc__row.{naming.POSITION}", f"cdc__delete.{naming.POSITION}"
+    row_counts = f"{delete} IS NULL OR {delete} < {row}"
+    delete_counts = f"{row} IS NULL OR {delete} > {row}"
+    if table.deletes == "soft":
+        row_counts = "true"
+    else:
+        delete_counts = (
+            f"({delete_counts}) AND cdc__delete.{naming.COMMITTED_AT} >= {tombstones_since}"
+        )
+    events = (
+        f"CASE WHEN {row} IS NOT NULL AND ({row_counts}) THEN {_completed(table, columns)} END",
+        f"CASE WHEN {delete} IS NOT NULL AND ({delete_counts}) THEN cdc__delete END",
+    )
+    return f"SELECT inline(array_compact(array({', '.join(events)})))\nFROM ({grouped}) AS grouped"
+
+
+def _newest_value(column: str, index: int) -> str:
+    held = SPARK.struct([("held", SPARK.name(column))])
+    unavailable = SPARK.contains(naming.UNAVAILABLE, column)
+    is_held = f"{naming.OP} <> 'd' AND ({naming.UNAVAILABLE} IS NULL OR NOT {unavailable})"
+    return f"max_by({held}, {naming.POSITION}) FILTER (WHERE {is_held}) AS cdc__value_{index}"
+
+
+def _completed(table: Table, columns: Sequence[str]) -> str:
+    """The newest row with each carried column's newest value; only what nobody sent stays open."""
+    values = {column: f"cdc__row.{SPARK.name(column)}" for column in columns}
+    for index, column in enumerate(table.carried):
+        values[column] = f"cdc__value_{index}.held"
+    found = [
+        f"CASE WHEN cdc__value_{index} IS NOT NULL THEN {SPARK.text(column)} END"
+        for index, column in enumerate(table.carried)
+    ]
+    if found:
+        values[naming.UNAVAILABLE] = SPARK.without(f"cdc__row.{naming.UNAVAILABLE}", found)
+    return SPARK.struct(list(values.items()))

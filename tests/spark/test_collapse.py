@@ -1,0 +1,123 @@
+"""Old days of a log collapse, and the state that is rebuilt from it stays what it was."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from glue_jobs.state.apply import rebuild_state
+from glue_jobs.upkeep.collapse import Collapse
+from tests.spark.events import Engine, plan_of
+
+pytestmark = pytest.mark.spark
+
+NOW = datetime.now(UTC)
+OLD = NOW - timedelta(days=200)
+MICROS = 1_000_000
+
+
+@pytest.fixture
+def ingest_at(monkeypatch):
+    def set_clock(moment: datetime) -> None:
+        nanos = int(moment.timestamp() * MICROS) * 1000
+        monkeypatch.setattr("glue_jobs.ingest.table_batch.time.time_ns", lambda: nanos)
+
+    return set_clock
+
+
+def collapse(engine: Engine, *, days: int = 90, horizon: int = 14) -> None:
+    Collapse(
+        lake=engine.lake,
+        table=engine.table,
+        before=(NOW - timedelta(days=days)).date(),
+        tombstones_since=NOW - timedelta(days=horizon),
+    ).run()
+
+
+def state(engine: Engine) -> list[Any]:
+    """Everything in the state that a reader or a later merge looks at."""
+    rows = engine.lake.read(engine.table.name).orderBy("id")
+    return rows.select(
+        "id", "v", "big", "cdc_position", "cdc_deleted", "cdc_toast_missing"
+    ).collect()
+
+
+def events(engine: Engine) -> list[tuple[str, Any, Any, Any]]:
+    return [(row["cdc_op"], row["id"], row["v"], row["big"]) for row in engine.log()]
+
+
+def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    at = {"ts": int((NOW - timedelta(days=1)).timestamp() * MICROS)}
+    ingest_at(OLD)
+    engine.run(
+        e("c", 5, 5, id=8, v="truncated away"), e("t", 6, 6, id=None),
+        e("c", 10, 10, v="1", big="A"),
+        e("u", 20, 20, v="2", big=...), e("u", 30, 30, v="3", big=...),
+        e("c", 40, 40, id=2, v="x", big="B"), e("d", 50, 50, id=2),
+        e("c", 51, 51, id=3, v="x", big="C"), e("d", 52, 52, id=3, **at),
+        e("c", 53, 53, id=4, v="y", big="D"), e("d", 60, 60, id=4, tx=7, **at),
+        e("c", 60, 60, id=5, v="y", big=..., tx=7),
+        e("u", 61, 61, id=6, v="never sent", big=...),
+        e("c", 62, 62, id=7, v="z", big="E"), e("d", 70, 70, id=7, tx=8),
+    )  # fmt: skip
+    ingest_at(NOW)
+    engine.run(e("c", 70, 70, id=70, v="z", big=..., tx=8), e("u", 80, 80, v="4", big=...))
+    before = state(engine)
+
+    collapse(engine)
+
+    assert events(engine) == [
+        ("t", None, None, None),
+        ("u", 1, "3", "A"),
+        ("d", 3, None, None),
+        ("d", 4, None, None),
+        ("c", 5, "y", "D"),
+        ("u", 6, "never sent", None),
+        ("c", 7, "z", "E"),  # the creation of its next key is not old: it still needs them
+        ("d", 7, None, None),
+        ("c", 70, "z", None),
+        ("u", 1, "4", None),
+    ]
+    rebuild_state(engine.lake, engine.table)
+    purged = [row for row in before if row["id"] != 2]  # a delete that nothing can undo any more
+    assert state(engine) == purged
+    snapshot = engine.lake.stamped(engine.table.changes)
+    collapse(engine)
+    assert engine.lake.stamped(engine.table.changes) == snapshot
+    engine.run(e("u", 80, 80, v="4", big=...))  # sent again: the marks are as they were
+    assert len(events(engine)) == 10
+
+
+def test_soft_deletes_keep_their_values(spark, ingest_at) -> None:
+    engine = Engine(spark, plan_of(deletes="soft"))
+    e = engine.event
+    ingest_at(OLD)
+    engine.run(e("c", 10, 10, v="1", big="A"), e("u", 20, 20, v="2", big=...), e("d", 30, 30))
+    ingest_at(NOW)
+    engine.run(e("c", 40, 40, id=2, v="x"))
+    before = state(engine)
+    collapse(engine)
+    assert events(engine)[:2] == [("u", 1, "2", "A"), ("d", 1, None, None)]
+    rebuild_state(engine.lake, engine.table)
+    assert state(engine) == before
+
+
+def test_what_is_not_applied_stays_and_little_new_waits(spark, ingest_at) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    ingest_at(OLD)
+    engine.run(*(e("c", 10, 10 + n, id=n, v="a") for n in range(6)))
+    ingest_at(OLD + timedelta(days=1))
+    engine.run(e("u", 30, 30, v="b"), e("u", 31, 31, v="c"), apply_now=False)
+    ingest_at(NOW)
+    collapse(engine)
+    assert len(events(engine)) == 8
+    engine.run(e("c", 40, 40, id=9, v="d"))
+    collapse(engine, days=200)  # up to OLD's own day
+    assert len(events(engine)) == 9
+    collapse(engine, days=199)
+    assert len(events(engine)) == 9  # six rows are collapsed, none has come since
+    collapse(engine, days=100)
+    assert len(events(engine)) == 9  # two have come since: too few
