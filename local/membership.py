@@ -1,4 +1,4 @@
-"""Tables that join and leave a lake: what may change between two plans, and what then happens.
+"""Tables that join, leave and widen: what may change between two plans, and what then happens.
 
 A table that joins a streaming lake is snapshotted by Debezium's incremental snapshot while the
 others flow: with offsets there, `snapshot.mode=initial` would never look at it.
@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.position import just_after
 from cdclake.errors import InputError
+from cdclake.iceberg.evolution import can_become
 from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
-from cdclake.plan import Plan, Table
+from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.quoting import qualified
 from local.lake import Lake
 from local.reader.figures import last_position
@@ -27,6 +28,7 @@ class Change:
 
     is_first: bool
     joining: tuple[Table, ...] = ()
+    widened: tuple[Table, ...] = ()  # with new columns, of which the lake holds no value yet
     leaving: tuple[Table, ...] = ()
     by_signal: bool = True  # False: a full snapshot comes anyway
 
@@ -37,13 +39,14 @@ class Change:
     @property
     def changes_tables(self) -> bool:
         """Whether a running connector has to take up another list of tables."""
-        return not self.is_first and bool(self.joining or self.leaving)
+        return not self.is_first and bool(self.joining or self.leaving or self.widened)
 
     def request_snapshots(self, lake: Lake) -> None:
-        """Ask for the joining tables' rows; call it while the connector is stopped."""
-        if self.is_first or not self.by_signal or not self.joining:
+        """Ask for all rows of the tables that lack any; call it while the connector is stopped."""
+        lacking = self.joining + self.widened
+        if self.is_first or not self.by_signal or not lacking:
             return
-        kind, data = snapshot_signal(self.joining)
+        kind, data = snapshot_signal(lacking)
         table = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
         with connect(lake.dsn) as connection:
             connection.execute(
@@ -71,6 +74,11 @@ def compare(before: Plan | None, after: Plan) -> Change:
     return Change(
         is_first=False,
         joining=tuple(table for table in after.tables if table.source not in known),
+        widened=tuple(
+            table
+            for table in after.tables
+            if table.source in known and _new_columns(known[table.source], table)
+        ),
         leaving=tuple(table for table in before.tables if table.source not in kept),
     )
 
@@ -101,17 +109,29 @@ def _table_problems(before: Table, after: Table) -> list[str]:
         problems.append(f"{after.source}: `deletes` changed to {after.deletes}")
     old = {column.source: column for column in before.columns}
     new = {column.source: column for column in after.columns}
-    for source in [*old, *(name for name in new if name not in old)]:
+    for source, column in old.items():
         if source not in new:
             problems.append(f"{after.source}: column {source!r} is gone")
-        elif source not in old:
-            problems.append(f"{after.source}: column {source!r} is new")
-        elif (old[source].type, old[source].mask) != (new[source].type, new[source].mask):
-            problems.append(
-                f"{after.source}: column {source!r} changed from {old[source].type} to "
-                f"{new[source].type}"
-            )
+            continue
+        problems += _column_problems(after.source, column, new[source])
     return problems
+
+
+def _column_problems(table: str, before: Column, after: Column) -> list[str]:
+    problems = []
+    if not can_become(before.column_type, after.column_type):
+        problems.append(
+            f"{table}: column {before.source!r} changed from {before.type} to {after.type}"
+        )
+    if (before.mask, before.truncate_to) != (after.mask, after.truncate_to):
+        problems.append(f"{table}: the mask of column {before.source!r} changed")
+    if before.name != after.name:
+        problems.append(f"{table}: column {before.source!r} has another name in the lake")
+    return problems
+
+
+def _new_columns(before: Table, after: Table) -> set[str]:
+    return {c.source for c in after.columns} - {c.source for c in before.columns}
 
 
 def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -> None:

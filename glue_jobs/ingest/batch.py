@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.schemas import all_schemas
+from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.decode import EventDecoder
 from glue_jobs.ingest.gap import read_gap
@@ -91,14 +91,23 @@ class MicroBatch:
         """Every object exists before its first event, and whether or not one ever comes."""
         if plan == self._created_for:
             return
-        for schema in all_schemas(plan):
-            lake.create(schema)
+        lake.create(quarantine_schema(plan))
+        for table in plan.tables:
+            self._create_table(plan, table, lake)
         kept = {table.name for table in plan.tables}
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
         self._decoders = {table.name: EventDecoder(table, plan) for table in plan.tables}
         self._turns.wait(kept)  # a crash may have come between an append and its merge
         self._created_for = plan
+
+    def _create_table(self, plan: Plan, table: Table, lake: LakeTables) -> None:
+        """Its log and state; a table that cannot become what is declared stops, the others flow."""
+        try:
+            for schema in (changes_schema(table, plan), state_schema(table, plan)):
+                lake.create(schema)
+        except TableError as error:
+            self._stop(self._progress.table(table.name), table, {}, str(error))
 
     def _note_epoch(self, plan: Plan, epoch: int) -> None:
         if epoch > self._progress.epoch:
@@ -154,7 +163,7 @@ class MicroBatch:
                 turn.events, turn.ranges, epoch=self._progress.epoch, sweeps=turn.sweeps
             )
         except (TableError, AnalysisException) as error:
-            self._stop(progress, turn, str(error).splitlines()[0])
+            self._stop(progress, turn.table, turn.ranges, str(error).splitlines()[0])
             return
         for partition, (_, following) in turn.ranges.items():
             progress.offsets[partition] = following
@@ -180,13 +189,13 @@ class MicroBatch:
             )
             log.error("table %s stopped: %s", table.name, progress.last_error)
 
-    def _stop(self, progress: TableProgress, turn: Work, reason: str) -> None:
+    def _stop(self, progress: TableProgress, table: Table, ranges: Ranges, reason: str) -> None:
         """Stop the table before this batch: its own resume offsets are where its share begins."""
-        for partition, (first, _) in turn.ranges.items():
+        for partition, (first, _) in ranges.items():
             progress.offsets.setdefault(partition, first)
         progress.state, progress.last_error = "stopped", reason
         progress.resume_requested = False
-        log.error("table %s stopped: %s", turn.table.name, reason)
+        log.error("table %s stopped: %s", table.name, reason)
 
     def _take_resume_requests(self) -> None:
         for name in list(self._control.names("resume")):

@@ -14,7 +14,9 @@ from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake import naming
+from cdclake.errors import TableError
 from cdclake.iceberg.ddl import create_table, qualified
+from cdclake.iceberg.evolution import evolve_table
 from cdclake.iceberg.schemas import TableSchema
 
 
@@ -42,8 +44,24 @@ class LakeTables:
         return qualified(self.database, table)
 
     def create(self, schema: TableSchema) -> None:
-        """Create the table unless it is there."""
+        """Create the table, or give the one that is there the columns and types that it lacks.
+
+        TableError if it cannot become what the schema says.
+        """
         self.spark.sql(create_table(self.database, schema))
+        fields = self.read(schema.name).schema.fields
+        actual = {field.name: field.dataType.simpleString() for field in fields}
+        try:
+            statements = evolve_table(self.database, schema, actual)
+        except ValueError as error:
+            raise TableError(
+                schema.name,
+                str(error),
+                "declare the type that it has; or leave the table out of the file, and take it in"
+                " again under another `name:`",
+            ) from error
+        for statement in statements:
+            self.spark.sql(statement)
 
     def read(self, table: str, snapshot_id: int | None = None) -> DataFrame:
         """The table's rows, of one snapshot if one is named."""

@@ -45,7 +45,9 @@ def scan(table: IcebergTable, moment: Moment) -> str:
     location = DUCKDB.text(table.location)
     if snapshot is table.current:
         return f"SELECT * FROM iceberg_scan({location})"
-    return f"SELECT * FROM iceberg_scan({location}, snapshot_from_id = {snapshot.id}::UBIGINT)"
+    then = f"SELECT * FROM iceberg_scan({location}, snapshot_from_id = {snapshot.id}::UBIGINT)"
+    # A snapshot has its own columns: those that came later are NULL, widened types are today's.
+    return f"{then} UNION ALL BY NAME {_nothing(table)}"
 
 
 def views(

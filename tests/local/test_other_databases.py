@@ -239,3 +239,56 @@ def test_column_policies(lake: RunningLake, tmp_path: Path) -> None:
     assert rows[1] == [2, None, "98"]
     everything = lake.sql("select * from people_changes")
     assert "secret" not in str(everything)
+
+
+def test_columns_are_added_and_widened(lake: RunningLake, tmp_path: Path) -> None:
+    before, after, wrong = (
+        _things(tmp_path, *columns)
+        for columns in (
+            ("n: int", "label: varchar(10)", "price: 'numeric(8,2)'"),
+            ("n: bigint", "label: text", "price: 'numeric(12,2)'", "note: text", "seen: date"),
+            ("n: date", "label: text", "price: 'numeric(12,2)'", "note: text"),
+        )
+    )
+    with lake.connect() as connection:
+        connection.execute(
+            "create table things (id bigint primary key, n int, label varchar(10),"
+            " price numeric(8,2));"
+            "insert into things select i, i, 'label', i / 100.0 from generate_series(1, 2000) i"
+        )
+        lake.run("up", str(before))
+        connection.execute("update things set n = -n where id % 10 = 0")
+        lake.assert_equal()
+        [[then]] = lake.sql("select now()::varchar")
+        connection.execute(
+            "alter table things add note text default 'none', add seen date, alter n type bigint,"
+            " alter label type text, alter price type numeric(12,2)"
+        )
+        connection.execute("update things set note = 'early' where id = 1")
+        lake.run("up", str(after))
+        connection.execute("update things set n = 3000000000, price = 1234567890.12 where id = 2")
+        connection.execute("update things set label = repeat('long', 20), seen = '2026-01-01'")
+        connection.execute("delete from things where id = 3")
+    lake.eventually(lambda: lake.run("verify", expect=None)["ok"], seconds=120)
+    assert lake.sql("select note, count(*) from things_current group by 1 order by 2") == [
+        ["early", 1],
+        ["none", 1998],
+    ]
+    assert lake.sql("select n, price from things_current where id = 2") == [
+        [3_000_000_000, "1234567890.12"]
+    ]
+    old = lake.run("sql", "select count(*), count(note) from things_current", "--at", then)
+    assert old["rows"] == [[2000, 0]]
+    refused = lake.run("up", str(wrong), expect=2)["error"]["message"]
+    assert "column 'n' changed from bigint to date" in refused
+    assert "column 'seen' is gone" in refused
+
+
+def _things(folder: Path, *columns: str) -> Path:
+    file = folder / f"things-{len(list(folder.iterdir()))}.yaml"
+    file.write_text(
+        "version: 1\nname: things\nsource: {database: postgres}\ntables:\n  public.things:\n"
+        "    key: [id]\n    columns:\n      id: bigint\n"
+        + "".join(f"      {column}\n" for column in columns)
+    )
+    return file

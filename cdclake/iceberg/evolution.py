@@ -1,0 +1,73 @@
+"""Schema evolution: what a table of the lake can become in place, and the statements that do it.
+
+Iceberg adds columns and widens some types without touching a file. Whatever else changes would
+change the meaning of values that are there, so it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cdclake.debezium.types import ColumnType
+from cdclake.iceberg.ddl import qualified
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import TableSchema
+
+_PROMOTIONS = {("int", "bigint"), ("float", "double")}
+# PostgreSQL changes none of their values when it changes one into another, and sends no event.
+_FAMILIES = (
+    ("smallint", "integer", "bigint"),
+    ("real", "double precision"),
+    ("varchar", "text", "enum"),
+)
+
+
+def can_become(old: ColumnType, new: ColumnType) -> bool:
+    """Whether a column of `old` in source and lake may be declared as `new` from now on.
+
+    Values that are in the lake stay what they are: they must be the same under both types.
+    """
+    if old.array or new.array or not _same_family(old, new):
+        return old == new
+    return _promotes(old.log, new.log) and _promotes(old.state, new.state)
+
+
+def _same_family(old: ColumnType, new: ColumnType) -> bool:
+    if old.base == new.base:
+        return old.conversion is new.conversion and old.base != "char"
+    return any(old.base in family and new.base in family for family in _FAMILIES)
+
+
+def _promotes(old: str, new: str) -> bool:
+    if old == new or (old, new) in _PROMOTIONS:
+        return True
+    if not (old.startswith("decimal(") and new.startswith("decimal(")):
+        return False
+    (old_precision, old_scale), (new_precision, new_scale) = map(_digits, (old, new))
+    return new_precision >= old_precision and new_scale == old_scale
+
+
+def _digits(decimal: str) -> tuple[int, int]:
+    precision, scale = decimal.removeprefix("decimal(").removesuffix(")").split(",")
+    return int(precision), int(scale)
+
+
+def evolve_table(database: str, schema: TableSchema, actual: Mapping[str, str]) -> list[str]:
+    """ALTER TABLE statements that give a table of `actual` columns (name to Spark type) `schema`.
+
+    Columns that are not in `schema` stay. Raises ValueError for a column that cannot become it.
+    """
+    target = qualified(database, schema.name)
+    added = [(name, kind) for name, kind in schema.columns if name not in actual]
+    statements = []
+    if added:
+        listed = ", ".join(f"{SPARK.name(name)} {kind}" for name, kind in added)
+        statements.append(f"ALTER TABLE {target} ADD COLUMNS ({listed})")
+    for name, kind in schema.columns:
+        found = actual.get(name, kind)
+        if found == kind:
+            continue
+        if not _promotes(found, kind):
+            raise ValueError(f"its column {name} is {found} and cannot become {kind}")
+        statements.append(f"ALTER TABLE {target} ALTER COLUMN {SPARK.name(name)} TYPE {kind}")
+    return statements
