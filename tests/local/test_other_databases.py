@@ -46,9 +46,9 @@ def lake(tmp_path):
 
 @pytest.mark.skipif(not PAGILA.is_dir(), reason="CDCLAKE_PAGILA does not name Pagila's folder")
 def test_pagila(lake: RunningLake, tmp_path: Path) -> None:
-    for part in ("schema", "data"):
-        load_dump(make_conninfo(**lake.dsn), PAGILA / f"pagila-{part}.sql")
     with lake.connect() as connection:
+        for part in ("schema", "data"):
+            load_dump(make_conninfo(**lake.dsn), PAGILA / f"pagila-{part}.sql")
         answer = lake.run("up", "pipelines/pagila.yaml")
         assert len(answer["tables"]) >= 8
         _change_pagila(connection, random.Random(7), changes=5000)
