@@ -6,19 +6,15 @@ others flow: with offsets there, `snapshot.mode=initial` would never look at it.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.position import just_after
 from cdclake.errors import InputError
-from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Plan, Table
-from cdclake.postgres.quoting import qualified
 from local.lake import Lake
 from local.reader.figures import last_position
-from local.source import connect
+from local.source import signal_snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +39,7 @@ class Change:
         """Ask for the joining tables' rows; call it while the connector is stopped."""
         if self.is_first or not self.by_signal or not self.joining:
             return
-        kind, data = snapshot_signal(self.joining)
-        table = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
-        with connect(lake.dsn) as connection:
-            connection.execute(
-                f"INSERT INTO {table} (id, type, data) VALUES (%s, %s, %s)",
-                (uuid.uuid4().hex, kind, data),
-            )
+        signal_snapshot(lake.dsn, self.joining)
 
 
 def compare(before: Plan | None, after: Plan) -> Change:
