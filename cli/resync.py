@@ -21,13 +21,11 @@ def resync(
     from local.home import Home
     from local.lake import open_lake
 
-    home = Home.from_environment()
-    lake = open_lake(home)
+    lake = open_lake(Home.from_environment())
     chosen = repair.chosen(lake, table)
     repair.check_flowing(lake)
     if (trouble := repair.stopped(lake, chosen)) is not None:
         raise trouble
-    with home.changing():
-        request = repair.ask_resync(lake, chosen)
+    request = repair.ask_resync(lake, chosen)
     answer = repair.resync(lake, chosen, request, wait=not no_wait)
     emit(answer, json_output, lambda: say(f"{chosen.name}: {answer['tables'][0]['did']}"))

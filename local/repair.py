@@ -45,9 +45,10 @@ def chosen(lake: Lake, name: str) -> Table:
 def ask_replay(lake: Lake, tables: Iterable[Table]) -> dict[str, str]:
     """Ask for the tables' quarantined events to be tried again; the requests' ids by table."""
     ids = {}
-    for table in tables:
-        ids[table.name] = _pending(lake, table, REPLAY) or uuid.uuid4().hex
-        lake.control.write(request_name(table.name, REPLAY), {"id": ids[table.name]})
+    with lake.home.changing():
+        for table in tables:
+            ids[table.name] = _pending(lake, table, REPLAY) or uuid.uuid4().hex
+            lake.control.write(request_name(table.name, REPLAY), {"id": ids[table.name]})
     write_marker(lake.dsn)  # so that a batch comes now
     return ids
 
@@ -59,9 +60,11 @@ def ask_resync(lake: Lake, table: Table) -> str:
     at is noted before the reading is asked for: the log knows nothing above it, and whatever the
     reading brings, or changes meanwhile, has its place above it.
     """
-    under_way = _pending(lake, table, RESYNC)
-    if under_way:
-        return under_way
+    with lake.home.changing():
+        return _pending(lake, table, RESYNC) or _new_resync(lake, table)
+
+
+def _new_resync(lake: Lake, table: Table) -> str:
     if table.source in Connector(lake.endpoints.connect, lake.plan).reading():
         # Its first rows may have been read before now; its end would be taken for ours.
         raise TableError(
