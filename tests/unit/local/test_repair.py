@@ -7,7 +7,7 @@ import pytest
 
 from cdclake.errors import ComponentFailed, NotRunning, TableError
 from glue_jobs.ingest.repairs import outcome_name
-from local import repair
+from local import repair, stack
 
 STATES = ("kafka", "connect", "aws", "stream")
 
@@ -29,7 +29,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         ),
     )
     monkeypatch.setattr(
-        repair.stack,
+        stack,
         "components",
         lambda _: [{"name": name, "state": state} for name, state in found.states.items()],
     )
