@@ -106,7 +106,7 @@ class Business:
     def _run(self) -> None:
         with self._lake.connect() as connection:
             writer = ShopWriter(connection, seed=7)
-            while not self._closed.wait(0.01):
+            while not self._closed.wait(0.05):
                 writer.change(transactions=1)
                 connection.execute(
                     "update orders set status = 'sent' where order_id = "
@@ -156,7 +156,7 @@ def test_a_resync_is_finished_by_the_stream(lake: RunningLake) -> None:
     lake.kill("stream")
     lake.run("up", str(SHOP))
     ghosts = "select count(*) from orders_current where order_id between 105000 and 105009"
-    lake.eventually(lambda: lake.sql(ghosts) == [[0]], seconds=90)
+    lake.eventually(lambda: lake.sql(ghosts) == [[0]], seconds=240)
     lake.assert_equal()
 
 
