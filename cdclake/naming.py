@@ -113,6 +113,7 @@ def heartbeat_topic(pipeline: str) -> str:
 SOURCE_SCHEMA = "cdclake"
 HEARTBEAT_TABLE = "heartbeat"
 SIGNAL_TABLE = "signal"
+NOTIFICATIONS = "notification"  # no table: where the connector says how far a snapshot is
 
 
 def source_object(pipeline: str) -> str:

@@ -127,12 +127,18 @@ class Plan:
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.SIGNAL_TABLE)
 
     @property
+    def notification_topic(self) -> str:
+        """Topic in which the connector says that it has read a table."""
+        return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.NOTIFICATIONS)
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """Every topic that must exist, since no topic creates itself."""
         return (
             naming.heartbeat_topic(self.name),
             self.heartbeat_rows_topic,
             self.signal_topic,
+            self.notification_topic,
             *(table.topic for table in self.tables),
         )
 

@@ -21,7 +21,9 @@ from cli.init import init
 from cli.job import job
 from cli.output import emit_error
 from cli.pause import pause
+from cli.replay import replay
 from cli.resume import resume
+from cli.resync import resync
 from cli.schema import schema
 from cli.sql import sql
 from cli.status import status
@@ -38,6 +40,8 @@ VERBS: tuple[Callable[..., None], ...] = (
     verify,
     sql,
     job,
+    resync,
+    replay,
     pause,
     resume,
     down,

@@ -18,6 +18,7 @@ from local.components.connect import DIRECT
 _TIMEOUT_S = 30.0
 _WAIT_S = 60.0
 _POLL_S = 0.2
+_SNAPSHOT_TABLES = "incremental_snapshot_collections"  # in Debezium's stored offset
 
 
 class Connector:
@@ -64,6 +65,13 @@ class Connector:
                 return _cause(part.get("trace", ""))
         return None
 
+    def reading(self) -> frozenset[str]:
+        """Tables (`schema.table`) that an incremental snapshot reads, or has still to read."""
+        stored = self._call("GET", "/offsets", missing_ok=True)
+        offsets = stored["offsets"] if stored else []
+        listed = [json.loads(o["offset"].get(_SNAPSHOT_TABLES) or "[]") for o in offsets]
+        return frozenset(_table_of(entry) for entries in listed for entry in entries)
+
     def _has_task(self) -> bool:
         status = self._call("GET", "/status", missing_ok=True)
         return bool(status and status["tasks"])
@@ -87,6 +95,10 @@ class Connector:
                         component="connect",
                     ) from error
             time.sleep(_POLL_S)
+
+
+def _table_of(collection: dict[str, str]) -> str:
+    return collection[f"{_SNAPSHOT_TABLES}_id"].replace('"', "")
 
 
 def _request(method: str, url: str, body: Any) -> Any:

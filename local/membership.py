@@ -6,20 +6,16 @@ others flow: with offsets there, `snapshot.mode=initial` would never look at it.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.position import just_after
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
-from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Column, Plan, Table
-from cdclake.postgres.quoting import qualified
 from local.lake import Lake
 from local.reader.figures import last_position
-from local.source import connect
+from local.source import signal_snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +42,7 @@ class Change:
         lacking = self.joining + self.widened
         if self.is_first or not self.by_signal or not lacking:
             return
-        kind, data = snapshot_signal(lacking)
-        table = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
-        with connect(lake.dsn) as connection:
-            connection.execute(
-                f"INSERT INTO {table} (id, type, data) VALUES (%s, %s, %s)",
-                (uuid.uuid4().hex, kind, data),
-            )
+        signal_snapshot(lake.dsn, lacking)
 
 
 def compare(before: Plan | None, after: Plan) -> Change:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
+from cdclake.debezium.connector import snapshot_signal
 from cdclake.errors import InputError
-from cdclake.plan import Plan
+from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
+from cdclake.plan import Plan, Table
 from cdclake.postgres import queries, teardown
 from cdclake.postgres.admission import check_table
 from cdclake.postgres.catalog import SourceTable, TableId, assemble
@@ -21,6 +24,7 @@ from cdclake.postgres.identity import alterations
 from cdclake.postgres.new_partitions import follow_identity, unfollow_identity
 from cdclake.postgres.prepare import MARKER_QUERY, ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
+from cdclake.postgres.quoting import qualified
 from cdclake.postgres.refusal import Refusal, refused
 from cdclake.postgres.scram import scram_verifier
 from cdclake.postgres.server import ServerState, check_server
@@ -270,6 +274,17 @@ def write_marker(dsn: str, marker: str = "") -> int:
     with connect(dsn) as connection:
         connection.execute(MARKER_QUERY, (marker or os.urandom(8).hex(),))
         return int(_value(connection, queries.WAL_POSITION))
+
+
+def signal_snapshot(dsn: str, tables: Iterable[Table]) -> None:
+    """Have the connector read these tables again while the others flow."""
+    kind, data = snapshot_signal(tables)
+    signals = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
+    with connect(dsn) as connection:
+        connection.execute(
+            f"INSERT INTO {signals} (id, type, data) VALUES (%s, %s, %s)",
+            (uuid.uuid4().hex, kind, data),
+        )
 
 
 def confirmed_lsn(dsn: str, slot: str) -> int | None:

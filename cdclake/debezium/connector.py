@@ -93,6 +93,9 @@ def _capture(plan: Plan) -> dict[str, str]:
         "snapshot.mode": plan.snapshot_mode,
         "signal.data.collection": signals,
         "signal.enabled.channels": "source",
+        # The only word of a snapshot's end, and of a table that it did not read.
+        "notification.enabled.channels": "sink",
+        "notification.sink.topic.name": plan.notification_topic,
         "heartbeat.interval.ms": str(HEARTBEAT_SECONDS * 1000),
         "heartbeat.action.query": HEARTBEAT_QUERY,
         # Truncates are skipped by default; then the lake would keep what the source lost.

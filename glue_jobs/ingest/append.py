@@ -46,7 +46,7 @@ def append_changes(
         .option("isolation-level", "serializable")
         .option("fanout-enabled", "true")
     )
-    if not ranges:  # only sweeps, which no Kafka offset stands behind
+    if not ranges:  # sweeps and repairs, which no offset of this batch stands behind
         writer.append()
         return
     if read_from is not None:

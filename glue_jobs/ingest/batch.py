@@ -28,6 +28,7 @@ from glue_jobs.ingest.gap import read_gap
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress, TableProgress
+from glue_jobs.ingest.repairs import Repairs
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.leases import Leases
@@ -59,6 +60,7 @@ class MicroBatch:
         self._brokers = brokers
         self._leases = Leases(control, naming.STREAM_JOB)
         self._progress = Progress.load(control)
+        self._repairs = Repairs(control, brokers)
         self._created_for: Plan | None = None
         self._turns = ApplyTurns()
         self._decoders: dict[str, EventDecoder] = {}
@@ -80,6 +82,7 @@ class MicroBatch:
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
             self._laps.end("tables")
+            self._repair(plan, lake, events, ranges)
             seconds = time.monotonic() - started
             merged = any(turn.apply_now for turn in work)
             self._turns.note_batch(busy=_is_busy(plan, ranges), merged=merged, seconds=seconds)
@@ -176,6 +179,17 @@ class MicroBatch:
             progress.state, progress.quarantined, progress.last_error = "streaming", 0, None
             progress.resume_requested = False
         self._judge(plan, progress, turn.table, outcome)
+
+    def _repair(
+        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
+    ) -> None:
+        def batch_of(table: Table) -> TableBatch:
+            decoder = self._decoders[table.name]
+            # A state that another job holds now is brought up in a later batch.
+            self._turns.wait([table.name])
+            return TableBatch(lake, plan, table, self._leases, decoder, apply_now=True)
+
+        self._repairs.run(plan, events, ranges, self._progress, batch_of)
 
     def _judge(self, plan: Plan, progress: TableProgress, table: Table, outcome: Outcome) -> None:
         """Stop a table that refuses too much: its declaration no longer fits its source."""

@@ -19,7 +19,7 @@ def read_gap(
     resume: dict[int, int],
     batch_ends: dict[int, int],
 ) -> tuple[DataFrame, Ranges]:
-    """The topic's records from `resume` on, and their offset ranges.
+    """The topic's records from `resume` on (empty: from its beginning), and their offset ranges.
 
     Ends where the running batch ends, or, for a partition that has no record in it, at the
     partition's end now. Fails if Kafka no longer keeps the beginning of the gap.
@@ -29,7 +29,7 @@ def read_gap(
         spark.read.format("kafka")
         .options(**brokers)
         .option("subscribe", topic)
-        .option("startingOffsets", json.dumps(starts))
+        .option("startingOffsets", json.dumps(starts) if resume else "earliest")
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
         .load()

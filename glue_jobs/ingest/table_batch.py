@@ -30,7 +30,7 @@ from glue_jobs.ingest.repeats import (
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
-from glue_jobs.state.apply import Batch, Facts, apply_changes
+from glue_jobs.state.apply import Batch, Facts, apply_changes, facts_of
 
 log = logging.getLogger("cdclake.stream")
 
@@ -64,8 +64,7 @@ class TableBatch:
         `epoch` is the newest seen anywhere in the stream: a table that is behind it gets that
         epoch's sweep. `sweeps` are further positions below which nothing is valid any more.
         """
-        stamped = self.lake.stamped(self.table.changes)
-        stamp = self._stamp(stamped)
+        stamped, stamp = self.read_stamp()
         swept = [*sweeps, *([epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else [])]
         if not ranges and not swept:
             return self._apply(stamp.ingested_through, None, 0)
@@ -78,7 +77,7 @@ class TableBatch:
             facts = _facts(summaries, len(swept))
             if facts.events == 0:
                 return self._apply(stamp.ingested_through, None, quarantined)
-            ingested_at = max(time.time_ns() // 1000, stamp.ingested_through + 1)
+            ingested_at = _moment_after(stamp)
             rows = self._rows_to_append(decoded, summaries, stamped, swept, ingested_at)
             append_changes(
                 rows,
@@ -99,10 +98,34 @@ class TableBatch:
         finally:
             decoded.unpersist()
 
-    def _stamp(self, stamped: StampedSnapshot) -> ChangesStamp:
+    def add(self, rows: DataFrame, stamp: ChangesStamp) -> int:
+        """Append rows that no offset of a batch stands behind, and bring the state up; how many.
+
+        `rows` has the log's columns but `cdc_ingested_at` and must stay the same when read again;
+        `stamp` is the log's, of which only the moment of ingestion moves.
+        """
+        facts = facts_of(rows)
+        if facts.events == 0:
+            return 0
+        ingested_at = _moment_after(stamp)
+        added = self._in_log_columns(rows, ingested_at)
+        append_changes(
+            added,
+            self.lake,
+            self.table.changes,
+            ranges={},
+            read_from=None,
+            stamp=replace(stamp, ingested_through=ingested_at),
+        )
+        batch = Batch(rows=added, facts=facts, follows=stamp.ingested_through)
+        self._apply(ingested_at, batch, 0)
+        return facts.events
+
+    def read_stamp(self) -> tuple[StampedSnapshot, ChangesStamp]:
         """What the log says it holds; TableError for a log that has rows but says nothing."""
+        stamped = self.lake.stamped(self.table.changes)
         if stamped.stamp is not None:
-            return ChangesStamp.from_json(stamped.stamp)
+            return stamped, ChangesStamp.from_json(stamped.stamp)
         if stamped.snapshot_id is not None:
             raise TableError(
                 self.table.name,
@@ -110,7 +133,7 @@ class TableBatch:
                 "somebody else writes it, or its snapshots were expired by another tool: restore a"
                 " snapshot that carries a stamp",
             )
-        return ChangesStamp()
+        return stamped, ChangesStamp()
 
     def _decode(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
         """The decoded events that the log's stamp does not cover yet."""
@@ -138,7 +161,6 @@ class TableBatch:
 
         The same rows however often they are evaluated.
         """
-        columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
         rows = decoded.where(F.col(REFUSAL).isNull())
         if may_repeat_within(summaries):
             rows = without_repeats(rows, self.table)
@@ -149,6 +171,10 @@ class TableBatch:
             rows = not_in_log(rows, known, self.table, lowest)
         if sweeps:
             rows = rows.unionByName(sweep_rows(rows, sweeps, ingested_at))
+        return self._in_log_columns(rows, ingested_at)
+
+    def _in_log_columns(self, rows: DataFrame, ingested_at: int) -> DataFrame:
+        columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
         return rows.withColumn(naming.INGESTED_AT, _same_for_all(ingested_at)).select(
             *(F.col(f"`{name}`") for name in columns)
         )
@@ -165,6 +191,11 @@ class TableBatch:
             if held:
                 apply_changes(self.lake, self.table, through=through, batch=batch)
         return replace(outcome, applied=held)
+
+
+def _moment_after(stamp: ChangesStamp) -> int:
+    """Now, but in any case after everything that the log has ingested."""
+    return max(time.time_ns() // 1000, stamp.ingested_through + 1)
 
 
 def _same_for_all(micros: int) -> Expression:

@@ -75,7 +75,7 @@ def apply_changes(
         _merge(lake, table, batch.rows, batch.facts, applied, through)
         return batch.facts.events
     with _persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
-        facts = _facts(pending)
+        facts = facts_of(pending)
         _merge(lake, table, pending, facts, applied, through)
         return facts.events
 
@@ -85,7 +85,7 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
     through = ingested_through(lake, table)
     log = _ingested(lake, table, after=-1, through=through)
     with _persisted(log) as changes:
-        facts = _facts(changes)
+        facts = facts_of(changes)
         carried = _carried(table, {*facts.unavailable})
         if facts.carried_key_changes:
             changes = with_origins(changes, lake.read(table.changes), table)
@@ -152,7 +152,8 @@ def _floor(lake: LakeTables, view: str, known: str) -> str:
     return str(lake.spark.sql(truncate_floor(view, known, SPARK)).collect()[0]["floor"])
 
 
-def _facts(pending: DataFrame) -> Facts:
+def facts_of(pending: DataFrame) -> Facts:
+    """The facts of rows in the log's schema."""
     key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
     row = pending.agg(
         F.count(F.lit(1)).alias("events"),

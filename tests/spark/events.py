@@ -43,7 +43,7 @@ class FreeLeases(Leases):
 
 
 class MemoryStore:
-    """As much of an object store as leases need."""
+    """As much of an object store as leases and repairs need."""
 
     def __init__(self) -> None:
         self.stored: dict[str, Stored] = {}
@@ -57,6 +57,13 @@ class MemoryStore:
             return None
         self.stored[name] = Stored(content, uuid.uuid4().hex)
         return self.stored[name].etag
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        self.stored[name] = Stored(content, uuid.uuid4().hex)
+
+    def names(self, folder: str) -> list[str]:
+        found = [name for name in self.stored if name.startswith(f"{folder}/")]
+        return [name.removeprefix(f"{folder}/") for name in found]
 
     def delete(self, name: str) -> None:
         self.stored.pop(name, None)
@@ -86,12 +93,18 @@ class Engine:
         records = [self._record(first + index, event) for index, event in enumerate(events)]
         self.next_offset = max(self.next_offset, first + len(records))
         frame = self.spark.createDataFrame(records, RECORD)
-        batch = TableBatch(
-            self.lake, self.plan, self.table, self.leases,
-            EventDecoder(self.table, self.plan), how.pop("apply_now", True),
-        )  # fmt: skip
+        batch = self.batch(apply_now=how.pop("apply_now", True))
         ranges = {0: (first, first + len(records))}
         return batch.run(frame, ranges, epoch=how.pop("epoch", 1), sweeps=how.pop("sweeps", []))
+
+    def batch(self, *, apply_now: bool = True) -> TableBatch:
+        """What works on the table in a batch, under the plan of now."""
+        decoder = EventDecoder(self.table, self.plan)
+        return TableBatch(self.lake, self.plan, self.table, self.leases, decoder, apply_now)
+
+    def declare(self, plan: Plan) -> None:
+        """The same table under another plan."""
+        self.plan, self.table = plan, plan.tables[0]
 
     def _record(self, offset: int, event: Any) -> tuple[Any, ...]:
         if isinstance(event, tuple):

@@ -1,0 +1,40 @@
+"""`cdclake replay`: try quarantined events again after the cause is mended."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from cli.output import emit, say
+
+
+def replay(
+    table: Annotated[
+        str | None, typer.Option("--table", help="One table, by its name in the lake or source.")
+    ] = None,
+    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Apply quarantined events that are accepted now, each at its place in the order.
+
+    Those that are refused still stay in the quarantine. A stopped table needs `resume` first.
+    """
+    from local import repair
+    from local.home import Home
+    from local.lake import open_lake
+
+    lake = open_lake(Home.from_environment())
+    streamed = [each for each in lake.plan.tables if each.delivery == "stream"]
+    tables = streamed if table is None else [repair.chosen(lake, table)]
+    repair.check_flowing(lake)
+    if table is not None and (trouble := repair.stopped(lake, tables[0])) is not None:
+        raise trouble
+    answer = repair.replay(lake, tables)
+    emit(answer, json_output, lambda: _render(answer))
+
+
+def _render(answer: dict[str, Any]) -> None:
+    for table in answer["tables"]:
+        say(f"{table['table']}: {table['did']}")
+        for reason, count in table.get("refused", {}).items():
+            say(f"  {count} x {reason}")

@@ -1,0 +1,104 @@
+"""Replay: quarantined events that are accepted now go into the log, where they belong.
+
+The stream does it itself, so the log keeps its one writer. First the events are appended, then they
+leave the quarantine; in between, or asked for twice, the log knows them by their identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from glue_jobs.ingest.append import next_stamp
+from glue_jobs.ingest.decode import REFUSAL
+from glue_jobs.ingest.gap import RECORD_COLUMNS
+from glue_jobs.ingest.repeats import PartitionSummary, not_in_log, summarize, without_repeats
+from glue_jobs.ingest.table_batch import TableBatch
+from glue_jobs.runtime.stamps import ChangesStamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What became of a table's quarantined events."""
+
+    replayed: int  # the log has them now
+    known: int  # accepted now, but the log had them, or they were there twice
+    refused: Mapping[str, int]  # by reason; they stay as they were
+
+    @property
+    def released(self) -> int:
+        """Events that left the quarantine."""
+        return self.replayed + self.known
+
+
+def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
+    """Bring the table's quarantined events that are accepted now into its log and state.
+
+    They take no Kafka offset and move none: the log's stamp keeps its offsets. `epoch` is the
+    stream's, for a log that has no stamp yet. Doing it again changes nothing.
+    """
+    decoded = batch.decoder.decode(_held(batch)).cache()
+    try:
+        summaries = summarize(decoded, batch.table, REFUSAL)
+        accepted = sum(part.accepted for part in summaries)
+        replayed = _append(batch, decoded, summaries, epoch) if accepted else 0
+        if accepted:
+            _release(batch, decoded)
+        refused = _reasons(decoded)
+    finally:
+        decoded.unpersist()
+    return Replayed(replayed=replayed, known=accepted - replayed, refused=refused)
+
+
+def _held(batch: TableBatch) -> DataFrame:
+    """The table's quarantined records, as Kafka had them; of one snapshot, however often read."""
+    snapshot = batch.lake.stamped(naming.QUARANTINE).snapshot_id
+    held = batch.lake.read(naming.QUARANTINE, snapshot)
+    mine = (F.col("topic") == batch.table.topic) & (F.col("table") == batch.table.name)
+    return held.where(mine).select(*RECORD_COLUMNS)
+
+
+def _append(
+    batch: TableBatch, decoded: DataFrame, summaries: list[PartitionSummary], epoch: int
+) -> int:
+    stamped, stamp = batch.read_stamp()
+    rows = without_repeats(decoded.where(F.col(REFUSAL).isNull()), batch.table)
+    if stamped.snapshot_id is not None:
+        log = batch.lake.read(batch.table.changes, stamped.snapshot_id)
+        lowest = min(part.lowest_lsn for part in summaries if part.lowest_lsn is not None)
+        rows = not_in_log(rows, log, batch.table, lowest)
+    rows = rows.cache()
+    try:
+        return batch.add(rows, _marked(stamp, summaries, epoch))
+    finally:
+        rows.unpersist()
+
+
+def _marked(stamp: ChangesStamp, summaries: list[PartitionSummary], epoch: int) -> ChangesStamp:
+    """The stamp with these events' LSNs: if the connector sends them again, they are looked up."""
+    marked = next_stamp(
+        stamp, summaries, epoch=stamp.epoch or epoch, ingested_at=stamp.ingested_through
+    )
+    return replace(marked, offsets=stamp.offsets)
+
+
+def _release(batch: TableBatch, decoded: DataFrame) -> None:
+    """Delete exactly the accepted records from the quarantine."""
+    accepted = decoded.where(F.col(REFUSAL).isNull()).select(naming.PARTITION, naming.OFFSET)
+    batch.lake.spark.sql(
+        f"MERGE INTO {batch.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
+        f"ON q.topic = {SPARK.text(batch.table.topic)} AND q.`table` = "
+        f"{SPARK.text(batch.table.name)} AND q.partition = s.{naming.PARTITION} "
+        f"AND q.offset = s.{naming.OFFSET} WHEN MATCHED THEN DELETE",
+        accepted=accepted.distinct(),
+    )
+
+
+def _reasons(decoded: DataFrame) -> dict[str, int]:
+    rows = decoded.where(F.col(REFUSAL).isNotNull()).groupBy(REFUSAL).count().collect()
+    return {row[REFUSAL]: row["count"] for row in rows}

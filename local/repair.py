@@ -1,0 +1,225 @@
+"""`replay` and `resync`: asked of the stream, which is the log's only writer, and waited for."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdclake.debezium.position import epoch_start, just_after
+from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
+from cdclake.plan import Table
+from glue_jobs.ingest.progress import Progress, TableProgress
+from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
+from local import stack
+from local.connector import Connector
+from local.jobs import STREAM
+from local.lake import Lake
+from local.reader.figures import last_position
+from local.source import signal_snapshot, write_marker
+from local.topics import end_offsets
+
+REPLAY_S = 300.0
+RESYNC_S = 3600.0
+_POLL_S = 0.3
+
+Answer = dict[str, Any]
+
+
+def chosen(lake: Lake, name: str) -> Table:
+    """The table of this name in the lake or the source; InputError if none streams under it."""
+    try:
+        table = lake.plan.table(name)
+    except KeyError:
+        known = ", ".join(table.name for table in lake.plan.tables)
+        raise InputError(f"the lake has no table {name!r}", f"it has: {known}") from None
+    if table.delivery != "stream":
+        raise InputError(
+            f"the stream does not write {table.name}: its delivery is {table.delivery}",
+            "name a table with `delivery: stream`",
+        )
+    return table
+
+
+def ask_replay(lake: Lake, tables: Iterable[Table]) -> dict[str, str]:
+    """Ask for the tables' quarantined events to be tried again; the requests' ids by table."""
+    ids = {}
+    with lake.home.changing():
+        for table in tables:
+            ids[table.name] = _pending(lake, table, REPLAY) or uuid.uuid4().hex
+            lake.control.write(request_name(table.name, REPLAY), {"id": ids[table.name]})
+    write_marker(lake.dsn)  # so that a batch comes now
+    return ids
+
+
+def ask_resync(lake: Lake, table: Table) -> str:
+    """Ask for the table to be read again and swept at the end; the request's id.
+
+    A request that is under way already is answered with its id. The position that the sweep stands
+    at is noted before the reading is asked for: the log knows nothing above it, and whatever the
+    reading brings, or changes meanwhile, has its place above it.
+    """
+    with lake.home.changing():
+        return _pending(lake, table, RESYNC) or _new_resync(lake, table)
+
+
+def _new_resync(lake: Lake, table: Table) -> str:
+    if table.source in Connector(lake.endpoints.connect, lake.plan).reading():
+        # Its first rows may have been read before now; its end would be taken for ours.
+        raise TableError(
+            table.name,
+            "it is being read at this moment, since it was added to the lake",
+            "wait until `cdclake verify` finds it equal, or run `cdclake resync` again then",
+        )
+    known = last_position(lake, table)
+    start = str(epoch_start(lake.state.epoch))
+    position = max(start, str(just_after(known))) if known else start
+    notifications = lake.plan.notification_topic
+    notified = end_offsets(lake.kafka, [notifications])[notifications][0]
+    request = {"id": uuid.uuid4().hex, "position": position, "notified": notified}
+    lake.control.write(request_name(table.name, RESYNC), request)
+    signal_snapshot(lake.dsn, [table])
+    return str(request["id"])
+
+
+def _pending(lake: Lake, table: Table, verb: str) -> str | None:
+    stored = lake.control.read(request_name(table.name, verb))
+    return str(stored.content["id"]) if stored else None
+
+
+def check_flowing(lake: Lake) -> None:
+    """NotRunning if nobody would take a request up."""
+    if lake.state.paused:
+        raise NotRunning("the stream is paused", "run `cdclake resume`, then this again")
+    for name, state in _not_alive(lake).items():
+        raise NotRunning(f"{name} is {state}", "run `cdclake up`, then this again")
+
+
+def _not_alive(lake: Lake) -> dict[str, str]:
+    """The parts that a request needs and that do not live, with their state."""
+    states = {part["name"]: part["state"] for part in stack.components(lake.home)}
+    needed = {name: states.get(name, "stopped") for name in ("kafka", "connect", "aws", STREAM)}
+    return {name: state for name, state in needed.items() if state not in ("running", "starting")}
+
+
+def stopped(lake: Lake, table: Table) -> TableError | None:
+    """Why the stream does nothing for this table now; None if it flows."""
+    stored = lake.control.read("progress.json")
+    progress = Progress.parse(stored.content) if stored else Progress()
+    found = progress.tables.get(table.name, TableProgress())
+    if found.state != "stopped":
+        return None
+    return TableError(
+        table.name,
+        f"it is stopped: {found.last_error}",
+        "run `cdclake resume`, and when `cdclake status` shows it streaming, this again",
+    )
+
+
+def await_outcomes(
+    lake: Lake, verb: str, ids: Mapping[str, str], wait_s: float
+) -> dict[str, Answer]:
+    """What the stream says of each request when all are done.
+
+    ComponentFailed if a part fails, the wait runs out, or a repair failed; the requests stay, and
+    the stream goes on with them.
+    """
+    deadline = time.monotonic() + wait_s
+    connector = Connector(lake.endpoints.connect, lake.plan)
+    done: dict[str, Answer] = {}
+    while True:
+        for table in ids.keys() - done.keys():
+            stored = lake.control.read(outcome_name(table, verb))
+            if stored is not None and stored.content["id"] == ids[table]:
+                done[table] = _checked(table, verb, stored.content)
+        missing = sorted(ids.keys() - done.keys())
+        if not missing:
+            break
+        _check_progress(lake, connector, [lake.plan.table(name) for name in missing])
+        if time.monotonic() > deadline:
+            raise _ran_out(verb, missing, wait_s)
+        time.sleep(_POLL_S)
+    return done
+
+
+def _check_progress(lake: Lake, connector: Connector, tables: Iterable[Table]) -> None:
+    """Raise what keeps the tables' requests from being done."""
+    for name, state in _not_alive(lake).items():
+        raise ComponentFailed(
+            f"{name} is {state}", "run `cdclake up`: the request goes on then", component=name
+        )
+    failure = connector.failure()
+    if failure is not None:
+        raise ComponentFailed(
+            f"the connector failed: {failure}",
+            "mend it and run `cdclake up`: the request goes on then",
+            component="connect",
+        )
+    for table in tables:
+        if (trouble := stopped(lake, table)) is not None:
+            raise trouble
+
+
+def _checked(table: str, verb: str, outcome: Answer) -> Answer:
+    if "error" in outcome:
+        raise ComponentFailed(
+            f"{verb} of {table} failed: {outcome['error']}",
+            f"look at the stream's log, then run `cdclake {verb}` again",
+            component=STREAM,
+        )
+    return outcome
+
+
+def _ran_out(verb: str, tables: list[str], wait_s: float) -> ComponentFailed:
+    return ComponentFailed(
+        f"{verb} of {', '.join(tables)} was not done within {wait_s:.0f} s; it goes on",
+        f"look at `cdclake status`; `cdclake {verb}` again waits for the same request",
+        component=STREAM,
+    )
+
+
+def replay(lake: Lake, tables: Iterable[Table], wait_s: float = REPLAY_S) -> Answer:
+    """Have the tables' quarantined events tried again, and wait; what `replay` answers.
+
+    A stopped table is left out and named as such.
+    """
+    troubles = {table.name: stopped(lake, table) for table in tables}
+    flowing = [lake.plan.table(name) for name, trouble in troubles.items() if trouble is None]
+    outcomes = await_outcomes(lake, REPLAY, ask_replay(lake, flowing), wait_s)
+    told = [
+        {"table": name, "did": f"nothing: {trouble}"}
+        if trouble is not None
+        else {"table": name, **_replayed(outcomes[name])}
+        for name, trouble in troubles.items()
+    ]
+    return {"ok": True, "tables": told}
+
+
+def _replayed(outcome: Answer) -> Answer:
+    refused = sum(outcome["refused"].values())
+    did = f"replayed {outcome['replayed']}"
+    if outcome["known"]:
+        did += f", {outcome['known']} were in the log already"
+    if refused:
+        did += f", {refused} still refused"
+    figures = {name: outcome[name] for name in ("replayed", "known", "refused")}
+    return {"did": did, **figures}
+
+
+def resync(
+    lake: Lake, table: Table, request: str, *, wait: bool, wait_s: float = RESYNC_S
+) -> Answer:
+    """Wait for the request, unless told not to; what `resync` answers."""
+    if not wait:
+        did: Answer = {"did": "asked for; the stream sweeps when all rows have been read"}
+    else:
+        outcome = await_outcomes(lake, RESYNC, {table.name: request}, wait_s)[table.name]
+        did = {"did": _resynced(outcome), "rows": outcome["rows"], "ghosts": outcome["ghosts"]}
+    return {"ok": True, "tables": [{"table": table.name, **did}]}
+
+
+def _resynced(outcome: Answer) -> str:
+    if "epoch" in outcome:
+        return f"read by the whole snapshot that epoch {outcome['epoch']} began with"
+    return f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source does not have"

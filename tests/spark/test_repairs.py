@@ -1,0 +1,255 @@
+"""Replay and resync in the engine: refused events find their place, ghosts go, nothing else."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.debezium.position import just_after
+from cdclake.plan import Column
+from glue_jobs.ingest import repairs, replay
+from glue_jobs.ingest.ghosts import sweep_ghosts
+from glue_jobs.ingest.progress import Progress
+from glue_jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
+from glue_jobs.ingest.replay import replay_quarantine
+from glue_jobs.state.apply import rebuild_state
+from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
+
+pytestmark = pytest.mark.spark
+
+NUMBERS = (
+    Column(source="id", name="id", type="bigint"),
+    Column(source="v", name="v", type="numeric(5,2)"),
+    Column(source="big", name="big", type="text"),
+)
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> Engine:
+    return Engine(spark)
+
+
+@pytest.fixture
+def numbers(spark: SparkSession) -> Engine:
+    """A table of numbers that refuses what they cannot hold."""
+    return Engine(spark, plan_of(columns=NUMBERS))
+
+
+def mend(engine: Engine) -> None:
+    """What was refused as not representable is NULL from now on."""
+    engine.declare(replace(engine.plan, not_representable="null"))
+
+
+def log_of(engine: Engine) -> list[tuple[object, ...]]:
+    names = ("cdc_position", "cdc_op", "id", "v", "cdc_offset")
+    return [tuple(row[name] for name in names) for row in engine.log()]
+
+
+# --- replay --------------------------------------------------------------------------------------
+
+
+def test_replayed_events_take_their_place_in_the_order(numbers: Engine) -> None:
+    e = numbers.event
+    numbers.run(
+        e("c", 10, 10, id=1, v="1.00"), e("u", 20, 20, id=1, v="NaN"), e("c", 30, 30, id=2, v="NaN")
+    )
+    numbers.run(e("u", 40, 40, id=1, v="4.00"), e("d", 50, 50, id=2), e("c", 60, 60, id=3, v="NaN"))
+    before = numbers.lake.stamped(numbers.table.changes).stamp
+    mend(numbers)
+    done = replay_quarantine(numbers.batch(), epoch=1)
+    assert (done.replayed, done.known, done.refused) == (3, 0, {})
+    assert {key: str(v) for key, (v, _) in numbers.state().items()} == {1: "4.00", 3: "None"}
+    assert [row["cdc_lsn"] for row in numbers.log()] == [10, 20, 30, 40, 50, 60]
+    assert numbers.quarantined() == []
+    after = numbers.lake.stamped(numbers.table.changes).stamp
+    assert before is not None and after is not None
+    assert json.loads(after)["offsets"] == json.loads(before)["offsets"] == {"0": 6}
+    state = numbers.state()
+    rebuild_state(numbers.lake, numbers.table)
+    assert numbers.state() == state
+
+
+def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
+    e = numbers.event
+    numbers.run((b'{"id": 7}', b"{rubbish"), e("c", 10, 10, id=1, v="NaN"))
+    before = numbers.quarantined()[0]
+    same = replay_quarantine(numbers.batch(), epoch=1)
+    assert (same.replayed, sum(same.refused.values()), len(numbers.quarantined())) == (0, 2, 2)
+    mend(numbers)
+    done = replay_quarantine(numbers.batch(), epoch=1)
+    [(reason, count)] = done.refused.items()
+    assert (done.replayed, count, reason.split(":")[0]) == (1, 1, "UNREADABLE_VALUE")
+    assert numbers.quarantined() == [before]
+
+
+def test_a_crash_before_the_quarantine_is_emptied_changes_nothing(
+    numbers: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e = numbers.event
+    numbers.run(e("c", 10, 10, id=1, v="NaN"), e("u", 20, 20, id=1, v="2.00"))
+    mend(numbers)
+    with monkeypatch.context() as patched:
+        patched.setattr(replay, "_release", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            replay_quarantine(numbers.batch(), epoch=1)
+    log, state = log_of(numbers), numbers.state()
+    assert len(log) == 2 and len(numbers.quarantined()) == 1
+    again = replay_quarantine(numbers.batch(), epoch=1)
+    assert (again.replayed, again.known) == (0, 1)
+    assert replay_quarantine(numbers.batch(), epoch=1).released == 0
+    assert (log_of(numbers), numbers.state(), numbers.quarantined()) == (log, state, [])
+
+
+def test_an_event_that_was_sent_and_refused_twice_is_applied_once(numbers: Engine) -> None:
+    e = numbers.event
+    refused = e("c", 10, 10, id=1, v="NaN")
+    numbers.run(refused)
+    numbers.run(refused)  # a restarted connector sends it again, with another offset
+    mend(numbers)
+    done = replay_quarantine(numbers.batch(), epoch=1)
+    assert (done.replayed, done.known, len(numbers.log())) == (1, 1, 1)
+    numbers.run(refused, e("c", 20, 20, id=2, v="2.00"))  # and once more after the replay
+    assert [row["cdc_lsn"] for row in numbers.log()] == [10, 20]
+
+
+def test_a_refused_batch_that_runs_again_is_quarantined_once(numbers: Engine) -> None:
+    refused = numbers.event("c", 10, 10, id=1, v="NaN")
+    assert numbers.run(refused, offset=0).quarantined == 1
+    assert numbers.run(refused, offset=0).quarantined == 0
+    assert len(numbers.quarantined()) == 1
+
+
+# --- ghosts --------------------------------------------------------------------------------------
+
+
+def known(engine: Engine) -> str:
+    """The position that a resync of now would sweep at."""
+    return str(just_after(engine.log()[-1]["cdc_position"]))
+
+
+def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
+    e = engine.event
+    engine.run(
+        e("c", 10, 10, id=1, v="old"), e("c", 10, 11, id=2, v="ghost"), e("c", 10, 12, id=3, v="x")
+    )
+    position = known(engine)
+    engine.run(
+        e("r", 20, 30, id=1, v="read", incremental=True), e("u", 30, 35, id=3, v="changed"),
+        e("c", 40, 45, id=4, v="new"),
+    )  # fmt: skip
+    assert sweep_ghosts(engine.batch(), position) == 1
+    assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
+    log = log_of(engine)
+    assert sweep_ghosts(engine.batch(), position) == 0
+    assert log_of(engine) == log
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
+
+
+def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) -> None:
+    """Debezium leaves out a row that changes in its window; the change does not bring the value."""
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
+    position = known(engine)
+    engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
+    assert sweep_ghosts(engine.batch(), position) == 0
+    engine.run(e("c", 30, 30, id=2, v="b"))
+    assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
+
+
+def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: SparkSession) -> None:
+    engine = Engine(spark, plan_of(deletes="soft", replica_identity="full"))
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="kept", big="B"))
+    assert sweep_ghosts(engine.batch(), known(engine)) == 1
+    [row] = engine.lake.read(engine.table.name).collect()
+    assert (row["v"], row["big"], row["cdc_deleted"]) == ("kept", "B", True)
+    engine.run(e("r", 20, 20, id=1, v="here", big="C", incremental=True))
+    assert engine.state() == {1: ("here", "C")}
+
+
+def test_keys_that_are_gone_already_are_no_ghosts(engine: Engine) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="truncated"), e("t", 20, 20, id=None))
+    engine.run(e("c", 30, 30, id=2, v="deleted"), e("d", 40, 40, id=2))
+    assert sweep_ghosts(engine.batch(), known(engine)) == 0
+
+
+# --- requests ------------------------------------------------------------------------------------
+
+
+def notification(engine: Engine, kind: str, **more: str) -> dict[str, object]:
+    data = {"connector_name": "x", "scanned_collection": engine.table.source, **more}
+    return {"aggregate_type": "Incremental Snapshot", "type": kind, "additional_data": data}
+
+
+def asked(engine: Engine, store: MemoryStore, progress: Progress, *said: object) -> None:
+    """One batch of the stream's repairs, in which the connector says something."""
+    records = [
+        (engine.plan.notification_topic, 0, offset, None, json.dumps(one).encode(), None)
+        for offset, one in enumerate(said)
+    ]
+    frame = engine.spark.createDataFrame(records, RECORD)
+    ranges = {engine.plan.notification_topic: {0: (0, len(said))}} if said else {}
+    repairs_of = Repairs(store, {})  # type: ignore[arg-type]
+    repairs_of.run(engine.plan, frame, ranges, progress, lambda _: engine.batch())
+
+
+def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e, name = engine.event, engine.table.name
+    engine.run(e("c", 10, 10, id=1, v="a"), e("c", 10, 11, id=2, v="ghost"))
+    store, progress = MemoryStore(), Progress(epoch=1)
+    progress.table(name).offsets = {0: 2}
+    request, outcome = request_name(name, "resync"), outcome_name(name, "resync")
+    store.write(request, {"id": "i", "position": known(engine), "notified": 1})
+    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {0: (2, 3)}))
+    end = notification(engine, "TABLE_SCAN_COMPLETED", status="SUCCEEDED", total_rows_scanned="1")
+    asked(engine, store, progress, end)  # an earlier reading's: before the request
+    assert "ended" not in store.stored[request].content
+    asked(engine, store, progress, end, notification(engine, "IN_PROGRESS"), end)
+    assert outcome not in store.stored  # a row is still in Kafka only
+    engine.run(e("r", 20, 30, id=1, v="read", incremental=True))
+    progress.table(name).offsets = {0: 3}
+    asked(engine, store, progress)
+    assert store.stored[outcome].content == {"id": "i", "rows": 1, "ghosts": 1}
+    assert request not in store.stored
+    assert engine.state() == {1: ("read", None)}
+
+
+def test_a_table_that_the_connector_did_not_read_is_not_swept(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine.run(engine.event("c", 10, 10, id=1, v="a"))
+    store, progress, name = MemoryStore(), Progress(epoch=1), engine.table.name
+    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {}))
+    store.write(request_name(name, "resync"), {"id": "i", "position": known(engine), "notified": 0})
+    failed = {"status": "NO_PRIMARY_KEY", "total_rows_scanned": "0"}
+    asked(engine, store, progress, notification(engine, "TABLE_SCAN_COMPLETED", **failed))
+    assert "NO_PRIMARY_KEY" in store.stored[outcome_name(name, "resync")].content["error"]
+    assert engine.state() == {1: ("a", None)}
+
+
+def test_a_stopped_tables_replay_waits_and_lowers_its_count(numbers: Engine) -> None:
+    numbers.run(numbers.event("c", 10, 10, id=1, v="NaN"), (b"{}", b"{rubbish"))
+    mend(numbers)
+    store, progress, name = MemoryStore(), Progress(epoch=1), numbers.table.name
+    mine = progress.table(name)
+    mine.state, mine.quarantined = "stopped", 2
+    store.write(request_name(name, "replay"), {"id": "i"})
+    asked(numbers, store, progress)
+    assert len(numbers.quarantined()) == 2
+    mine.state = "streaming"
+    asked(numbers, store, progress)
+    outcome = store.stored[outcome_name(name, "replay")].content
+    assert (outcome["id"], outcome["replayed"], mine.quarantined) == ("i", 1, 1)
+
+
+def test_an_aborted_reading_is_an_end(engine: Engine) -> None:
+    said = {"aggregate_type": "Incremental Snapshot", "type": "ABORTED", "additional_data": {}}
+    assert scan_end(iter([said]), engine.table) == {"status": "ABORTED", "rows": 0}
+    assert scan_end(iter([notification(engine, "STARTED")]), engine.table) is None

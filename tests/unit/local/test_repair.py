@@ -1,0 +1,83 @@
+"""Waiting for the stream's repairs: what is done, what failed, what ran out."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.errors import ComponentFailed, NotRunning, TableError
+from glue_jobs.ingest.repairs import outcome_name
+from local import repair, stack
+
+STATES = ("kafka", "connect", "aws", "stream")
+
+
+@pytest.fixture
+def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As much of a lake as waiting needs: what is stored, what runs, and a connector."""
+    stored: dict[str, dict[str, Any]] = {}
+    found = SimpleNamespace(
+        stored=stored,
+        states=dict.fromkeys(STATES, "running"),
+        failure=None,
+        home=None,
+        state=SimpleNamespace(paused=False),
+        endpoints=SimpleNamespace(connect=""),
+        plan=SimpleNamespace(table=lambda name: SimpleNamespace(name=name)),
+        control=SimpleNamespace(
+            read=lambda name: SimpleNamespace(content=stored[name]) if name in stored else None
+        ),
+    )
+    monkeypatch.setattr(
+        stack,
+        "components",
+        lambda _: [{"name": name, "state": state} for name, state in found.states.items()],
+    )
+    connector = SimpleNamespace(failure=lambda: found.failure)
+    monkeypatch.setattr(repair, "Connector", lambda *_: connector)
+    return found
+
+
+def wait(lake: Any, wait_s: float = 0.0) -> dict[str, Any]:
+    return repair.await_outcomes(lake, "replay", {"t": "mine"}, wait_s)
+
+
+def test_the_outcome_of_the_own_request_is_the_answer(lake: Any) -> None:
+    lake.stored[outcome_name("t", "replay")] = {"id": "mine", "replayed": 2}
+    assert wait(lake) == {"t": {"id": "mine", "replayed": 2}}
+
+
+def test_another_requests_outcome_is_none_and_the_wait_runs_out(lake: Any) -> None:
+    lake.stored[outcome_name("t", "replay")] = {"id": "earlier", "replayed": 2}
+    with pytest.raises(ComponentFailed, match=r"replay of t was not done within 0 s; it goes on"):
+        wait(lake)
+
+
+def test_a_repair_that_failed_says_why(lake: Any) -> None:
+    lake.stored[outcome_name("t", "replay")] = {"id": "mine", "error": "no primary key"}
+    with pytest.raises(ComponentFailed, match="replay of t failed: no primary key"):
+        wait(lake)
+
+
+def test_nobody_waits_for_what_is_dead_failed_or_stopped(lake: Any) -> None:
+    lake.failure = "no such slot"
+    with pytest.raises(ComponentFailed, match="the connector failed: no such slot"):
+        wait(lake, 60)
+    lake.states["stream"] = "dead"
+    with pytest.raises(ComponentFailed, match="stream is dead"):
+        wait(lake, 60)
+    lake.failure, lake.states["stream"] = None, "running"
+    stopped = {"offsets": {}, "state": "stopped", "last_error": "3 events refused"}
+    lake.stored["progress.json"] = {"tables": {"t": stopped}, "heartbeat_offsets": {}}
+    with pytest.raises(TableError, match=r"it is stopped: 3 events refused.*cdclake resume"):
+        wait(lake, 60)
+
+
+def test_nothing_is_asked_of_a_stream_that_does_not_run(lake: Any) -> None:
+    repair.check_flowing(lake)
+    lake.states["stream"] = "dead"
+    with pytest.raises(NotRunning, match="stream is dead"):
+        repair.check_flowing(lake)
+    lake.state.paused = True
+    with pytest.raises(NotRunning, match="the stream is paused"):
+        repair.check_flowing(lake)
