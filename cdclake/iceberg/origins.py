@@ -17,7 +17,8 @@ from cdclake.plan import Table
 # until the creation is applied; the merge follows 64.
 LONGEST_CHAIN = 4
 
-_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
+# Not the previous commit: a connector that restarts between the two may name another.
+_PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 
 
 def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dialect) -> str:
@@ -56,7 +57,8 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
     """Each delete and each creation that lacks a value, with its key's newest such creation.
 
     The condition is one expression over both sides, so that no engine filters the log by itself
-    before it knows that nothing can pass.
+    before it knows that nothing can pass. It is no bound by position: the delete of a pair may
+    stand above the creation, in another partition or after a connector's restart.
     """
     keys = [f"e.{dialect.name(key)}" for key in table.key]
     selected = [
@@ -65,11 +67,11 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
         f"max(CASE WHEN e.{naming.OP} = 'c' THEN e.{naming.POSITION} END) "
         f"OVER (PARTITION BY {', '.join(keys)} ORDER BY e.{naming.POSITION}) AS __born_at",
     ]
-    newest = f"SELECT max({naming.POSITION}) AS __at FROM creations HAVING count(*) > 0"
+    newest = f"SELECT max({naming.EPOCH}) AS __epoch FROM creations HAVING count(*) > 0"
     return (
         f"SELECT /*+ BROADCAST(newest) */ {', '.join(selected)}\n"
         f"FROM {changes} AS e JOIN ({newest}) AS newest ON CASE WHEN e.{naming.OP} = 'd' "
-        f"OR ({_lacks_values('e.')}) THEN e.{naming.POSITION} END <= newest.__at"
+        f"OR ({_lacks_values('e.')}) THEN e.{naming.EPOCH} END <= newest.__epoch"
     )
 
 

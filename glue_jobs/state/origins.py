@@ -2,7 +2,8 @@
 
 An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
 that did not change is in neither event: it is the old key's. Firehose hands over no headers, so the
-pair is found in the log itself, by equal (epoch, previous commit LSN, LSN, transaction).
+pair is found in the log itself, by equal (epoch, LSN, transaction): not by the previous commit,
+which a connector that restarts between the two may name otherwise.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.plan import Table
 
-_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
+_PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 _IS_PENDING = "cdc__is_pending"
 _LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
 
