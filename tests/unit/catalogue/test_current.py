@@ -1,15 +1,17 @@
 """The catalogue's cases by `<t>_current` in DuckDB, however much of them is applied already."""
 
 import base64
+from typing import Any
 
 import duckdb
 import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import current_view
+from cdclake.plan import Table
 from tests.model import reference
 from tests.model.lake_rows import applied, log_row, state_row
-from tests.model.scenarios import Case, Live, cases
+from tests.model.scenarios import Case, Live, Record, cases
 from tests.model.shapes import plan_with, shaped_table
 from tests.unit.verify.lakes import create
 
@@ -37,29 +39,40 @@ def session():
 
 @pytest.mark.parametrize(("case", "step"), STEPS)
 def test_case(session, case: Case, step: int) -> None:
-    """The first `step` batches are in the state, the others in the tail."""
+    assert current(session, case, step) == case.state
+
+
+def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
+    """What the view shows with the first `step` batches in the state and the others in the tail."""
     table = shaped_table(case.shape)
-    placeholder = plan_with(table).placeholder
-    batches = case.records()
-    before: list[reference.Event] = []
-    log = []
-    for number, batch in enumerate(batches, 1):
-        known = [record for records in batches[: number - 1] for record in records]
-        old = reference.with_sweeps(reference.read_all(known, table, placeholder)[0])
-        new = reference.with_sweeps(reference.read_all([*known, *batch], table, placeholder)[0])
-        log += [log_row(event, table, number) for event in new if event not in old]
-        before = new if number == step else before
-    rows = [state_row(key, row, table) for key, row in reference.replay(before, table).items()]
-    create(session, table, log, rows)
+    log, applied_events = _ingested(case, table, step)
+    rows = reference.replay(applied_events, table).items()
+    create(session, table, log, [state_row(key, row, table) for key, row in rows])
     view = current_view(
-        table, state="t", changes="t_changes", applied=applied(before, step), dialect=DUCKDB
+        table, state="t", changes="t_changes", applied=applied(applied_events, step), dialect=DUCKDB
     )
     keys = len(table.key)
-    found: Live = {
+    return {
         row[:keys]: tuple(_as_sent(value) for value in row[keys:])
         for row in session.execute(view).fetchall()
     }
-    assert found == case.state
+
+
+def _ingested(
+    case: Case, table: Table, step: int
+) -> tuple[list[dict[str, Any]], list[reference.Event]]:
+    """The log after all batches, and the events of the first `step`; sweeps included."""
+    placeholder = plan_with(table).placeholder
+    records: list[Record] = []
+    applied_events: list[reference.Event] = []
+    log, known = [], set()
+    for number, batch in enumerate(case.records(), 1):
+        records += batch
+        events = reference.with_sweeps(reference.read_all(records, table, placeholder)[0])
+        log += [log_row(e, table, number) for e in events if e.identity not in known]
+        known = {event.identity for event in events}
+        applied_events = events if number == step else applied_events
+    return log, applied_events
 
 
 def _as_sent(value: object) -> object:
