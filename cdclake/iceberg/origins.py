@@ -28,7 +28,7 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
     without a value: engines stop at once where there are none. `pending` is a SELECT, since a CTE
     that is read twice would be held in memory.
     """
-    columns = _taken_along(table)
+    columns = table.taken_along
     if not columns:
         return f"completed AS ({pending})"
     ctes = {
@@ -40,13 +40,6 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
         "completed": _completed(table, columns, pending, dialect),
     }
     return ",\n".join(f"{name} AS ({query})" for name, query in ctes.items())
-
-
-def _taken_along(table: Table) -> tuple[str, ...]:
-    """The columns that a creation may lack; soft deletes make others carried, too."""
-    if table.replica_identity == "full":
-        return ()
-    return tuple(c.name for c in table.value_columns if c.column_type.toastable)
 
 
 def _lacks_values(event: str = "") -> str:

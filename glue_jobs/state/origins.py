@@ -28,12 +28,21 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     """
     chain = _with_earlier_links(pending, log, table)
     for _ in range(_LONGEST_CHAIN):
-        completed = _complete_once(chain, log, table).persist()
+        completed = _complete_once(chain, log, table).localCheckpoint()
         open_before, open_after = _open_values(chain), _open_values(completed)
         chain = completed
         if open_after in (0, open_before):
             break
     return chain.where(_IS_PENDING).select(*pending.columns)
+
+
+def carried_creations(log: DataFrame, lowest_lsn: int) -> DataFrame:
+    """The log's creations without a value that may belong to deletes from this LSN on.
+
+    Of a chain of changed keys all later creations wait for the first one's value: the row's lock
+    keeps their LSNs in order.
+    """
+    return log.where(_is_carried_creation(log) & (log[naming.LSN] >= lowest_lsn))
 
 
 def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
@@ -51,7 +60,8 @@ def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> Dat
             naming.POSITION,
             "left_semi",
         )
-        links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False)).persist()
+        links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False))
+        links = links.localCheckpoint()
         if links.isEmpty():
             break
         chain = chain.unionByName(links)

@@ -67,6 +67,10 @@ class Place:
         """The case's transaction `tx`."""
         return self.number * 1_000_000 + tx
 
+    def offset(self, offset: int) -> int:
+        """The case's offset: positions of two cases must differ, as those of two events do."""
+        return self.number * 1000 + offset
+
     def partition(self, partition: int) -> int:
         """The case's Kafka partition `partition`."""
         return self.number * 4 + partition
@@ -92,14 +96,14 @@ class Case:
         batches = []
         for batch in self.batches:
             records = [_record(self.shape, event, place) for event in batch]
-            batches.append([_placed(record, following) for record in records])
+            batches.append([_placed(record, following, place) for record in records])
         return batches
 
 
-def _placed(record: Record, following: dict[int, int]) -> Record:
+def _placed(record: Record, following: dict[int, int], place: Place) -> Record:
     offset = following.get(record.partition, 0) if record.offset is None else record.offset
     following[record.partition] = max(following.get(record.partition, 0), offset + 1)
-    return Record(record.partition, offset, record.key, record.value)
+    return Record(record.partition, place.offset(offset), record.key, record.value)
 
 
 def cases() -> list[Case]:
