@@ -28,7 +28,7 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     """
     chain = _with_earlier_links(pending, log, table)
     for _ in range(_LONGEST_CHAIN):
-        completed = _complete_once(chain, log, table).localCheckpoint()
+        completed = _complete_once(chain, log, table).persist()
         open_before, open_after = _open_values(chain), _open_values(completed)
         chain = completed
         if open_after in (0, open_before):
@@ -61,7 +61,7 @@ def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> Dat
             "left_semi",
         )
         links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False))
-        links = links.localCheckpoint()
+        links = links.persist()
         if links.isEmpty():
             break
         chain = chain.unionByName(links)
