@@ -86,6 +86,11 @@ class Table:
         """
         if self.deletes == "soft":
             return tuple(column.name for column in self.value_columns)
+        return self.taken_along
+
+    @property
+    def taken_along(self) -> tuple[str, ...]:
+        """Lake names of the columns that an event may lack, also the creation of a changed key."""
         if self.replica_identity == "full":
             return ()
         return tuple(c.name for c in self.value_columns if c.column_type.toastable)

@@ -17,7 +17,8 @@ from cdclake.plan import Table
 # until the creation is applied; the merge follows 64.
 LONGEST_CHAIN = 4
 
-_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
+# Not the previous commit: a connector that restarts between the two may name another.
+_PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 
 
 def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dialect) -> str:
@@ -27,7 +28,7 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
     without a value: engines stop at once where there are none. `pending` is a SELECT, since a CTE
     that is read twice would be held in memory.
     """
-    columns = _taken_along(table)
+    columns = table.taken_along
     if not columns:
         return f"completed AS ({pending})"
     ctes = {
@@ -41,13 +42,6 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
     return ",\n".join(f"{name} AS ({query})" for name, query in ctes.items())
 
 
-def _taken_along(table: Table) -> tuple[str, ...]:
-    """The columns that a creation may lack; soft deletes make others carried, too."""
-    if table.replica_identity == "full":
-        return ()
-    return tuple(c.name for c in table.value_columns if c.column_type.toastable)
-
-
 def _lacks_values(event: str = "") -> str:
     return f"{event}{naming.OP} = 'c' AND {event}{naming.UNAVAILABLE} IS NOT NULL"
 
@@ -56,7 +50,8 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
     """Each delete and each creation that lacks a value, with its key's newest such creation.
 
     The condition is one expression over both sides, so that no engine filters the log by itself
-    before it knows that nothing can pass.
+    before it knows that nothing can pass. It is no bound by position: the delete of a pair may
+    stand above the creation, in another partition or after a connector's restart.
     """
     keys = [f"e.{dialect.name(key)}" for key in table.key]
     selected = [
@@ -65,11 +60,11 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
         f"max(CASE WHEN e.{naming.OP} = 'c' THEN e.{naming.POSITION} END) "
         f"OVER (PARTITION BY {', '.join(keys)} ORDER BY e.{naming.POSITION}) AS __born_at",
     ]
-    newest = f"SELECT max({naming.POSITION}) AS __at FROM creations HAVING count(*) > 0"
+    newest = f"SELECT max({naming.EPOCH}) AS __epoch FROM creations HAVING count(*) > 0"
     return (
         f"SELECT /*+ BROADCAST(newest) */ {', '.join(selected)}\n"
         f"FROM {changes} AS e JOIN ({newest}) AS newest ON CASE WHEN e.{naming.OP} = 'd' "
-        f"OR ({_lacks_values('e.')}) THEN e.{naming.POSITION} END <= newest.__at"
+        f"OR ({_lacks_values('e.')}) THEN e.{naming.EPOCH} END <= newest.__epoch"
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from cdclake import naming
@@ -35,7 +35,9 @@ class PartitionSummary:
     rows_at_one_lsn: int  # at most
     lowest_lsn: int | None
     highest_lsn: int | None
+    lowest_deleted_lsn: int | None
     epoch: int | None
+    lowest_epoch: int | None
     snapshot_read_at: int | None  # microseconds; one for all rows of a table's snapshot
     snapshot_read_until: int | None
 
@@ -51,8 +53,14 @@ def may_repeat_within(summaries: list[PartitionSummary]) -> bool:
 
 
 def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
-    """One row of each identity within the batch's accepted events."""
-    return changes.dropDuplicates(identity(table))
+    """One row of each identity within the batch's accepted events: the one that was sent first.
+
+    Never any: copies may name different previous commits, and a mix of copies could put two changes
+    of one key the wrong way round.
+    """
+    copies = Window.partitionBy(*identity(table)).orderBy(naming.OFFSET)
+    numbered = changes.withColumn("cdc__copy", F.row_number().over(copies))
+    return numbered.where(F.col("cdc__copy") == 1).drop("cdc__copy")
 
 
 def may_repeat(summaries: list[PartitionSummary], stamp: ChangesStamp) -> bool:
@@ -86,6 +94,11 @@ def not_in_log(changes: DataFrame, log: DataFrame, table: Table, lowest_lsn: int
     return changes.join(recent, match, "left_anti")
 
 
+_LOWEST = ("first_offset", "lowest_epoch", "snapshot_read_at")
+_GREATEST = ("next_offset", "epoch", "snapshot_read_until")
+_SUMMED = ("accepted", "refused", "truncates", "carried_key_changes")
+
+
 def summarize(changes: DataFrame, table: Table, refusal: str) -> list[PartitionSummary]:
     """One summary per Kafka partition of the decoded batch."""
     # As text: a call from Python to Java for each part of them would take longer than the sums.
@@ -103,22 +116,21 @@ def summarize(changes: DataFrame, table: Table, refusal: str) -> list[PartitionS
         "refused": f"count_if(NOT {accepted})",
         "truncates": f"count_if({accepted} AND {naming.OP} = 't')",
         "carried_key_changes": f"count_if({accepted} AND {key_change})",
+        "deletes": f"count_if({accepted} AND {naming.OP} = 'd')",
         "epoch": f"max(IF({accepted}, {naming.EPOCH}, NULL))",
+        "lowest_epoch": f"min(IF({accepted}, {naming.EPOCH}, NULL))",
         "snapshot_read_at": f"min({read_at})",
         "snapshot_read_until": f"max({read_at})",
         **lacks,
     }
     in_partition = {
-        "first_offset": "min(first_offset)",
-        "next_offset": "max(next_offset)",
-        **{n: f"sum({n})" for n in ("accepted", "refused", "truncates", "carried_key_changes")},
+        **{name: f"min({name})" for name in _LOWEST},
+        **{name: f"max({name})" for name in _GREATEST},
+        **{name: f"sum({name})" for name in (*_SUMMED, *lacks)},
         "rows_at_one_lsn": "max(accepted)",
         "lowest_lsn": "min(lsn)",
         "highest_lsn": "max(lsn)",
-        "epoch": "max(epoch)",
-        "snapshot_read_at": "min(snapshot_read_at)",
-        "snapshot_read_until": "max(snapshot_read_until)",
-        **{name: f"sum({name})" for name in lacks},
+        "lowest_deleted_lsn": "min(IF(deletes > 0, lsn, NULL))",
     }
     by_lsn = changes.groupBy(
         F.expr(f"{naming.PARTITION} AS partition"),

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium.position import history_part
 from cdclake.errors import TableError
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
@@ -30,7 +31,7 @@ from glue_jobs.ingest.repeats import (
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
-from glue_jobs.state.apply import Batch, Facts, apply_changes, facts_of
+from glue_jobs.state.apply import Batch, Facts, applied_through, apply_changes, facts_of
 
 log = logging.getLogger("cdclake.stream")
 
@@ -65,6 +66,7 @@ class TableBatch:
         epoch's sweep. `sweeps` are further positions below which nothing is valid any more.
         """
         stamped, stamp = self.read_stamp()
+        epoch = max(epoch, stamp.epoch)
         swept = [*sweeps, *([epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else [])]
         if not ranges and not swept:
             return self._apply(stamp.ingested_through, None, 0)
@@ -74,6 +76,7 @@ class TableBatch:
             summaries = summarize(decoded, self.table, REFUSAL)
             laps.end("decode")
             quarantined = self._quarantine(decoded, summaries)
+            swept += self._missing_sweeps(summaries, epoch, swept)
             facts = _facts(summaries, len(swept))
             if facts.events == 0:
                 return self._apply(stamp.ingested_through, None, quarantined)
@@ -85,9 +88,7 @@ class TableBatch:
                 self.table.changes,
                 ranges=_unclaimed(ranges, stamp),
                 read_from=stamped.snapshot_id,
-                stamp=next_stamp(
-                    stamp, summaries, epoch=max(epoch, stamp.epoch), ingested_at=ingested_at
-                ),
+                stamp=next_stamp(stamp, summaries, epoch=epoch, ingested_at=ingested_at),
             )
             laps.end("append")
             batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
@@ -143,6 +144,21 @@ class TableBatch:
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
         tasks = sum(following - first for first, following in ranges.values()) // ROWS_PER_TASK + 1
         return self.decoder.decode(fresh.coalesce(tasks))
+
+    def _missing_sweeps(
+        self, summaries: list[PartitionSummary], epoch: int, sweeps: list[str]
+    ) -> list[str]:
+        """The newest epoch's sweep, if events of an older one come and the log may lack it.
+
+        A table whose log begins in the newest epoch has none; older events may follow then from a
+        partition that lags, or stand in the same first batch.
+        """
+        epochs = [part.lowest_epoch for part in summaries if part.lowest_epoch is not None]
+        sweep = epoch_sweep(epoch)
+        if min(epochs, default=epoch) >= epoch or sweep in sweeps:
+            return []
+        is_applied = applied_through(self.lake, self.table).floor >= history_part(sweep)
+        return [] if is_applied else [sweep]
 
     def _quarantine(self, decoded: DataFrame, summaries: list[PartitionSummary]) -> int:
         if not any(part.refused for part in summaries):
@@ -219,9 +235,11 @@ def _unclaimed(ranges: Ranges, stamp: ChangesStamp) -> Ranges:
 
 
 def _facts(summaries: list[PartitionSummary], sweeps: int) -> Facts:
+    deleted = [p.lowest_deleted_lsn for p in summaries if p.lowest_deleted_lsn is not None]
     return Facts(
         events=sum(part.accepted for part in summaries) + sweeps,
         truncates=sum(part.truncates for part in summaries) + sweeps,
         carried_key_changes=sum(part.carried_key_changes for part in summaries),
         unavailable=frozenset(name for part in summaries for name in part.unavailable),
+        lowest_deleted_lsn=min(deleted, default=None),
     )

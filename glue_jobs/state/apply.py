@@ -22,7 +22,7 @@ from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Table
 from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.origins import with_origins
+from glue_jobs.state.origins import carried_creations, with_origins
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,7 @@ class Facts:
     truncates: int
     carried_key_changes: int  # creations with unavailable values: a key changed
     unavailable: frozenset[str]  # columns of which a value was not sent
+    lowest_deleted_lsn: int | None  # None: nothing is deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +110,8 @@ def _merge(
     applied: AppliedThrough,
     through: int,
 ) -> None:
-    if facts.carried_key_changes:
+    pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
+    if facts.carried_key_changes or has_waiting:
         pending = with_origins(pending, lake.read(table.changes), table)
     floor = applied.floor
     if facts.truncates:
@@ -122,6 +124,23 @@ def _merge(
     with viewed(_kept(pending, floor)) as view:
         statement = merge_changes(table, lake.database, view, carried)
         lake.run_stamped(stamp, lambda: _run(lake, statement))
+
+
+def _with_waiting(
+    lake: LakeTables, table: Table, pending: DataFrame, facts: Facts, applied: AppliedThrough
+) -> tuple[DataFrame, bool]:
+    """The pending changes, and creations applied before the deletes that their values come from.
+
+    The two keys of a change may lie in different partitions, of which one may lag. Applying such a
+    creation once more is harmless, so all that may wait come along.
+    """
+    if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.taken_along}:
+        return pending, False
+    log = _ingested(lake, table, after=-1, through=applied.ingested)
+    waiting = carried_creations(log, facts.lowest_deleted_lsn).select(*pending.columns)
+    if waiting.isEmpty():
+        return pending, False
+    return pending.unionByName(waiting), True
 
 
 def _carried(table: Table, unavailable: set[str]) -> tuple[str, ...]:
@@ -160,6 +179,7 @@ def facts_of(pending: DataFrame) -> Facts:
         F.count_if(F.col(naming.OP) == "t").alias("truncates"),
         F.count_if(key_change).alias("carried_key_changes"),
         F.flatten(F.collect_set(naming.UNAVAILABLE)).alias("unavailable"),
+        F.min(F.when(F.col(naming.OP) == "d", F.col(naming.LSN))).alias("lowest_deleted_lsn"),
     ).collect()[0]
     return Facts(**{**row.asDict(), "unavailable": frozenset(row["unavailable"])})
 

@@ -2,7 +2,8 @@
 
 An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
 that did not change is in neither event: it is the old key's. Firehose hands over no headers, so the
-pair is found in the log itself, by equal (epoch, previous commit LSN, LSN, transaction).
+pair is found in the log itself, by equal (epoch, LSN, transaction): not by the previous commit,
+which a connector that restarts between the two may name otherwise.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.plan import Table
 
-_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN, naming.LSN, naming.TX_ID)
+_PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 _IS_PENDING = "cdc__is_pending"
 _LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
 
@@ -35,6 +36,15 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     return chain.where(_IS_PENDING).select(*pending.columns)
 
 
+def carried_creations(log: DataFrame, lowest_lsn: int) -> DataFrame:
+    """The log's creations without a value that may belong to deletes from this LSN on.
+
+    Of a chain of changed keys all later creations wait for the first one's value: the row's lock
+    keeps their LSNs in order.
+    """
+    return log.where(is_carried_creation(log) & (log[naming.LSN] >= lowest_lsn))
+
+
 def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     """The pending changes and, marked as not pending, the key changes that theirs go back to.
 
@@ -50,7 +60,8 @@ def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> Dat
             naming.POSITION,
             "left_semi",
         )
-        links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False)).persist()
+        links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False))
+        links = links.persist()
         if links.isEmpty():
             break
         chain = chain.unionByName(links)

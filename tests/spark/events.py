@@ -92,9 +92,14 @@ class Engine:
         first = how.pop("offset", self.next_offset)
         records = [self._record(first + index, event) for index, event in enumerate(events)]
         self.next_offset = max(self.next_offset, first + len(records))
+        return self.run_records(records, {0: (first, first + len(records))}, **how)
+
+    def run_records(
+        self, records: list[tuple[Any, ...]], ranges: dict[int, tuple[int, int]], **how: Any
+    ) -> Outcome:
+        """One batch of these Kafka records, which cover these offsets."""
         frame = self.spark.createDataFrame(records, RECORD)
         batch = self.batch(apply_now=how.pop("apply_now", True))
-        ranges = {0: (first, first + len(records))}
         return batch.run(frame, ranges, epoch=how.pop("epoch", 1), sweeps=how.pop("sweeps", []))
 
     def batch(self, *, apply_now: bool = True) -> TableBatch:

@@ -1,0 +1,89 @@
+"""The catalogue's cases by the engine on Spark and Iceberg: state, log, quarantine, `_current`.
+
+Those that do not touch each other's rows run in one table, all their batches of one number at once.
+"""
+
+import base64
+import uuid
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.model.scenarios import Case, Live, cases
+from tests.spark.packed import Packed, Seen, written
+
+pytestmark = pytest.mark.spark
+
+CUTS = {"as-written": written}
+# The cases that found faults in the engine; test_engine has the others so far (docs/catalogue.md).
+RUN_HERE = (
+    "P5-the-two-events-name-different-previous-commits",
+    "P5-the-creation-was-sent-first-and-the-deletion-after-a-restart",
+    "P5-the-creation-is-read-before-the-deletion",
+    "O8-copies-in-one-batch-name-another-previous-commit",
+    "S5-two-epochs-in-a-tables-first-batch",
+)
+CASES = [
+    pytest.param(case, cut, id=f"{case.id}-{cut}")
+    for case in cases()
+    for cut in CUTS
+    if case.id in RUN_HERE
+]
+
+
+class Outcomes:
+    """What became of the cases that this run has chosen; a table runs when first asked for."""
+
+    def __init__(self, spark: SparkSession, chosen: list[tuple[Case, str]]) -> None:
+        self._spark = spark
+        self._chosen = chosen
+        self._seen: dict[tuple[str, str], Seen] = {}
+
+    def of(self, case: Case, cut: str) -> Seen:
+        """What became of this one."""
+        if (case.id, cut) not in self._seen:
+            self._run([other for other in self._chosen if _table(other[0]) == _table(case)])
+        return self._seen[(case.id, cut)]
+
+    def _run(self, members: list[tuple[Case, str]]) -> None:
+        packed = Packed(self._spark, members[0][0].shape, f"t_{uuid.uuid4().hex[:8]}")
+        seen = packed.run([CUTS[cut](case, number) for number, (case, cut) in enumerate(members)])
+        self._seen |= {(case.id, cut): seen[number] for number, (case, cut) in enumerate(members)}
+
+
+def _table(case: Case) -> str:
+    return case.id if case.alone else case.shape
+
+
+@pytest.fixture(scope="module")
+def outcomes(spark, request) -> Outcomes:
+    chosen = [
+        (item.callspec.params["case"], item.callspec.params["cut"])
+        for item in request.session.items
+        if item.path == request.path and hasattr(item, "callspec")
+    ]
+    return Outcomes(spark, chosen)
+
+
+@pytest.mark.parametrize(("case", "cut"), CASES)
+def test_case(outcomes: Outcomes, case: Case, cut: str) -> None:
+    seen = outcomes.of(case, cut)
+    if cut == "as-written":
+        assert {step: seen.then[step] for step in case.then} == case.then
+    assert _as_sent(seen.state) == case.state
+    assert seen.missing == case.missing
+    assert seen.log.split() == case.log.split()
+    assert seen.refused == list(case.refused)
+    assert _as_sent(seen.current) == case.state
+    assert _as_sent(seen.current_of_log) == case.state
+    assert _as_sent(seen.rebuilt) == case.state
+
+
+def _as_sent(rows: Live) -> Live:
+    return {
+        key: tuple(
+            base64.b64encode(value).decode() if isinstance(value, bytearray) else value
+            for value in row
+        )
+        for key, row in rows.items()
+    }

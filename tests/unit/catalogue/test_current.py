@@ -1,0 +1,79 @@
+"""The catalogue's cases by `<t>_current` in DuckDB, however much of them is applied already."""
+
+import base64
+from typing import Any
+
+import duckdb
+import pytest
+
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.views import current_view
+from cdclake.plan import Table
+from tests.model import reference
+from tests.model.lake_rows import applied, log_row, state_row
+from tests.model.scenarios import Case, Live, Record, cases
+from tests.model.shapes import plan_with, shaped_table
+from tests.unit.verify.lakes import create
+
+# The view looks for the values of creations in its tail only. One that was applied before its
+# deletion was read shows NULL until that is applied, too (docs/decisions/0007).
+WAITING = {
+    ("P5-the-creation-is-read-before-the-deletion", 2),
+    ("P5-a-row-that-waited-for-its-value-was-changed-since", 2),
+    ("P5-a-chain-whose-first-deletion-is-read-last", 2),
+}
+STEPS = [
+    pytest.param(case, step, id=f"{case.id}-{step}-applied")
+    for case in cases()
+    for step in range(len(case.batches) + 1)
+    if (case.id, step) not in WAITING
+]
+
+
+@pytest.fixture(scope="module")
+def session():
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        yield session
+
+
+@pytest.mark.parametrize(("case", "step"), STEPS)
+def test_case(session, case: Case, step: int) -> None:
+    assert current(session, case, step) == case.state
+
+
+def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
+    """What the view shows with the first `step` batches in the state and the others in the tail."""
+    table = shaped_table(case.shape)
+    log, applied_events = _ingested(case, table, step)
+    rows = reference.replay(applied_events, table).items()
+    create(session, table, log, [state_row(key, row, table) for key, row in rows])
+    view = current_view(
+        table, state="t", changes="t_changes", applied=applied(applied_events, step), dialect=DUCKDB
+    )
+    keys = len(table.key)
+    return {
+        row[:keys]: tuple(_as_sent(value) for value in row[keys:])
+        for row in session.execute(view).fetchall()
+    }
+
+
+def _ingested(
+    case: Case, table: Table, step: int
+) -> tuple[list[dict[str, Any]], list[reference.Event]]:
+    """The log after all batches, and the events of the first `step`; sweeps included."""
+    placeholder = plan_with(table).placeholder
+    records: list[Record] = []
+    applied_events: list[reference.Event] = []
+    log, known = [], set()
+    for number, batch in enumerate(case.records(), 1):
+        records += batch
+        events = reference.with_sweeps(reference.read_all(records, table, placeholder)[0])
+        log += [log_row(e, table, number) for e in events if e.identity not in known]
+        known = {event.identity for event in events}
+        applied_events = events if number == step else applied_events
+    return log, applied_events
+
+
+def _as_sent(value: object) -> object:
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
