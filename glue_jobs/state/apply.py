@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
@@ -85,11 +85,13 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
     """Make `<t>` again from nothing but its log, in one commit; the number of rows."""
     through = ingested_through(lake, table)
     log = _ingested(lake, table, after=-1, through=through)
-    with _persisted(log) as changes:
+    with ExitStack() as held:
+        changes = held.enter_context(_persisted(log))
         facts = facts_of(changes)
         carried = _carried(table, {*facts.unavailable})
         if facts.carried_key_changes:
-            changes = with_origins(changes, lake.read(table.changes), table)
+            whole = lake.read(table.changes)
+            changes = held.enter_context(with_origins(changes, whole, table))
         with viewed(changes) as view:
             floor = _floor(lake, view, "")
             kept = _kept(changes, floor)
@@ -111,8 +113,21 @@ def _merge(
     through: int,
 ) -> None:
     pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
-    if facts.carried_key_changes or has_waiting:
-        pending = with_origins(pending, lake.read(table.changes), table)
+    if not (facts.carried_key_changes or has_waiting):
+        _merge_completed(lake, table, pending, facts, applied, through)
+        return
+    with with_origins(pending, lake.read(table.changes), table) as completed:
+        _merge_completed(lake, table, completed, facts, applied, through)
+
+
+def _merge_completed(
+    lake: LakeTables,
+    table: Table,
+    pending: DataFrame,
+    facts: Facts,
+    applied: AppliedThrough,
+    through: int,
+) -> None:
     floor = applied.floor
     if facts.truncates:
         with viewed(pending) as view:

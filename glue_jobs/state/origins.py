@@ -8,6 +8,9 @@ which a connector that restarts between the two may name otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,20 +23,31 @@ _IS_PENDING = "cdc__is_pending"
 _LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
 
 
-def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+@contextmanager
+def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> Iterator[DataFrame]:
     """The pending changes, creations of changed keys completed with the old keys' values.
 
     A value that no event of the log holds stays unavailable. Costs looks at the log, so callers
-    ask only for batches that hold such a creation.
+    ask only for batches that hold such a creation. Holds its steps in memory as long as the block
+    lasts.
     """
-    chain = _with_earlier_links(pending, log, table)
-    for _ in range(_LONGEST_CHAIN):
-        completed = _complete_once(chain, log, table).persist()
-        open_before, open_after = _open_values(chain), _open_values(completed)
-        chain = completed
-        if open_after in (0, open_before):
-            break
-    return chain.where(_IS_PENDING).select(*pending.columns)
+    with ExitStack() as held:
+        chain = _with_earlier_links(pending, log, table, held)
+        still_open = _open_values(chain)
+        for _ in range(_LONGEST_CHAIN):
+            if still_open == 0:
+                break
+            chain = _held_in(held, _complete_once(chain, log, table))
+            before, still_open = still_open, _open_values(chain)
+            if still_open == before:
+                break
+        yield chain.where(_IS_PENDING).select(*pending.columns)
+
+
+def _held_in(held: ExitStack, step: DataFrame) -> DataFrame:
+    step = step.cache()
+    held.callback(step.unpersist)
+    return step
 
 
 def carried_creations(log: DataFrame, lowest_lsn: int) -> DataFrame:
@@ -45,7 +59,9 @@ def carried_creations(log: DataFrame, lowest_lsn: int) -> DataFrame:
     return log.where(is_carried_creation(log) & (log[naming.LSN] >= lowest_lsn))
 
 
-def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+def _with_earlier_links(
+    pending: DataFrame, log: DataFrame, table: Table, held: ExitStack
+) -> DataFrame:
     """The pending changes and, marked as not pending, the key changes that theirs go back to.
 
     An old key may itself have come from a key change, applied in an earlier batch: what that took
@@ -61,7 +77,7 @@ def _with_earlier_links(pending: DataFrame, log: DataFrame, table: Table) -> Dat
             "left_semi",
         )
         links = links.select(*pending.columns).withColumn(_IS_PENDING, F.lit(False))
-        links = links.persist()
+        links = _held_in(held, links)
         if links.isEmpty():
             break
         chain = chain.unionByName(links)

@@ -47,7 +47,16 @@ class Collapse:
         read_from = self.lake.stamped(self.table.changes).snapshot_id
         log = self.lake.read(self.table.changes, read_from)
         old = log.where(f"{naming.INGESTED_AT} < {_day(before)}")
-        rows = self._collapsed(old, log, _straddling(log, before))
+        truncates = old.where(F.col(naming.OP) == "t")
+        newest = truncates.agg(F.max(naming.POSITION)).collect()[0][0]
+        last = truncates.where(F.col(naming.POSITION) == newest).limit(1)
+        alive = _above(newest, old.where(F.col(naming.OP) != "t"))
+        with with_origins(alive, log, self.table) as completed:
+            rows = self._collapsed(alive, completed, _straddling(log, before))
+            self._replace(rows.unionByName(last), before, read_from)
+
+    def _replace(self, rows: DataFrame, before: date, read_from: int | None) -> None:
+        """One commit in place of the old days, refused if somebody else wrote into them."""
         writer = rows.writeTo(self.lake.qualified(self.table.changes))
         writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
         writer = writer.option("validate-from-snapshot-id", str(read_from))
@@ -74,26 +83,28 @@ class Collapse:
         added = sum(row["rows"] for row in days if done_before <= row["day"] < before)
         return collapsed, added
 
-    def _collapsed(self, old: DataFrame, log: DataFrame, straddling: DataFrame) -> DataFrame:
-        """What the old rows become: truncates, keys that are still needed whole, and the rest."""
-        truncates = old.where(F.col(naming.OP) == "t")
-        newest = truncates.agg(F.max(naming.POSITION)).collect()[0][0]
-        alive = old.where(F.col(naming.OP) != "t")
-        if newest is not None:
-            floor = SPARK.text(newest)
-            alive = alive.where(f"{history_part(naming.POSITION)} >= {history_part(floor)}")
-        completed = with_origins(alive, log, self.table)
+    def _collapsed(
+        self, alive: DataFrame, completed: DataFrame, straddling: DataFrame
+    ) -> DataFrame:
+        """What the old rows become: keys that are still needed stay whole, the rest is folded."""
         keys = list(self.table.key)
         needed = alive.where(F.col(naming.OP) == "d").join(straddling, [*_EVENT], "left_semi")
         needed = needed.select(*keys).distinct()
         since = SPARK.instant(int(self.tombstones_since.timestamp() * 1_000_000))
         with viewed(completed.join(needed, keys, "left_anti")) as view:
             folded = self.lake.spark.sql(
-                collapsed_rows(self.table, log.columns, view, tombstones_since=since)
+                collapsed_rows(self.table, alive.columns, view, tombstones_since=since)
             )
-        whole = alive.join(needed, keys, "left_semi").select(*log.columns)
-        last = truncates.where(F.col(naming.POSITION) == newest).limit(1)
-        return folded.unionByName(whole).unionByName(last)
+        whole = alive.join(needed, keys, "left_semi").select(*alive.columns)
+        return folded.unionByName(whole)
+
+
+def _above(truncate: str | None, rows: DataFrame) -> DataFrame:
+    """The rows that the newest truncate, at this position, left."""
+    if truncate is None:
+        return rows
+    floor = history_part(SPARK.text(truncate))
+    return rows.where(f"{history_part(naming.POSITION)} >= {floor}")
 
 
 def _straddling(log: DataFrame, before: date) -> DataFrame:
