@@ -12,9 +12,21 @@ def end_sessions(name: str) -> Statement:
     """Ends the role's sessions, the reader of the slot among them; nobody else's."""
     return Statement(
         "our sessions",
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        f" WHERE usename = {literal(name)}"
-        " AND pid <> pg_backend_pid()",
+        f"DO $do$ BEGIN IF EXISTS (SELECT FROM pg_stat_activity WHERE usename = {literal(name)})"
+        f" THEN {_membership(name)}"
+        f" PERFORM pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = {literal(name)}"
+        " AND pid <> pg_backend_pid(); END IF; END $do$",
+    )
+
+
+def _membership(name: str) -> str:
+    """Ending a role's sessions and dropping what it owns needs membership of the role.
+
+    From PostgreSQL 16 on even its maker lacks that.
+    """
+    return (
+        f"IF NOT pg_has_role(current_user, {literal(name)}, 'USAGE') THEN"
+        f" EXECUTE 'GRANT {identifier(name)} TO CURRENT_USER'; END IF;"
     )
 
 
@@ -54,16 +66,12 @@ def drop_schema() -> Statement:
 
 
 def drop_role(name: str) -> Statement:
-    """Drops the role with all it was granted in this database.
-
-    DROP OWNED needs membership of the role, which from PostgreSQL 16 on even its maker lacks.
-    """
+    """Drops the role with all it was granted in this database."""
     role, quoted = identifier(name), literal(name)
     return Statement(
         "our role",
         f"DO $do$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = {quoted}) THEN"
-        f" IF NOT pg_has_role(current_user, {quoted}, 'USAGE') THEN"
-        f" EXECUTE 'GRANT {role} TO CURRENT_USER'; END IF;"
+        f" {_membership(name)}"
         f" DROP OWNED BY {role}; DROP ROLE {role};"
         " END IF; END $do$",
     )

@@ -185,6 +185,9 @@ def test_an_owner_without_superuser_can_prepare_and_leave(database: str, tmp_pat
     )
     for _ in range(2):
         prepare_source(dsn, plan, embedded=False, role_password=PASSWORD)
-    run(role_dsn(database, plan), "TABLE a")
-    remove_from_source(dsn, plan)
+    with psycopg.connect(role_dsn(database, plan)) as reader:
+        reader.execute("TABLE a")
+        remove_from_source(dsn, plan)
+        with pytest.raises(psycopg.OperationalError):
+            reader.execute("SELECT 1")
     assert run(database, f"SELECT FROM pg_roles WHERE rolname = '{plan.source_object}'") == []
