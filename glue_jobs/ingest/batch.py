@@ -120,7 +120,7 @@ class MicroBatch:
     def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
         self._take_resume_requests()
         sweeps = self._requested_sweeps()
-        to_apply = self._turns.chosen(plan, busy=_is_busy(plan, ranges))
+        to_apply = self._turns.chosen(plan, self._flowing(plan), busy=_is_busy(plan, ranges))
         work = []
         for table in plan.tables:
             if table.delivery != "stream":
@@ -135,6 +135,17 @@ class MicroBatch:
             if share or table.name in sweeps or (apply_now and table.name in self._turns.waiting):
                 work.append(Work(table, records, share, sweeps.get(table.name, []), apply_now))
         return work
+
+    def _flowing(self, plan: Plan) -> frozenset[str]:
+        """The stream's tables, but for those that are stopped and not to rejoin now."""
+        places = {
+            t.name: self._progress.table(t.name) for t in plan.tables if t.delivery == "stream"
+        }
+        return frozenset(
+            name
+            for name, place in places.items()
+            if place.state != "stopped" or place.resume_requested
+        )
 
     def _gap(
         self, spark: SparkSession, table: Table, progress: TableProgress, share: Ranges

@@ -45,8 +45,10 @@ class ApplyTurns:
         if merged:
             self._merging_seconds = seconds
 
-    def chosen(self, plan: Plan, *, busy: bool) -> frozenset[str]:
-        """The tables whose state this batch may bring up.
+    def chosen(self, plan: Plan, flowing: frozenset[str], *, busy: bool) -> frozenset[str]:
+        """Those of the `flowing` tables whose state this batch may bring up.
+
+        A table that does not flow takes no turn: it would wait for ever in front of the others.
 
         A stream is late if a batch like this one lately took longer than the trigger. It then
         takes only those that have waited their time, a few in each batch, so that none pays for
@@ -54,8 +56,8 @@ class ApplyTurns:
         """
         like_this_one = max(self._busy_seconds, self._merging_seconds)
         if not busy or plan.mode == "scheduled" or like_this_one <= plan.trigger_seconds:
-            return frozenset(table.name for table in plan.tables)
-        longest = sorted(self._since, key=self._since.__getitem__)
-        at_once = math.ceil(len(plan.tables) * self._busy_seconds / LONGEST_WAIT_S)
+            return flowing
+        longest = sorted(flowing & self.waiting, key=self._since.__getitem__)
+        at_once = math.ceil(len(flowing) * self._busy_seconds / LONGEST_WAIT_S)
         due = self._clock() - LONGEST_WAIT_S
         return frozenset(table for table in longest[:at_once] if self._since[table] <= due)

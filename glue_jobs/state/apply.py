@@ -113,32 +113,21 @@ def _merge(
     through: int,
 ) -> None:
     pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
-    if not (facts.carried_key_changes or has_waiting):
-        _merge_completed(lake, table, pending, facts, applied, through)
-        return
-    with with_origins(pending, lake.read(table.changes), table) as completed:
-        _merge_completed(lake, table, completed, facts, applied, through)
-
-
-def _merge_completed(
-    lake: LakeTables,
-    table: Table,
-    pending: DataFrame,
-    facts: Facts,
-    applied: AppliedThrough,
-    through: int,
-) -> None:
-    floor = applied.floor
-    if facts.truncates:
-        with viewed(pending) as view:
-            floor = _floor(lake, view, applied.floor)
-    carried = _carried(table, {*applied.carried, *facts.unavailable})
-    stamp = state_stamp_json(AppliedThrough(through, floor, carried))
-    if floor != applied.floor:
-        lake.spark.sql(delete_truncated(table, lake.database, floor))
-    with viewed(_kept(pending, floor)) as view:
-        statement = merge_changes(table, lake.database, view, carried)
-        lake.run_stamped(stamp, lambda: _run(lake, statement))
+    with ExitStack() as held:
+        if facts.carried_key_changes or has_waiting:
+            whole = lake.read(table.changes)
+            pending = held.enter_context(with_origins(pending, whole, table))
+        floor = applied.floor
+        if facts.truncates:
+            with viewed(pending) as view:
+                floor = _floor(lake, view, applied.floor)
+        carried = _carried(table, {*applied.carried, *facts.unavailable})
+        stamp = state_stamp_json(AppliedThrough(through, floor, carried))
+        if floor != applied.floor:
+            lake.spark.sql(delete_truncated(table, lake.database, floor))
+        with viewed(_kept(pending, floor)) as view:
+            statement = merge_changes(table, lake.database, view, carried)
+            lake.run_stamped(stamp, lambda: _run(lake, statement))
 
 
 def _with_waiting(

@@ -57,6 +57,7 @@ def keep(name: str, java: str, pid: int) -> bool:
     try:
         said = subprocess.run(command, capture_output=True, text=True, timeout=_DUMP_S, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
+        fresh.unlink(missing_ok=True)
         log.warning("no archive of the classes of %s: %s", name, error)
         return False
     if not fresh.exists():

@@ -8,6 +8,7 @@ import pytest
 from glue_jobs.ingest.turns import LONGEST_WAIT_S, ApplyTurns
 
 TABLES = ("a", "b", "c")
+FLOWING = frozenset(TABLES)
 TRIGGER_S = 10
 
 
@@ -37,7 +38,7 @@ def plan(mode: str = "always_on") -> Any:
 
 def test_a_stream_that_keeps_up_brings_all_states_up(turns):
     turns.note_batch(busy=True, merged=True, seconds=TRIGGER_S)
-    assert turns.chosen(plan(), busy=True) == {*TABLES}
+    assert turns.chosen(plan(), FLOWING, busy=True) == {*TABLES}
 
 
 @pytest.mark.parametrize(
@@ -46,9 +47,11 @@ def test_a_stream_that_keeps_up_brings_all_states_up(turns):
 def test_a_late_stream_leaves_the_states_for_later(turns, last):
     turns.wait(TABLES)
     turns.note_batch(**last, seconds=TRIGGER_S + 1)
-    assert turns.chosen(plan(), busy=True) == set()
-    assert turns.chosen(plan(), busy=False) == {*TABLES}  # nothing else to do
-    assert turns.chosen(plan("scheduled"), busy=True) == {*TABLES}  # or it would end without them
+    assert turns.chosen(plan(), FLOWING, busy=True) == set()
+    assert turns.chosen(plan(), FLOWING, busy=False) == {*TABLES}  # nothing else to do
+    assert turns.chosen(plan("scheduled"), FLOWING, busy=True) == {
+        *TABLES
+    }  # or it would end without them
 
 
 def test_a_late_stream_takes_those_that_waited_longest_one_after_the_other(turns, clock):
@@ -57,16 +60,25 @@ def test_a_late_stream_takes_those_that_waited_longest_one_after_the_other(turns
         turns.wait([table])
         clock.now += 1
     clock.now = LONGEST_WAIT_S - 1
-    assert turns.chosen(plan(), busy=True) == set()
+    assert turns.chosen(plan(), FLOWING, busy=True) == set()
     clock.now = LONGEST_WAIT_S + 5
-    assert turns.chosen(plan(), busy=True) == {"b"}
+    assert turns.chosen(plan(), FLOWING, busy=True) == {"b"}
     turns.settle("b")
     turns.wait(["b"])
-    assert turns.chosen(plan(), busy=True) == {"a"}
+    assert turns.chosen(plan(), FLOWING, busy=True) == {"a"}
 
 
 def test_so_many_at_once_that_each_has_its_turn_in_time(turns, clock):
     turns.note_batch(busy=True, merged=False, seconds=LONGEST_WAIT_S * 2 / 3)
     turns.wait(TABLES)
     clock.now = LONGEST_WAIT_S
-    assert len(turns.chosen(plan(), busy=True)) == 2
+    assert len(turns.chosen(plan(), FLOWING, busy=True)) == 2
+
+
+def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
+    turns.note_batch(busy=True, merged=False, seconds=TRIGGER_S + 5)
+    turns.wait(["a"])
+    clock.now = 1
+    turns.wait(["b"])
+    clock.now = LONGEST_WAIT_S + 5
+    assert turns.chosen(plan(), FLOWING - {"a"}, busy=True) == {"b"}
