@@ -54,9 +54,8 @@ class _Aside:
             self.ended = True
 
 
-def do_business(lake: Lake, writer: Writer, seconds: float, show: Show) -> Business:
+def do_business(lake: Lake, writer: Writer, hops: Hops, seconds: float, show: Show) -> Business:
     """Write for so many seconds, longer only if `verify` has not ended while it writes."""
-    hops = Hops(lake, writer)
     verify = _Aside(_VERIFY_AT * seconds, "verify meanwhile", lambda: prove(lake), verdict)
     opened = time.monotonic()
 

@@ -14,6 +14,7 @@ from local import life, stack
 from local.components import class_archive, connect, kafka
 from local.components.installed import java
 from local.demo.business import Business, do_business, maintain, maintained
+from local.demo.hops import Hops
 from local.demo.measure import Measured, measure
 from local.demo.proof import prove, verdict
 from local.demo.shop import Shop
@@ -50,8 +51,9 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
         life.up(home, plan, str(PIPELINE), None)
     lake = open_lake(home)
     writer = Writer(lake.dsn, opening, shop.transactions(), options.rate)
+    hops = Hops(lake, writer)
     try:
-        business = do_business(lake, writer, options.seconds, show)
+        business = do_business(lake, writer, hops, options.seconds, show)
     finally:
         writer.stop()
     with _step(show, "maintain") as said:
@@ -61,6 +63,7 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     with _step(show, "verify at rest") as said:
         proof = prove(lake)
         said.append(verdict(proof))
+    show.look(hops.look())  # what stays on the screen is how it ended
     with _step(show, "measure"):
         measured = measure(lake)
     if not options.keep:
