@@ -6,10 +6,10 @@ COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --gen
 	--custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-spark test-local test-slow check format lock clean
+.PHONY: help setup demo test test-unit test-spark test-local test-slow test-mutations check format lock clean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free when they are there
 	@./scripts/setup.sh
@@ -31,6 +31,9 @@ test-local: setup ## Run the tests on the real local lake, without the slow ones
 
 test-slow: setup ## Run the longer proofs on the real local lake
 	@$(PYTEST) -m slow
+
+test-mutations: setup ## Break the engine on purpose and see that the tests notice (some 15 min)
+	@$(BIN)/python -m tests.mutations.run
 
 check: setup ## Lint, check the formatting and the types
 	@$(BIN)/ruff check .

@@ -40,7 +40,7 @@ class Instance:
 def written(case: Case, number: int) -> Instance:
     """The case as its file has it."""
     place = Place(number=number)
-    return Instance(case, place, case.records(place), shares=False)
+    return Instance(case, place, case.records(place), shares=can_be_cut_anew(case))
 
 
 def in_one_batch(case: Case, number: int) -> Instance:
@@ -89,7 +89,7 @@ class Packed:
             self._step([i for i in instances if len(i.batches) > step], step)
             if replayed and step % replayed == 0:
                 self._step([i for i in instances if len(i.batches) > step], step)
-            if any(step + 1 in i.case.then for i in instances if not i.shares):
+            if any(step + 1 in i.case.then for i in instances):
                 self.then[step + 1] = self._live(self._state())
         return self._seen(instances)
 

@@ -1,6 +1,7 @@
 """The catalogue's cases by the engine on Spark and Iceberg: state, log, quarantine, `_current`.
 
-Those that do not touch each other's rows run in one table, all their batches of one number at once.
+Those that do not touch each other's rows run in one table, all their batches of one number at once;
+and once more in one batch, the last event first.
 """
 
 import base64
@@ -10,24 +11,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.model.scenarios import Case, Live, cases
-from tests.spark.packed import Packed, Seen, written
+from tests.spark.packed import Packed, Seen, can_be_cut_anew, in_one_batch, written
 
 pytestmark = pytest.mark.spark
 
-CUTS = {"as-written": written}
-# The cases that found faults in the engine; test_engine has the others so far (docs/catalogue.md).
-RUN_HERE = (
-    "P5-the-two-events-name-different-previous-commits",
-    "P5-the-creation-was-sent-first-and-the-deletion-after-a-restart",
-    "P5-the-creation-is-read-before-the-deletion",
-    "O8-copies-in-one-batch-name-another-previous-commit",
-    "S5-two-epochs-in-a-tables-first-batch",
-)
+CUTS = {"as-written": written, "in-one-batch": in_one_batch}
 CASES = [
     pytest.param(case, cut, id=f"{case.id}-{cut}")
     for case in cases()
-    for cut in CUTS
-    if case.id in RUN_HERE
+    for cut in (CUTS if can_be_cut_anew(case) else ["as-written"])
 ]
 
 

@@ -1,0 +1,247 @@
+"""Ways to break the engine, and the tests that must notice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Patch = tuple[str, str, str]  # file, its text, what stands there instead; every occurrence
+
+CATALOGUE = "tests/spark/test_catalogue.py"
+ENGINE = "tests/spark/test_engine.py"
+VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
+
+_DECODE = "glue_jobs/ingest/decode.py"
+_BATCH = "glue_jobs/ingest/table_batch.py"
+_REPEATS = "glue_jobs/ingest/repeats.py"
+_APPLY = "glue_jobs/state/apply.py"
+_MERGE = "cdclake/iceberg/merge.py"
+_FOLD = "cdclake/iceberg/fold.py"
+_VIEWS = "cdclake/iceberg/views.py"
+_ALWAYS_BEFORE = (_DECODE, " if _logs_whole_rows(table) else []", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """One way to break the engine."""
+
+    name: str
+    tests: tuple[str, ...]  # pytest's arguments
+    patches: tuple[Patch, ...]
+
+
+def _cases(ids: str) -> tuple[str, ...]:
+    return (CATALOGUE, "-k", ids)
+
+
+def _engine(words: str) -> tuple[str, ...]:
+    return (ENGINE, "-k", words)
+
+
+MUTATIONS = (
+    Mutation(
+        "order by the clock", _cases("O11 or O5"),
+        ((_DECODE, "_hex(prev, LSN_DIGITS),",
+          '_hex(F.col(f"{_EVENT}.source.ts_us"), LSN_DIGITS),'),),
+    ),
+    Mutation(
+        "order by LSN alone", _cases("O6"),
+        ((_DECODE, "_hex(prev, LSN_DIGITS),", "_hex(F.lit(0), LSN_DIGITS),"),),
+    ),
+    Mutation(
+        "compare LSNs as text", _cases("O7"),
+        ((_DECODE, 'F.lpad(F.lower(F.hex(number)), digits, "0")',
+          'F.rpad(number.cast("string"), digits, " ")'),),
+    ),
+    Mutation(
+        "a snapshot's rows are like any others", _cases("S1"),
+        ((_DECODE, 'op") == "r", SNAPSHOT_PHASE)', 'op") == "r", STREAM_PHASE)'),),
+    ),
+    Mutation(
+        "ignore epochs", _cases("S5"),
+        ((_DECODE, "_hex(epoch, EPOCH_DIGITS)", "_hex(F.lit(1), EPOCH_DIGITS)"),),
+    ),
+    Mutation(
+        "no sweep where a table's first batch holds two epochs", _cases("S5"),
+        ((_BATCH, "return [] if is_applied else [sweep]", "return []"),),
+    ),
+    Mutation(
+        "rows below a new epoch stay", _cases("S5"),
+        ((_BATCH, "[epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else []", "[]"),
+         (_BATCH, "return [] if is_applied else [sweep]", "return []")),
+    ),
+    Mutation(
+        "forget tombstones", _cases("D2"),
+        ((_MERGE, 'f"WHEN MATCHED AND ({_brings_news(carried)})',
+          'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
+          'WHEN MATCHED AND ({_brings_news(carried)})'),),
+    ),
+    Mutation(
+        "drop the guard", _cases("O2 or O6"),
+        ((_MERGE, 'f"s.{naming.POSITION} > t.{naming.POSITION}"', '"true"'),),
+    ),
+    Mutation(
+        "the placeholder is data", _cases("T1 or T3"),
+        ((_DECODE, "value = F.when(~unavailable, value)", "value = F.col(_image_name(index))"),
+         (_DECODE, "F.when(unavailable, F.lit(column.name))", "F.lit(None).cast('string')")),
+    ),
+    Mutation(
+        "know a value that was not sent as text only", _cases("T6"),
+        ((_DECODE, "unavailable_forms(column.column_type, placeholder)", "(placeholder,)"),),
+    ),
+    Mutation(
+        "a carried value has its row's position", _cases("T13 or T4"),
+        ((_MERGE, 'return f"coalesce({stored}, t.{naming.POSITION})"',
+          'return f"t.{naming.POSITION}"'),),
+    ),
+    Mutation(
+        "the offset is part of an event's identity", _cases("O8"),
+        ((_REPEATS, "naming.LSN, naming.OP, *table.key]",
+          "naming.LSN, naming.OP, naming.OFFSET, *table.key]"),),
+    ),
+    Mutation(
+        "the previous commit is part of an event's identity", _cases("O8"),
+        ((_REPEATS, "naming.LSN, naming.OP, *table.key]",
+          "naming.LSN, naming.OP, naming.PREV_COMMIT_LSN, *table.key]"),),
+    ),
+    Mutation(
+        "the key is no part of an event's identity", _cases("O10"),
+        ((_REPEATS, "naming.LSN, naming.OP, *table.key]", "naming.LSN, naming.OP]"),),
+    ),
+    Mutation(
+        "never look a repeat up in the log", _cases("O8"),
+        ((_REPEATS, "            return True\n", "            return False\n"),),
+    ),
+    Mutation(
+        "no fence", _engine("second_writer"),
+        (("glue_jobs/ingest/append.py",
+          "writer.overwrite(_claimed(ranges, stamp.ingested_through))", "writer.append()"),),
+    ),
+    Mutation(
+        "a replay claims what the log holds", _cases("O12 or F7"),
+        ((_BATCH, "ranges=_unclaimed(ranges, stamp)", "ranges=ranges"),),
+    ),
+    Mutation(
+        "a batch stands for the log although the state is behind", _engine("left_behind"),
+        ((_APPLY, "applied.ingested == batch.follows", "applied.ingested >= 0"),),
+    ),
+    Mutation(
+        "round decimals", _engine("not_rounded"),
+        (("cdclake/iceberg/conversions.py", 'return f"({exact} AND ', 'return f"('),),
+    ),
+    Mutation(
+        "the merge drops what stands at a truncate's place", _cases("D8"),
+        ((_APPLY, "(naming.POSITION)} >= {SPARK", "(naming.POSITION)} > {SPARK"),),
+    ),
+    Mutation(
+        "the view drops what stands at a truncate's place", VIEWS,
+        ((_VIEWS, "{history_part(naming.POSITION)} >= (", "{history_part(naming.POSITION)} > ("),),
+    ),
+    Mutation(
+        "forget the floor of truncates that were applied", _cases("D8"),
+        ((_APPLY, "floor = _floor(lake, view, applied.floor)", 'floor = _floor(lake, view, "")'),
+         (_APPLY, "    floor = applied.floor\n", '    floor = ""\n')),
+    ),
+    Mutation(
+        "a truncate leaves the state's rows in the view", VIEWS,
+        ((_VIEWS, "SELECT * FROM {state} WHERE {kept}", "SELECT * FROM {state}"),),
+    ),
+    Mutation(
+        "take the key from `before`", _cases("D6 or D7"),
+        (_ALWAYS_BEFORE,
+         (_DECODE, 'image.when(op == "d", F.col(_KEY).',
+          'image.when(op == "d", F.col(f"{_EVENT}.before").')),
+    ),
+    Mutation(
+        "trust the values of `before`", _cases("D7"),
+        (_ALWAYS_BEFORE, (_DECODE, "        elif _logs_whole_rows(table):", "        else:")),
+    ),
+    Mutation(
+        "drop refused events", _cases("F7 or P7"),
+        ((_BATCH, "if not any(part.refused for part in summaries):", "if summaries:"),),
+    ),
+    Mutation(
+        "quarantine a replayed event again", _cases("F7"),
+        (("glue_jobs/ingest/quarantine.py", '"left_anti"', '"left"'),
+         (_BATCH, "if partition in ranges and ranges[partition][0] < offset:", "if False:")),
+    ),
+    Mutation(
+        "any type will do", _cases("Y13"),
+        ((_DECODE, ' | F.col(f"{_EVENT}.{_CORRUPT}").isNotNull()', ""),),
+    ),
+    Mutation(
+        "key and row may differ", _cases("P11"),
+        ((_DECODE, "has_row & _any(_key_mismatches(table))", "F.lit(False)"),),
+    ),
+    Mutation(
+        "pair a changed key's events by the previous commit, too", _cases("P5"),
+        (("glue_jobs/state/origins.py", "_PAIR = (naming.EPOCH,",
+          "_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN,"),),
+    ),
+    Mutation(
+        "so does the view", VIEWS,
+        (("cdclake/iceberg/origins.py", "_PAIR = (naming.EPOCH,",
+          "_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN,"),),
+    ),
+    Mutation(
+        "a key's earlier row gives its values, too", VIEWS,
+        (("cdclake/iceberg/origins.py", ">= coalesce(s.__born_at, '')", ">= ''"),),
+    ),
+    Mutation(
+        "a key's earlier row gives its values, too, in the merge", _cases("P5"),
+        (("glue_jobs/state/origins.py", 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
+    ),
+    Mutation(
+        "follow a changed key one step only", _cases("P5"),
+        (("glue_jobs/state/origins.py", "_LONGEST_CHAIN = 64", "_LONGEST_CHAIN = 1"),),
+    ),
+    Mutation(
+        "a creation that was applied early keeps waiting", _cases("P5"),
+        ((_APPLY, "if waiting.isEmpty():", "if True:"),),
+    ),
+    Mutation(
+        "the newest event's value, sent or not", VIEWS,
+        ((_FOLD, 'where = f"FILTER (WHERE {_is_available(table, name, dialect)})"', 'where = ""'),),
+    ),
+    Mutation(
+        "the tail wins over a newer state in the view", VIEWS,
+        ((_VIEWS, "WHEN {_FOLDED_IS_NEWER} THEN", "WHEN f.{naming.POSITION} IS NOT NULL THEN"),
+         (_VIEWS, "newer = _FOLDED_IS_NEWER", 'newer = f"f.{naming.POSITION} IS NOT NULL"')),
+    ),
+    Mutation(
+        "the view shows tombstones", VIEWS,
+        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)"', 'f"ELSE false END)"'),),
+    ),
+    Mutation(
+        "the view's carried values have their row's position", VIEWS,
+        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION}, '')",
+          "coalesce(s.{naming.POSITION}, '')"),),
+    ),
+    Mutation(
+        "the view bounds its tail by position", VIEWS,
+        ((_VIEWS, '{naming.INGESTED_AT} > {dialect.instant(applied.ingested)})',
+          '{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), \'\') FROM {state}))'),),
+    ),
+    Mutation(
+        "the view forgets the floor of truncates that were applied", VIEWS,
+        ((_VIEWS, "truncate_floor('tail', applied.floor, dialect)",
+          "truncate_floor('tail', '', dialect)"),),
+    ),
+    Mutation(
+        "the view follows a changed key one step only", VIEWS,
+        (("cdclake/iceberg/origins.py", "LONGEST_CHAIN = 4", "LONGEST_CHAIN = 1"),),
+    ),
+    Mutation(
+        "a deleted row's values are shown", VIEWS,
+        ((_VIEWS, "THEN f.{naming.DELETED} ", "THEN false "),),
+    ),
+    Mutation(
+        "a NULL that was sent is no value", VIEWS,
+        ((_FOLD, 'max_by({held}, {naming.POSITION}) {where} AS',
+          "max_by({held}, {naming.POSITION}) "
+          "{where[:-1]} AND {dialect.name(name)} IS NOT NULL) AS"),),
+    ),
+    Mutation(
+        "a soft delete empties its row", _engine("soft_deletes_keep"),
+        ((_FOLD, "return f\"{available} AND {naming.OP} <> 'd'\"", "return available"),),
+    ),
+)  # fmt: skip

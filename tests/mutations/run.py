@@ -1,0 +1,91 @@
+"""Break a copy of the engine in every way of `broken` and see that the tests notice.
+
+    python -m tests.mutations.run [words of a name]
+
+Fails naming every survivor, and every mutation whose text is not in the source any more.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutations.broken import MUTATIONS, Mutation
+
+PROJECT = Path(__file__).resolve().parents[2]
+COPIED = ("cdclake", "glue_jobs", "local", "tests")
+TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
+LONGEST_S = 900
+
+
+def main(words: list[str]) -> int:
+    """Run the mutations whose name holds all of the words; the exit code."""
+    chosen = [m for m in MUTATIONS if all(word in m.name for word in words)]
+    files = sorted({name for m in chosen for name in m.tests if name.endswith(".py")})
+    with tempfile.TemporaryDirectory(prefix="cdclake-mutations-") as folder:
+        copy = copied(Path(folder))
+        if run_tests(copy, tuple(files)) != 0:
+            say("The tests fail without any mutation.")
+            return 2
+        problems = [problem for mutation in chosen if (problem := tried(copy, mutation))]
+    say(f"{len(chosen)} mutations, {len(problems)} not noticed")
+    for problem in problems:
+        say(f"  {problem}")
+    return 1 if problems else 0
+
+
+def say(text: str) -> None:
+    """A line of the program's output, at once."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+def copied(folder: Path) -> Path:
+    """A copy of what the tests need."""
+    for name in COPIED:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(PROJECT / name, folder / name, ignore=ignored)
+    shutil.copy(PROJECT / "pyproject.toml", folder)
+    (folder / "jars").symlink_to(PROJECT / "jars")
+    return folder
+
+
+def tried(copy: Path, mutation: Mutation) -> str | None:
+    """None if a test fails, else what is wrong."""
+    began = time.monotonic()
+    originals: dict[Path, str] = {}
+    try:
+        for name, old, new in mutation.patches:
+            file = copy / name
+            text = file.read_text()
+            originals.setdefault(file, text)
+            if old not in text:
+                return f"{mutation.name}: {name} does not say {old!r} any more"
+            file.write_text(text.replace(old, new))
+        code = run_tests(copy, (*mutation.tests, "-x"))
+    finally:
+        for file, text in originals.items():
+            file.write_text(text)
+    verdict = {0: "SURVIVED", TESTS_FAILED: "noticed"}.get(code, f"pytest ended with {code}")
+    say(f"{verdict:9} {time.monotonic() - began:4.0f} s  {mutation.name}")
+    return None if code == TESTS_FAILED else f"{mutation.name}: {verdict}"
+
+
+def run_tests(copy: Path, tests: tuple[str, ...]) -> int:
+    """pytest's exit code in the copy; its output only if it could not run the tests."""
+    # -B: a source that changes twice in a second would run as compiled before.
+    command = [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests]
+    done = subprocess.run(
+        command, cwd=copy, capture_output=True, text=True, timeout=LONGEST_S, check=False
+    )
+    if done.returncode not in (0, TESTS_FAILED):
+        say(done.stdout[-3000:] + done.stderr[-2000:])
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
