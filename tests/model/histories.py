@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from random import Random
 
-from tests.model.scenarios import Case, Live
+from tests.model.scenarios import DAY_IN_2023, Case, Live
 
 KEYS = range(1, 6)
 PARTITIONS = 3
@@ -172,10 +172,11 @@ def _shown(row: Value, unsent: bool = False) -> str:
 def sent(database: Database, random: Random) -> list[str]:
     """The stream's events, with suffixes that a restarted connector sends again.
 
-    A transaction that is sent again may name another previous commit, between its own and the next.
+    A transaction that is sent again may name another previous commit, between its own and the next;
+    a snapshot's row has the time of the new reading.
     """
     events: list[str] = []
-    for prev, transaction in database.stream:
+    for restart, (prev, transaction) in enumerate(database.stream, 1):
         named = [event.replace("PREV", "-" if prev is None else str(prev)) for event in transaction]
         cut = random.randrange(len(named) + 1)
         if not named or random.random() < 0.7:
@@ -184,9 +185,14 @@ def sent(database: Database, random: Random) -> list[str]:
         events += named[:cut]  # here the connector dies
         lowest = min(int(event.split(":")[1].split()[0]) for event in transaction)
         again = str(max(prev or 0, lowest - 1) if random.random() < 0.5 else prev or 0)
-        events += events[random.randrange(len(events) + 1) : len(events) - cut]
-        events += [event.replace("PREV", again) for event in transaction]
+        sent_before = events[random.randrange(len(events) + 1) : len(events) - cut]
+        events += [_read_again(event, restart) for event in sent_before]
+        events += [_read_again(event.replace("PREV", again), restart) for event in transaction]
     return events
+
+
+def _read_again(event: str, restart: int) -> str:
+    return f"{event} ts={DAY_IN_2023 + restart}" if event.startswith("r") else event
 
 
 def batches(events: list[str], random: Random) -> list[list[str]]:
