@@ -203,6 +203,8 @@ def _is_unavailable(table: Table, index: int, placeholder: str) -> Expression | 
     if _logs_whole_rows(table) or column.name in table.key or not column.column_type.toastable:
         return None
     forms = unavailable_forms(column.column_type, placeholder)
+    if not forms:
+        return None
     return F.coalesce(F.col(_image_name(index)).isin(*forms), F.lit(False))
 
 
