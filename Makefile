@@ -6,7 +6,8 @@ COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --gen
 	--custom-compile-command "make lock"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-spark test-local test-slow test-mutations check format lock clean
+.PHONY: help setup demo test test-unit test-spark test-local test-slow test-mutations check format \
+	record docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +44,12 @@ check: setup ## Lint, check the formatting and the types
 format: setup ## Format the Python files
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
+
+record: setup ## Record anew what Debezium sends for tests/recorded/*.sql; `make record NAMES=types` for one
+	@$(BIN)/python -m tests.recorded.record $(NAMES)
+
+docs: setup ## Write anew the pages that are made from the code
+	@$(BIN)/python -m scripts.types_page
 
 lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` takes newer versions
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt

@@ -1,6 +1,7 @@
 """PostgreSQL types: how Debezium writes each, how the log stores it and what `<t>` makes of it.
 
-One row of `TYPES` per type. The connector runs with `decimal.handling.mode=string`,
+One row of `TYPES` per type; what is not there is refused, as is `name`, of which Debezium 3.7
+streams NULL. The connector runs with `decimal.handling.mode=string`,
 `time.precision.mode=microseconds`, `interval.handling.mode=string`, `hstore.handling.mode=json`
 and `binary.handling.mode=bytes`, so that every value reaches the log exactly (correctness 1.5).
 """
@@ -62,7 +63,6 @@ TYPES: Mapping[str, TypeRow] = {
     "text": _TEXT,
     "varchar": _TEXT_N,
     "char": _TEXT_N,
-    "name": TypeRow("string", "string", toastable=False),
     "citext": _TEXT,
     "json": _TEXT,
     "jsonb": _TEXT,
@@ -109,7 +109,7 @@ ALIASES: Mapping[str, str] = {
 }
 
 # Arrays of these come as JSON that says what the array holds. Arrays of money and of intervals
-# never come at all (Debezium 3.7, recorded in tests/local/typed_events.json).
+# never come at all (Debezium 3.7).
 ARRAY_ELEMENTS = frozenset(
     {
         "boolean", "smallint", "integer", "bigint", "oid", "real", "double precision", "numeric",
@@ -120,6 +120,7 @@ ARRAY_ELEMENTS = frozenset(
 )  # fmt: skip
 
 MAX_DECIMAL_PRECISION = 38
+_MAX_BITS_INLINE = 128  # 24 bytes with their header: never stored out of line
 
 _SPELLING = re.compile(
     r"\s*([a-z_][a-z0-9_ ]*?)\s*(?:\(([\d\s,]*)\)\s*([a-z ]*?))?\s*((?:\[\])?)\s*"
@@ -169,9 +170,15 @@ class ColumnType:
 
     @property
     def toastable(self) -> bool:
-        """Whether Debezium may leave the value out of an update as unchanged."""
-        # A numeric of 38 digits is smaller than the pointer that would stand for it.
-        return self.array or (TYPES[self.base].toastable and not self._fits_decimal)
+        """Whether PostgreSQL may leave the value out of an update's record as unchanged."""
+        # A numeric of 38 digits is smaller than the pointer that would stand for it, as are bits.
+        small = self._fits_decimal or self._fits_pointer
+        return self.array or (TYPES[self.base].toastable and not small)
+
+    @property
+    def _fits_pointer(self) -> bool:
+        bits = self.parameters or ((1,) if self.base == "bit" else ())
+        return self.base in ("bit", "varbit") and bool(bits) and bits[0] <= _MAX_BITS_INLINE
 
 
 @lru_cache(maxsize=4096)

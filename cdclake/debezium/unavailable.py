@@ -1,6 +1,7 @@
 """The forms in which Debezium says "this TOAST value did not change, so I was not sent it".
 
-Source: Debezium's UnchangedToastedPlaceholder, table in correctness 1.3. Such a form is never data.
+As Debezium 3.7 writes them (tests/recorded/toast.sql). Such a form is never data. Of some types it
+has none, and writes NULL: those are only right under replica identity full, which sends all values.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import uuid
 
 from cdclake.debezium.types import ColumnType
 
-_ASCII_CODED = frozenset({"smallint", "integer", "bigint", "oid", "date"})
+_ASCII_CODED = frozenset({"integer", "bigint", "date"})
+_NEVER_TEXT = frozenset({"bit", "varbit", "vector"})  # their fields take no string
+_LISTED = frozenset({"text", "varchar", "char", "json", "jsonb"})
 
 
 def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, ...]:
-    """Every text by which an event can stand in for a value of this type.
+    """Every text by which an event can stand in for a value of this type; none: NULL would.
 
     >>> from cdclake.debezium.types import parse_type
     >>> unavailable_forms(parse_type("text"), "gone")
@@ -25,23 +28,28 @@ def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, .
     ('Z29uZQ==',)
     >>> unavailable_forms(parse_type("int[]"), "gone")
     ('[103,111,110,101]',)
+    >>> unavailable_forms(parse_type("timestamp[]"), "gone")
+    ()
     """
     encoded = base64.b64encode(placeholder.encode()).decode()
     if not column_type.array:
         if column_type.base == "bytea":
             return (encoded,)
         if column_type.base == "hstore":
-            return (_compact({placeholder: placeholder}), placeholder)
-        if column_type.base in ("bit", "varbit"):
-            return (encoded, placeholder)
-        return (placeholder,)
+            return (_compact({placeholder: placeholder}),)
+        return () if column_type.base in _NEVER_TEXT else (placeholder,)
     if column_type.base in _ASCII_CODED:
         return (_compact(list(placeholder.encode())),)
     if column_type.base == "bytea":
         return (_compact([encoded]),)
     if column_type.base == "uuid":
         return (_compact([str(_name_uuid(placeholder.encode()))]),)
-    return (_compact([placeholder]),)
+    return (_compact([placeholder]),) if column_type.base in _LISTED else ()
+
+
+def is_lost_when_unsent(column_type: ColumnType) -> bool:
+    """Whether an unchanged large value would come as NULL, and so be lost."""
+    return column_type.toastable and not unavailable_forms(column_type, "")
 
 
 def _compact(value: object) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from cdclake.debezium.unavailable import is_lost_when_unsent
 from cdclake.plan import Table
 from cdclake.postgres.catalog import Relation, SourceTable
 from cdclake.postgres.identity import (
@@ -37,6 +38,7 @@ def check_identity(
     refusals = [
         *_check_key(declared, wanted),
         *_check_list(declared, wanted),
+        *_check_unsent(declared, wanted),
         *_check_generated(wanted, version),
     ]
     changes = alterations(declared, actual)
@@ -156,6 +158,27 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
             lines = ", ".join(f"`{name}: {wanted.by_name[name].type}`" for name in missing)
             return [Refusal(wanted.source, message, f"declare {lines}")]
     return []
+
+
+def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:
+    """Of some types Debezium cannot say that a large value was not sent: it would write NULL."""
+    if all(whole_row(relation) for relation in _all(wanted)):
+        return []
+    lost = [
+        f"{column.name} ({column.shown})"
+        for column in wanted.columns
+        if any(column.name == flowing.source for flowing in declared.columns)
+        and column.type is not None
+        and is_lost_when_unsent(column.type)
+    ]
+    if not lost:
+        return []
+    message = (
+        f"an UPDATE that leaves a large {', '.join(lost)} alone would set it to NULL in the lake:"
+        " Debezium has no way to say of such a type that a value was not sent"
+    )
+    line = "`replica_identity: full`, which sends all values, or exclude the column"
+    return [Refusal(wanted.source, message, f"under {wanted.source} write {line}")]
 
 
 def _check_generated(wanted: SourceTable, version: int) -> list[Refusal]:

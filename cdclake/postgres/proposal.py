@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cdclake import naming
+from cdclake.debezium.unavailable import is_lost_when_unsent
 from cdclake.plan import Column, Table
 from cdclake.postgres.admission import check_kind, check_table
 from cdclake.postgres.candidates import Key
@@ -149,6 +150,9 @@ class _Look:
                 plain = self._declare(index.columns)
                 declared = replace(plain, replica_identity_declared=True)
                 yield declared if index.primary else _by_index(plain, index.name)
+        for plain in map(self._declare, enforced_keys(self.table)):
+            yield _full(plain)
+            yield _without_lost(plain)
         if self.guess is not None:
             yield _full(self._declare(self.guess))
 
@@ -179,6 +183,16 @@ class _Look:
             return ""
         key = ", ".join(column.source for column in declared.key_columns)
         return f"nothing enforces the key ({key}); no row repeats it today: make sure none will"
+
+
+def _without_lost(plain: Table) -> Table:
+    """Also without the columns that flow under identity full alone, which may not be had."""
+    lost = {c.source for c in plain.columns if is_lost_when_unsent(c.column_type)}
+    return replace(
+        plain,
+        columns=tuple(column for column in plain.columns if column.source not in lost),
+        excluded=plain.excluded + tuple(sorted(lost)),
+    )
 
 
 def _full(plain: Table) -> Table:

@@ -199,10 +199,17 @@ def _images(table: Table) -> list[Expression]:
 
 def _is_unavailable(table: Table, index: int, placeholder: str) -> Expression | None:
     """Whether the image only says that the value was not sent; None where it never can."""
+    return None if _logs_whole_rows(table) else _is_placeholder(table, index, placeholder)
+
+
+def _is_placeholder(table: Table, index: int, placeholder: str) -> Expression | None:
+    """Whether the image is what stands for a value that was not sent; None if nothing does."""
     column = table.columns[index]
-    if _logs_whole_rows(table) or column.name in table.key or not column.column_type.toastable:
+    if column.name in table.key or not column.column_type.toastable:
         return None
     forms = unavailable_forms(column.column_type, placeholder)
+    if not forms:
+        return None
     return F.coalesce(F.col(_image_name(index)).isin(*forms), F.lit(False))
 
 
@@ -260,16 +267,33 @@ def _refusal(table: Table, plan: Plan) -> Expression:
         ),
         (has_row & _any(_key_mismatches(table)), "KEY_MISMATCH: key and row name different keys"),
     ]
+    reasons += _unsent_values(table, plan.placeholder)
     if plan.not_representable == "quarantine":
-        reasons += [
-            (
-                _is_not_representable(c),
-                f"NOT_REPRESENTABLE: {c.column_type.state} cannot hold {c.name!r}",
-            )
-            for c in table.columns
-            if c.column_type.conversion is not Conversion.NONE
-        ]
+        reasons += _unheld_values(table)
     return F.coalesce(*(F.when(condition, F.lit(reason)) for condition, reason in reasons))
+
+
+def _unheld_values(table: Table) -> list[tuple[Expression, str]]:
+    """What the state's types cannot hold."""
+    return [
+        (
+            _is_not_representable(c),
+            f"NOT_REPRESENTABLE: {c.column_type.state} cannot hold {c.name!r}",
+        )
+        for c in table.columns
+        if c.column_type.conversion is not Conversion.NONE
+    ]
+
+
+def _unsent_values(table: Table, placeholder: str) -> list[tuple[Expression, str]]:
+    """A placeholder where none may be: sent before the source had identity full, or since."""
+    if not _logs_whole_rows(table):
+        return []
+    return [
+        (unsent, f"UNSENT_VALUE: {c.name!r} was not sent, though replica identity full is declared")
+        for index, c in enumerate(table.columns)
+        if (unsent := _is_placeholder(table, index, placeholder)) is not None
+    ]
 
 
 def _is_not_representable(column: Column) -> Expression:

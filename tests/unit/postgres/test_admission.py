@@ -158,6 +158,33 @@ def test_a_column_list_never_makes_an_update_fail() -> None:
     assert any("needs id" in refusal.message for refusal in refused_one)
 
 
+@pytest.mark.parametrize(
+    ("spelling", "lost"),
+    [
+        ("timestamp[]", True), ("numeric(5,2)[]", True), ("enum[]", True), ("smallint[]", True),
+        ("bit(129)", True), ("varbit", True), ("vector(3)", True),
+        ("bit", False), ("bit(128)", False), ("varbit(40)", False), ("text[]", False),
+        ("uuid[]", False), ("date[]", False), ("numeric", False), ("tsvector", False),
+    ],
+)  # fmt: skip
+def test_a_value_that_would_be_lost_when_unsent_needs_identity_full(
+    spelling: str, lost: bool
+) -> None:
+    source = actual(columns=(*COLUMNS, column("x", spelling)))
+    columns = (("id", "integer"), ("number", "integer"), ("x", spelling))
+    table = declared(*columns)
+    refusals = check_table(table, source, role=ROLE)
+    if lost:
+        refusal = only(refusals)
+        assert f"x ({spelling})" in refusal.message
+        assert "`replica_identity: full`" in refusal.remedy
+    else:
+        assert refusals == []
+    assert check_table(table, replace(source, identity="f"), role=ROLE) == []
+    assert check_table(declared(*columns, **FULL), source, role=ROLE, may_alter=True) == []
+    assert check_table(declared(excluded=("x",)), source, role=ROLE) == []
+
+
 def test_an_excluded_column_has_to_exist() -> None:
     table = declared(excluded=("secret",))
     assert "no column 'secret'" in only(check_table(table, actual(), role=ROLE)).message

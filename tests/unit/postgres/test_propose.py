@@ -124,6 +124,19 @@ def test_tables_of_one_name_get_names_of_their_own(tmp_path: Path) -> None:
     assert admitted_by_uncommenting(text, tmp_path / "p.yaml") == len(tables)
 
 
+def test_what_is_lost_when_unsent_is_proposed_under_identity_full_or_not_at_all() -> None:
+    times = column("times", "timestamp[]")
+    (proposed,) = propose([actual(columns=(*actual().columns, times))], "shop", {})
+    assert "times (timestamp[])" in proposed.reason
+    assert proposed.declared is not None
+    assert proposed.declared.replica_identity == "full"
+    (sparing,) = propose(
+        [actual(columns=(*actual().columns, times, column("shape", None)))], "shop", {}
+    )
+    assert sparing.declared is not None
+    assert sparing.declared.excluded == ("shape", "times")
+
+
 def test_a_topic_belongs_to_one_table() -> None:
     first, second = propose([actual(table="a b"), actual(table="a*b")], "shop", {})
     assert first.declared is not None
