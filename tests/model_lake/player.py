@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -17,13 +18,17 @@ from tests.model_lake.history import History, Step
 _LONGEST_STATEMENT = "60s"
 
 
+# Each may have three sessions, of the hundred that the lake's PostgreSQL takes.
+_AT_ONCE = 25
+
+
 class Players:
-    """Threads that execute histories, each within about `seconds`."""
+    """Threads that execute histories, all within about `seconds`."""
 
     def __init__(self, dsn: dict[str, Any], histories: Sequence[History], seconds: float) -> None:
         self._dsn = dsn
-        self._seconds = seconds
-        self._pool = ThreadPoolExecutor(len(histories))
+        self._seconds = seconds / math.ceil(len(histories) / _AT_ONCE)  # for each
+        self._pool = ThreadPoolExecutor(_AT_ONCE)
         self._playing: list[Future[None]] = [self._pool.submit(self._play, h) for h in histories]
 
     def wait(self) -> None:

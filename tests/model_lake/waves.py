@@ -9,7 +9,7 @@ from itertools import groupby
 from tests.model_lake.audit import Place
 from tests.model_lake.history import KEYS, History, history
 
-SIZE = 20
+SIZE = 50
 
 
 @dataclass(frozen=True, slots=True)
