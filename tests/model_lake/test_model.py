@@ -65,7 +65,7 @@ class Model:
 
     def check(self) -> None:
         """Source, `_current` and the logs agree about everything that was written so far."""
-        differences = verified(self._lake.run("verify", expect=None))
+        differences = verified(self._lake.run("verify", "--wait", "300", expect=None))
         assert self._lake.sql("SELECT * FROM cdclake_quarantine") == []
         self._compare(differences)
 
