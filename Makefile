@@ -5,9 +5,12 @@ PYTEST := $(BIN)/python -m pytest
 COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock"
 
+SEEDS ?= 200
+SEED ?= 0
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-spark test-local test-slow test-mutations check format \
-	record docs lock clean
+.PHONY: help setup demo test test-unit test-spark test-local test-slow test-model test-mutations \
+	check format record docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -19,10 +22,10 @@ demo: setup ## Stream a shop into a lake of its own and prove it row for row
 	@$(BIN)/cdclake demo
 
 test: setup ## Run the default tests: unit, spark and one run of the real local lake
-	@$(PYTEST) -m "not slow"
+	@$(PYTEST) -m "not slow and not model"
 
 test-unit: setup ## Run the tests that need neither Spark nor a lake
-	@$(PYTEST) -m "not spark and not local and not slow"
+	@$(PYTEST) -m "not spark and not local and not slow and not model"
 
 test-spark: setup ## Run the tests that need a Spark session
 	@$(PYTEST) -m "spark and not slow"
@@ -35,6 +38,10 @@ test-slow: setup ## Run the longer proofs on the real local lake
 
 test-mutations: setup ## Break the engine on purpose and see that the tests notice (some 15 min)
 	@$(BIN)/python -m tests.mutations.run
+
+test-model: setup ## Run random histories on the real local lake: SEEDS=200 of them from SEED=0 on
+	@CDCLAKE_MODEL_SEEDS=$(SEEDS) CDCLAKE_MODEL_SEED=$(SEED) \
+		$(PYTEST) -m model -o log_cli=true -o log_cli_level=INFO
 
 check: setup ## Lint, check the formatting and the types
 	@$(BIN)/ruff check .

@@ -1,8 +1,9 @@
 """What a source must hold before it can stream: schema, role, grants and publication, as SQL.
 
 The local lake and AWS run the same statements. Each may be run again, and none takes a lock that
-a writer waits for: GRANT locks catalog rows only, and publishing locks a table in SHARE UPDATE
-EXCLUSIVE, which conflicts with VACUUM and DDL, not with INSERT, UPDATE or DELETE.
+a writer waits for: publishing locks a table in SHARE UPDATE EXCLUSIVE, which conflicts with VACUUM
+and DDL, not with INSERT, UPDATE or DELETE. GRANT locks catalog rows only, which a TRUNCATE writes,
+too: the later of the two would fail. So the tables are kept from a TRUNCATE, which waits.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def prepare(
     return [
         *_own_schema(),
         *_role(plan.source_object, password_verifier, replication_grant),
+        _without_truncates(lists),
         *_grants(plan.source_object, database, lists, granted),
         *_publication(plan.source_object, lists, publication),
     ]
@@ -121,6 +123,12 @@ def _role(role: str, verifier: str, replication_grant: str | None) -> list[State
         Statement("its right to stream", replication),
         Statement("its password, as a SCRAM verifier", login),
     ]
+
+
+def _without_truncates(lists: Collection[TableId]) -> Statement:
+    """Without waiting, so that no lock of ours is held while a truncating writer has another."""
+    tables = ", ".join(f"ONLY {qualified(*table)}" for table in sorted({*lists} - set(OWN_TABLES)))
+    return Statement("rights on its tables", f"LOCK TABLE {tables} IN ACCESS SHARE MODE NOWAIT")
 
 
 def _grants(

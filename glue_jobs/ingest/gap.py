@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -10,6 +12,7 @@ from pyspark.sql import functions as F
 from glue_jobs.ingest.table_batch import Ranges
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
+_EARLIEST = -2  # Spark's word for the beginning of a partition
 
 
 def read_gap(
@@ -19,17 +22,18 @@ def read_gap(
     resume: dict[int, int],
     batch_ends: dict[int, int],
 ) -> tuple[DataFrame, Ranges]:
-    """The topic's records from `resume` on (empty: from its beginning), and their offset ranges.
+    """The topic's records from `resume` on, and their offset ranges.
 
-    Ends where the running batch ends, or, for a partition that has no record in it, at the
-    partition's end now. Fails if Kafka no longer keeps the beginning of the gap.
+    A partition that `resume` does not name is read from its beginning. Ends where the running batch
+    ends, or, for a partition that has no record in it, at the partition's end now. Fails if Kafka
+    no longer keeps the beginning of the gap.
     """
-    starts = {topic: {str(partition): offset for partition, offset in resume.items()}}
+    starts = starting_offsets(topic, _partitions(spark, brokers, topic), resume)
     records = (
         spark.read.format("kafka")
         .options(**brokers)
         .option("subscribe", topic)
-        .option("startingOffsets", json.dumps(starts) if resume else "earliest")
+        .option("startingOffsets", starts)
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
         .load()
@@ -43,3 +47,28 @@ def read_gap(
         .collect()
     )
     return records, {row["partition"]: (row["first"], row["following"]) for row in rows}
+
+
+def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int, int]) -> str:
+    """Spark's option of that name, which has to name every partition: also those without records.
+
+    >>> starting_offsets("t", [0, 1], {1: 7})
+    '{"t": {"0": -2, "1": 7}}'
+    """
+    starts = {partition: resume.get(partition, _EARLIEST) for partition in partitions}
+    return json.dumps({topic: starts})
+
+
+def _partitions(spark: SparkSession, brokers: dict[str, str], topic: str) -> list[int]:
+    """All partitions of the topic; Spark knows them, but does not say which they are."""
+    jvm: Any = spark.sparkContext._jvm
+    settings, topics = jvm.java.util.HashMap(), jvm.java.util.ArrayList()
+    for option, value in brokers.items():
+        settings.put(option.removeprefix("kafka."), value)
+    topics.add(topic)
+    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    try:
+        described = admin.describeTopics(topics).allTopicNames().get().get(topic)
+        return [part.partition() for part in described.partitions()]
+    finally:
+        admin.close()

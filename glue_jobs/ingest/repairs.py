@@ -76,11 +76,11 @@ class Repairs:
         """
         for request in list(self._requested(plan)):
             table = request.table.name
-            if request.verb == RESYNC and "ended" not in request.content:
-                self._note_end(plan, request, events, ranges, progress)
-            if progress.table(table).state != "streaming":
-                continue
             try:
+                if request.verb == RESYNC and "ended" not in request.content:
+                    self._note_end(plan, request, events, ranges, progress)
+                if progress.table(table).state != "streaming":
+                    continue
                 outcome = self._outcome(request, progress, batch_of(request.table))
             except Exception as error:  # whoever asked is told; the stream has other work
                 log.exception("%s of %s failed", request.verb, table)

@@ -19,6 +19,7 @@ from local import strays
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHOP = PROJECT / "pipelines" / "shop.yaml"
+LONGEST_COMMAND_S = 400.0  # `up` gives up after 300
 SHOP_SQL = """
 create type order_status as enum ('new', 'paid', 'sent');
 create table customers (customer_id bigint primary key, name text not null, email text, phone text,
@@ -56,6 +57,7 @@ class RunningLake:
             capture_output=True,
             text=True,
             check=False,
+            timeout=LONGEST_COMMAND_S,
         )
         if expect is not None:
             assert done.returncode == expect, (words, done.stdout[-3000:], done.stderr[-3000:])
@@ -78,6 +80,11 @@ class RunningLake:
         """The process whose death stops the component."""
         parts = self.run("status")["components"]
         return int(next(part["pid"] for part in parts if part["name"] == component))
+
+    def is_running(self, component: str) -> bool:
+        """Whether `status` says so."""
+        parts = self.run("status")["components"]
+        return any(part["name"] == component and part["state"] == "running" for part in parts)
 
     def kill(self, component: str) -> None:
         """SIGKILL, as a crash would."""

@@ -191,3 +191,32 @@ def test_an_owner_without_superuser_can_prepare_and_leave(database: str, tmp_pat
         with pytest.raises(psycopg.OperationalError):
             reader.execute("SELECT 1")
     assert run(database, f"SELECT FROM pg_roles WHERE rolname = '{plan.source_object}'") == []
+
+
+def test_a_truncate_and_our_grants_do_not_fail_each_other(database: str, tmp_path: Path) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY)", "CREATE TABLE b (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    ended = threading.Event()
+    failed: list[Exception] = []
+
+    def truncate() -> None:
+        with psycopg.connect(database) as writer:
+            while not ended.wait(0.02):
+                try:
+                    writer.execute("TRUNCATE a")
+                    time.sleep(0.05)
+                    writer.execute("TRUNCATE b")
+                    writer.commit()
+                except psycopg.Error as error:
+                    failed.append(error)
+                    return
+
+    worker = threading.Thread(target=truncate)
+    worker.start()
+    try:
+        for _ in range(6):
+            prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    finally:
+        ended.set()
+        worker.join(timeout=30)
+    assert failed == []

@@ -85,6 +85,12 @@ def test_what_is_no_longer_declared_is_taken_back() -> None:
     assert not any("REVOKE" in sql and '"cdclake".' in sql for sql in made)
 
 
+def test_tables_are_kept_from_truncates_before_rights_on_them_change() -> None:
+    made = statements(granted=[("public", "orders")])
+    locked = made.index('LOCK TABLE ONLY "public"."orders" IN ACCESS SHARE MODE NOWAIT')
+    assert not any('ON "public"' in sql for sql in made[:locked])
+
+
 def test_rds_roles_are_granted_replication() -> None:
     made = "\n".join(statements(replication_grant="rds_replication"))
     assert 'GRANT "rds_replication" TO "cdclake_shop"' in made

@@ -1,0 +1,1 @@
+"""The model test on the real lake: random histories as SQL, disturbed, and the truth about them."""

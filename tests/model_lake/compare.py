@@ -1,0 +1,113 @@
+"""Where the lake says otherwise than the audit of its source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.model_lake.audit import Change, Place, Values
+from tests.model_lake.log import NOTHING, Event, StateRow
+from tests.model_lake.shapes import ALL_SHAPES, LARGE, VALUES, Shape
+
+_SHAPES = {shape.name: shape for shape in ALL_SHAPES}
+Differences = dict[Place, str]  # what is wrong with a key
+
+
+def compare_logs(
+    truth: Mapping[Place, Sequence[Change]],
+    logs: Mapping[Place, Sequence[Event]],
+    snapshotted: frozenset[Place] = frozenset(),
+) -> Differences:
+    """What the logs have otherwise than the changes were.
+
+    The logs of `snapshotted` keys may begin with a row that a snapshot read, instead of the changes
+    that had led to it.
+    """
+    found: Differences = {}
+    for place in sorted({*truth, *logs}):
+        changes, events = truth.get(place, ()), logs.get(place, ())
+        try:
+            _check_log(_SHAPES[place[0]], changes, events, place in snapshotted)
+        except _Wrong as wrong:
+            found[place] = str(wrong)
+    return found
+
+
+class _Wrong(Exception):
+    """What is wrong with one key, in words."""
+
+
+def _check_log(
+    shape: Shape, changes: Sequence[Change], events: Sequence[Event], snapshotted: bool
+) -> None:
+    streamed = [event for event in events if not event.is_read]
+    unseen = len(changes) - len(streamed)
+    if unseen < 0 or (unseen > 0 and not snapshotted):
+        raise _Wrong(f"the log has {len(streamed)} events of {len(changes)} changes")
+    if len({event.identity for event in events}) < len(events):
+        raise _Wrong("the log holds an event twice")
+    if unseen and changes[unseen - 1].after is not None and not events[0].is_read:
+        raise _Wrong("no snapshot read its row, and changes before it are not in the log")
+    done = unseen
+    for event in events:
+        if event.partition < 0:
+            raise _Wrong(f"the stream wrote an {event.op} of its own at {event.position}")
+        if event.is_read:
+            _check_read(event, changes[done - 1].after if done else None)
+        else:
+            _check_event(shape, event, changes[done])
+            done += 1
+
+
+def _check_read(event: Event, row: Values | None) -> None:
+    if event.unavailable or event.values != row:
+        raise _Wrong(f"r at {event.position} has {event.values}, its row was {row} by then")
+
+
+def _check_event(shape: Shape, event: Event, change: Change) -> None:
+    said = f"{event.op} at {event.position} has {event.values}"
+    if event.op != change.op:
+        raise _Wrong(f"{said}, the source did {change.op} {change.after}")
+    if event.op in "dt":
+        expected = change.before if shape.sends_whole_rows and event.op == "d" else NOTHING
+        if event.values != expected or event.unavailable:
+            raise _Wrong(f"{said}, expected {expected}")
+        return
+    assert change.after is not None
+    before = change.before or NOTHING
+    for name, sent, old, new in zip(VALUES, event.values, before, change.after, strict=True):
+        if name in event.unavailable:
+            if name not in LARGE or new is None or old != new or shape.sends_whole_rows:
+                raise _Wrong(f"{said} without {name}, which was {old} and became {new}")
+        elif sent != new:
+            raise _Wrong(f"{said}; {name} was {old} and became {new}")
+
+
+def compare_states(
+    truth: Mapping[Place, Sequence[Change]], states: Mapping[Place, Sequence[StateRow]]
+) -> Differences:
+    """What the states have otherwise than the source has it in the end."""
+    found: Differences = {}
+    for place in sorted({*truth, *states}):
+        try:
+            _check_rows(_SHAPES[place[0]], truth.get(place, ()), states.get(place, ()))
+        except _Wrong as wrong:
+            found[place] = str(wrong)
+    return found
+
+
+def _check_rows(shape: Shape, changes: Sequence[Change], rows: Sequence[StateRow]) -> None:
+    if len(rows) > 1:
+        raise _Wrong(f"the state has {len(rows)} rows of the key")
+    last = changes[-1] if changes else Change("t", None, None)
+    expected = last.after
+    if expected is None and shape.keeps_deleted:
+        expected = last.before
+    if not rows:
+        if expected is not None:
+            raise _Wrong(f"the state has no row, expected {expected}")
+        return
+    [row] = rows
+    if row.deleted != (last.after is None) or row.values != (expected or NOTHING):
+        raise _Wrong(f"the state has {row}, expected {expected}, last {last.op}")
+    if row.missing:
+        raise _Wrong(f"the state lacks {', '.join(row.missing)}: {row}")
