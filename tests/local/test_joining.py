@@ -93,9 +93,9 @@ def test_tables_join_and_leave_a_running_lake(lake: RunningLake, grown: str) -> 
     with pages_turning(lake):
         lake.run("up", grown)
         lake.eventually(lambda: lake.sql(gone) == [[0]], seconds=240)
+    # Some rows were left out of the reading; else nothing of all this would have been tried.
+    lake.eventually(lambda: "cdclake resync visits" in (last_error(lake, "visits") or ""))
     _large_values_are_those_of_the_source_or_told_to_be_old(lake)
-    error = last_error(lake, "visits")
-    assert error is not None and "cdclake resync visits" in error
     lake.run("resync", "visits")
     tables = lake.assert_equal("--wait", "300")
     assert tables["visits"]["lake_rows"] == tables["visits"]["source_rows"] < 201_000
@@ -104,7 +104,7 @@ def test_tables_join_and_leave_a_running_lake(lake: RunningLake, grown: str) -> 
 
 
 def _large_values_are_those_of_the_source_or_told_to_be_old(lake: RunningLake) -> None:
-    """Rows that changed while they were read kept their values; only one was changed meanwhile."""
+    """Rows that changed while they were read kept their values; one was changed before."""
     rows = lake.sql("select id, md5(body) from visits_current where id % 3000 = 1 order by id")
     with lake.connect() as connection:
         source = connection.execute(
@@ -112,8 +112,6 @@ def _large_values_are_those_of_the_source_or_told_to_be_old(lake: RunningLake) -
         ).fetchall()
     assert [row[0] for row in rows] == [row[0] for row in source] == [*LARGE]
     assert {row[0] for row, true in zip(rows, source, strict=True) if row[1] != true[1]} <= {3001}
-    kept = lake.sql("select count(*) from visits where cdc_value_positions is not null")
-    assert kept[0][0] > 0  # else no row was left out of the reading, and nothing was tried
 
 
 def test_a_table_that_leaves_while_it_is_read_can_join_again(lake: RunningLake, grown: str) -> None:

@@ -1,11 +1,13 @@
 """One writer on the real lake: two streams at once, an owner that wakes up, a lost checkpoint."""
 
+import os
 import shutil
+import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -69,8 +71,8 @@ def second_stream(first: psutil.Process, log: Path) -> Iterator["subprocess.Pope
         try:
             yield process
         finally:
-            for part in family(process.pid):
-                part.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
 
@@ -81,6 +83,11 @@ def family(pid: int) -> list[psutil.Process]:
         return [driver, *driver.children(recursive=True)]
     except psutil.NoSuchProcess:
         return []
+
+
+def lives(process: psutil.Process) -> bool:
+    """Whether it runs, and is not merely waiting for its parent to notice its end."""
+    return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
 def ingested(lake: RunningLake) -> int:
@@ -120,7 +127,7 @@ def test_an_owner_that_wakes_up_after_a_takeover_fails_loudly(
                 lake.eventually(lambda: ingested(lake) > before + 20, seconds=120)
                 for process in reversed(sleeping):
                     process.resume()
-                lake.eventually(lambda: not first.is_running(), seconds=60)
+                lake.eventually(lambda: not lives(first), seconds=60)
                 assert second.poll() is None
                 went_on = ingested(lake)
                 lake.eventually(lambda: ingested(lake) > went_on, seconds=60)
@@ -140,7 +147,7 @@ def test_of_two_streams_at_once_one_ends_and_nothing_is_doubled(
     )
     log = tmp_path / "second.log"
     with Business(lake, seed=31), second_stream(first, log) as second:
-        lake.eventually(lambda: not (first.is_running() and second.poll() is None), seconds=120)
+        lake.eventually(lambda: not (lives(first) and second.poll() is None), seconds=120)
         time.sleep(5)
     assert ousted_text(own_log, log), log.read_text(errors="replace")[-3000:]
     assert_nothing_doubled(lake)
@@ -157,4 +164,4 @@ def test_a_lost_checkpoint_is_made_again_from_the_stamps(lake: RunningLake) -> N
         lake.run("up", str(SHOP))
     assert_nothing_doubled(lake)
     assert ingested(lake) > before
-    assert sorted(path.name for path in checkpoint.iterdir()) >= ["commits", "metadata", "offsets"]
+    assert {"commits", "offsets"} <= {path.name for path in checkpoint.iterdir()}
