@@ -7,6 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.views import current_view
 from cdclake.plan import Column
 from glue_jobs.ingest import repairs, replay
 from glue_jobs.ingest.ghosts import count_older_values, sweep_ghosts
@@ -14,7 +16,7 @@ from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
 from glue_jobs.ingest.replay import replay_quarantine
 from glue_jobs.runtime.conflicts import Fenced
-from glue_jobs.state.apply import rebuild_state
+from glue_jobs.state.apply import applied_through, rebuild_state
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
@@ -167,9 +169,18 @@ def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: E
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
     assert sweep_ghosts(engine.batch(), known(engine)) == 1
     assert engine.state() == {}
-    engine.run(e("u", 20, 20, id=1, v="2", big=...))
+    engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
+    view = current_view(
+        engine.table,
+        state=engine.lake.qualified(engine.table.name),
+        changes=engine.lake.qualified(engine.table.changes),
+        applied=applied_through(engine.lake, engine.table),
+        dialect=SPARK,
+    )
+    assert [tuple(row) for row in engine.spark.sql(view).collect()] == [(1, "2", "LARGE")]
+    engine.run(e("c", 30, 30, id=2, v="b"), e("d", 40, 40, id=2))
     assert engine.state() == {1: ("2", "LARGE")}
-    [row] = engine.lake.read(engine.table.name).collect()
+    [row] = engine.lake.read(engine.table.name).where("id = 1").collect()
     assert row["cdc_toast_missing"] is None
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == {1: ("2", "LARGE")}
