@@ -244,4 +244,9 @@ def resync(
 def _resynced(outcome: Answer) -> str:
     if "epoch" in outcome:
         return f"read by the whole snapshot that epoch {outcome['epoch']} began with"
-    return f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source does not have"
+    did = f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source does not have"
+    if outcome["older_values"]:
+        did += (
+            f"; {outcome['older_values']} changed meanwhile, without all their values: run it again"
+        )
+    return did
