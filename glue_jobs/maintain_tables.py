@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from cdclake import naming
 from cdclake.plan import Table
+from glue_jobs.runtime.conflicts import retried
 from glue_jobs.runtime.job import TableJob, run_over_tables
 from glue_jobs.upkeep.actions import ACTIONS, Upkeep
 
@@ -19,12 +21,15 @@ def maintain_table(job: TableJob, table: Table) -> int:
     if table.maintenance != "own":
         return 0
     now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
-    for action in ACTIONS.values():
-        action(Upkeep(job.lake, table, table.changes, now, history))
+    _maintain(Upkeep(job.lake, table, table.changes, now, history))
     with job.leases.hold(table.name):
-        for action in ACTIONS.values():
-            action(Upkeep(job.lake, table, table.name, now, history))
+        _maintain(Upkeep(job.lake, table, table.name, now, history))
     return 0
+
+
+def _maintain(upkeep: Upkeep) -> None:
+    for action in ACTIONS.values():
+        retried(upkeep.name, partial(action, upkeep))
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ from local.jobs import STREAM, checkpoint_folder, stream_spec
 from local.keeper import log_tail
 from local.lake import BUCKET, Lake, LakeState, describe_lake, source_parts
 from local.membership import Change, compare, join_tables
+from local.repair import refuse_if_read
 from local.source import prepare_source, remove_from_source, write_marker
 from local.topics import MarkerReader, create_topics
 
@@ -66,6 +67,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         server = make_conninfo(**asdict(endpoints.source))
         state = replace(state, database=_existing_database(server, plan, before))
     lake = describe_lake(home, state)
+    refuse_if_read(lake, () if change.is_first else change.joining)
     state = _start_streaming(lake, change)
     state.save(home)
     return _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
@@ -92,7 +94,7 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
             _drop_forgotten_slot(lake)
         state = replace(state, epoch=state.epoch + 1)
         change = change.all_snapshotted()
-    state.save(lake.home)
+    _save_but_the_plan(lake.home, state)
     create_topics(lake.kafka, plan)
     _create_bucket_and_database(lake)
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
@@ -105,11 +107,17 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
             connector.set_config(config)
             change.request_snapshots(lake)
         connector.start(config)
+        state.save(lake.home)
         _run_stream(lake)
         _await_marker(lake, connector, markers)
     finally:
         markers.close()
     return state
+
+
+def _save_but_the_plan(home: Home, state: LakeState) -> None:
+    """The new plan only when its snapshots were asked for: who dies before asks for them again."""
+    replace(state, plan=LakeState.load(home).plan or state.plan).save(home)
 
 
 def _connector_config(lake: Lake, epoch: int) -> dict[str, str]:

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from cdclake.debezium.position import just_after
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 from local.lake import Lake
 from local.reader.figures import last_position
+from local.repair import request_resync
 from local.source import signal_snapshot
 
 
@@ -127,12 +127,13 @@ def _new_columns(before: Table, after: Table) -> set[str]:
 def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -> None:
     """Publish the plan to the jobs; a table that was here before is swept of what it missed.
 
-    Its new snapshot says nothing about rows that were deleted while it was away: a sweep stands
-    after its last known event and before the first new one.
+    Its new snapshot says nothing about rows that were deleted while it was away. The stream deletes
+    them when the snapshot has been read: as `resync` does, so that a row which changes meanwhile
+    keeps what that change does not bring.
     """
     if not change.is_first and change.by_signal:
         for table in change.joining:
-            last = last_position(lake, table)
-            if last is not None:
-                lake.control.write(f"sweeps/{table.name}.json", {"position": str(just_after(last))})
+            known = last_position(lake, table)
+            if known is not None:
+                request_resync(lake, table, known, rejoins=True)
     write_plan()

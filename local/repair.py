@@ -65,21 +65,43 @@ def ask_resync(lake: Lake, table: Table) -> str:
 
 
 def _new_resync(lake: Lake, table: Table) -> str:
-    if table.source in Connector(lake.endpoints.connect, lake.plan).reading():
-        # Its first rows may have been read before now; its end would be taken for ours.
-        raise TableError(
-            table.name,
-            "it is being read at this moment, since it was added to the lake",
-            "wait until `cdclake verify` finds it equal, or run `cdclake resync` again then",
-        )
-    known = last_position(lake, table)
+    refuse_if_read(lake, [table])
+    request = request_resync(lake, table, last_position(lake, table))
+    signal_snapshot(lake.dsn, [table])
+    return request
+
+
+def refuse_if_read(lake: Lake, tables: Iterable[Table]) -> None:
+    """TableError if the connector reads one of the tables now.
+
+    Its first rows may have been read before now; its end would be taken for that of a new reading.
+    """
+    reading = Connector(lake.endpoints.connect, lake.plan).reading()
+    for table in tables:
+        if table.source in reading:
+            raise TableError(
+                table.name,
+                "the connector is still reading it, since it was added or resynced before",
+                "wait until it has read all of it, then run this again",
+            )
+
+
+def request_resync(lake: Lake, table: Table, known: str | None, *, rejoins: bool = False) -> str:
+    """Have the stream sweep the table when the next reading of it ends; the request's id.
+
+    `known` is the last position in its log. A table that `rejoins` has missed changes.
+    """
     start = str(epoch_start(lake.state.epoch))
     position = max(start, str(just_after(known))) if known else start
     notifications = lake.plan.notification_topic
     notified = end_offsets(lake.kafka, [notifications])[notifications][0]
-    request = {"id": uuid.uuid4().hex, "position": position, "notified": notified}
+    request = {
+        "id": uuid.uuid4().hex,
+        "position": position,
+        "notified": notified,
+        "rejoins": rejoins,
+    }
     lake.control.write(request_name(table.name, RESYNC), request)
-    signal_snapshot(lake.dsn, [table])
     return str(request["id"])
 
 
@@ -222,4 +244,9 @@ def resync(
 def _resynced(outcome: Answer) -> str:
     if "epoch" in outcome:
         return f"read by the whole snapshot that epoch {outcome['epoch']} began with"
-    return f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source does not have"
+    did = f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source does not have"
+    if outcome["older_values"]:
+        did += (
+            f"; {outcome['older_values']} changed meanwhile, without all their values: run it again"
+        )
+    return did

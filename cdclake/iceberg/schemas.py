@@ -68,12 +68,13 @@ def changes_schema(table: Table, plan: Plan) -> TableSchema:
     return TableSchema(
         name=table.changes,
         columns=columns + SHARED_COLUMNS + CHANGES_COLUMNS,
-        # `cdc_partition` keeps one file within one Kafka partition, which the fence needs: Iceberg
-        # refuses to overwrite an offset range that only part of a file falls into.
         partition_by=(f"days({naming.INGESTED_AT})", naming.PARTITION),
         properties={
             "format-version": str(plan.format_version),
             "write.distribution-mode": "none",
+            # The fence tells files by it. In a table of more than 100 columns the last ones would
+            # have no bounds.
+            f"write.metadata.metrics.column.{naming.INGESTED_AT}": "full",
             # The default keeps 16 characters of a string's bounds: no position would be pruned.
             f"write.metadata.metrics.column.{naming.POSITION}": "full",
             **_KEPT_METADATA,

@@ -1,28 +1,28 @@
-"""The append of a batch to a log: one commit, stamped, and refused if somebody was there first.
+"""The append to a log: one commit, stamped, and refused if somebody else appended since.
 
-Iceberg appends never conflict by themselves. An overwrite of the batch's own offset range,
-validated from the snapshot in which the stamp was read, deletes nothing and fails if another
-writer has appended any of these offsets since.
+Iceberg appends never conflict by themselves. So each is an overwrite of what was ingested after the
+stamp that its writer has read, validated from the snapshot in which that stamp stood: there is
+nothing to overwrite, and whatever another writer has appended since lies in that range.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from functools import reduce
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.position import epoch_start
+from cdclake.debezium.position import Position, epoch_start
 from glue_jobs.ingest.repeats import PartitionSummary
+from glue_jobs.runtime.conflicts import REFUSED, Fenced, cause_of
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables
 
-SYNTHETIC_PARTITION = -1  # of rows that no Kafka record stands behind: the sweeps
-_MICROS_PER_DAY = 86_400_000_000
+SYNTHETIC_PARTITION = -1  # of rows that no Kafka record stands behind: sweeps and ghosts
 
 
 def append_changes(
@@ -30,15 +30,16 @@ def append_changes(
     lake: LakeTables,
     log: str,
     *,
-    ranges: Mapping[int, tuple[int, int]],
     read_from: int | None,
+    follows: int,
     stamp: ChangesStamp,
 ) -> None:
     """Append `rows` (the log's columns) with `stamp` in the same commit.
 
-    `ranges` are the batch's offsets by partition, first and next; `read_from` is the snapshot in
-    which the log's stamp was read. Raises Iceberg's ValidationException, with nothing written, if
-    another writer appended in these ranges after it.
+    `read_from` is the snapshot in which the log's stamp was read (None: the log was empty), and
+    `follows` the moment of ingestion that this stamp gave. All of `rows` were ingested at
+    `stamp.ingested_through`, which is later. Fenced, with nothing written, if another writer
+    appended anything after `read_from`.
     """
     writer = (
         rows.writeTo(lake.qualified(log))
@@ -46,30 +47,24 @@ def append_changes(
         .option("isolation-level", "serializable")
         .option("fanout-enabled", "true")
     )
-    if not ranges:  # sweeps and repairs, which no offset of this batch stands behind
-        writer.append()
-        return
     if read_from is not None:
         writer = writer.option("validate-from-snapshot-id", str(read_from))
-    writer.overwrite(_claimed(ranges, stamp.ingested_through))
+    try:
+        writer.overwrite(_ingested_after(follows))
+    except Py4JJavaError as error:
+        refused = cause_of(error, REFUSED)
+        if refused is None:
+            raise
+        raise Fenced(
+            f"another stream has written to {log} since this one read its stamp: {refused}",
+            "let one stream run on a lake; started again, it goes on where the other one is",
+        ) from error
 
 
-def _claimed(ranges: Mapping[int, tuple[int, int]], ingested_at: int) -> Expression:
-    """The offsets that this batch claims; bounded by ingestion, so that old files stay unread."""
-    claims = [
-        (F.col(naming.PARTITION) == partition)
-        & (F.col(naming.OFFSET) >= first)
-        & (F.col(naming.OFFSET) < following)
-        for partition, (first, following) in sorted(ranges.items())
-    ]
-    recent = F.expr(f"{naming.INGESTED_AT} >= {_instant(ingested_at - _MICROS_PER_DAY)}")
-    return recent & reduce(lambda left, right: left | right, claims)
-
-
-def _instant(micros: int) -> str:
+def _ingested_after(micros: int) -> Expression:
     # A literal, since a data source filter can't call timestamp_micros.
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    return f"timestamp'{at.isoformat()}'"
+    return F.expr(f"{naming.INGESTED_AT} > timestamp'{at.isoformat()}'")
 
 
 def next_stamp(
@@ -94,34 +89,24 @@ def next_stamp(
     )
 
 
-def sweep_rows(rows: DataFrame, positions: Sequence[str], swept_at: int) -> DataFrame:
-    """Truncates that no database made: at each position, what lies below it is gone.
+def sweep_row(rows: DataFrame, position: str, swept_at: int) -> DataFrame:
+    """A truncate that no database made: at the position, what lies below it is gone.
 
-    A new epoch starts with one, for its snapshot says nothing about rows deleted in the gap; so
-    does a table that joins again. `rows` gives the columns.
+    A new epoch starts with one, for its snapshot says nothing about rows deleted in the gap. `rows`
+    gives the columns.
     """
-    spark = rows.sparkSession
-    at = F.timestamp_micros(F.lit(swept_at))
-    parts = [position.split(".") for position in positions]
-    values = [
-        (
-            "t",
-            position,
-            SYNTHETIC_PARTITION,
-            int(part[0], 16),
-            int(part[1], 16),
-            int(part[2]),
-            int(part[3], 16),
-        )
-        for position, part in zip(positions, parts, strict=True)
-    ]
+    at = Position.parse(position)
+    values = ("t", position, SYNTHETIC_PARTITION, at.epoch, at.prev_commit_lsn, at.phase, at.lsn)
     schema = (
         f"{naming.OP} string, {naming.POSITION} string, {naming.PARTITION} int, "
         f"{naming.EPOCH} int, {naming.PREV_COMMIT_LSN} bigint, {naming.PHASE} int, "
         f"{naming.LSN} bigint"
     )
-    swept = spark.createDataFrame(values, schema).withColumns(
-        {naming.OFFSET: F.lit(0).cast("bigint"), naming.COMMITTED_AT: at}
+    swept = rows.sparkSession.createDataFrame([values], schema).withColumns(
+        {
+            naming.OFFSET: F.lit(0).cast("bigint"),
+            naming.COMMITTED_AT: F.timestamp_micros(F.lit(swept_at)),
+        }
     )
     return rows.limit(0).unionByName(swept, allowMissingColumns=True)
 

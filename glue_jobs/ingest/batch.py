@@ -47,7 +47,6 @@ class Work:
     table: Table
     events: DataFrame
     ranges: Ranges
-    sweeps: list[str]
     apply_now: bool
 
 
@@ -119,7 +118,6 @@ class MicroBatch:
 
     def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
         self._take_resume_requests()
-        sweeps = self._requested_sweeps()
         to_apply = self._turns.chosen(plan, self._flowing(plan), busy=_is_busy(plan, ranges))
         work = []
         for table in plan.tables:
@@ -132,8 +130,8 @@ class MicroBatch:
                     continue
                 records, share = self._gap(events.sparkSession, table, progress, share)
             apply_now = table.name in to_apply
-            if share or table.name in sweeps or (apply_now and table.name in self._turns.waiting):
-                work.append(Work(table, records, share, sweeps.get(table.name, []), apply_now))
+            if share or (apply_now and table.name in self._turns.waiting):
+                work.append(Work(table, records, share, apply_now))
         return work
 
     def _flowing(self, plan: Plan) -> frozenset[str]:
@@ -173,15 +171,12 @@ class MicroBatch:
             apply_now=turn.apply_now,
         )
         try:
-            outcome = batch.run(
-                turn.events, turn.ranges, epoch=self._progress.epoch, sweeps=turn.sweeps
-            )
+            outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
         except (TableError, AnalysisException) as error:
             self._stop(progress, turn.table, turn.ranges, str(error).splitlines()[0])
             return
         for partition, (_, following) in turn.ranges.items():
             progress.offsets[partition] = following
-        self._forget_sweeps(turn)
         if outcome.applied:
             self._turns.settle(turn.table.name)
         else:
@@ -228,18 +223,6 @@ class MicroBatch:
             if progress is not None and progress.state == "stopped":
                 progress.resume_requested = True
             self._control.delete(f"resume/{name}")
-
-    def _requested_sweeps(self) -> dict[str, list[str]]:
-        requested: dict[str, list[str]] = {}
-        for name in self._control.names("sweeps"):
-            stored = self._control.read(f"sweeps/{name}")
-            if stored is not None:
-                requested[name.removesuffix(".json")] = [stored.content["position"]]
-        return requested
-
-    def _forget_sweeps(self, turn: Work) -> None:
-        if turn.sweeps:
-            self._control.delete(f"sweeps/{turn.table.name}.json")
 
     def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:
         progress = self._progress

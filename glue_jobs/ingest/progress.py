@@ -24,6 +24,8 @@ class TableProgress:
     quarantined: int = 0  # refused events since the table last (re)started
     last_error: str | None = None
     resume_requested: bool = False
+    # Changes below this position passed the table by; values older than it are still in its state.
+    missed_below: str | None = None
 
 
 @dataclass(slots=True, kw_only=True)

@@ -20,10 +20,11 @@ from pyspark.sql import functions as F
 from cdclake.debezium.position import Position
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.gap import read_gap
-from glue_jobs.ingest.ghosts import sweep_ghosts
-from glue_jobs.ingest.progress import Progress
+from glue_jobs.ingest.ghosts import count_older_values, sweep_ghosts
+from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.replay import replay_quarantine
 from glue_jobs.ingest.table_batch import Ranges, TableBatch
+from glue_jobs.runtime.conflicts import Fenced
 from glue_jobs.runtime.objects import ObjectStore
 
 log = logging.getLogger("cdclake.stream")
@@ -82,6 +83,8 @@ class Repairs:
                 if progress.table(table).state != "streaming":
                     continue
                 outcome = self._outcome(request, progress, batch_of(request.table))
+            except Fenced:
+                raise  # the request is the other stream's
             except Exception as error:  # whoever asked is told; the stream has other work
                 log.exception("%s of %s failed", request.verb, table)
                 outcome = {"error": str(error).splitlines()[0]}
@@ -159,14 +162,35 @@ def _replay(progress: Progress, batch: TableBatch) -> Json:
 def _resync(request: Request, progress: Progress, batch: TableBatch) -> Json | None:
     """Sweep when the reading is over and all its rows are in the log; None: not yet."""
     position, ended = request.content["position"], request.content.get("ended")
+    mine = progress.table(batch.table.name)
+    if request.content.get("rejoins"):
+        mine.missed_below = mine.missed_below or position
     if Position.parse(position).epoch < progress.epoch:
         # Its signal went down with the old history; the new one began with a whole snapshot.
+        mine.missed_below = None
         return {"rows": 0, "ghosts": 0, "epoch": progress.epoch}
     if ended is None:
         return None
     if ended["status"] not in _READ:
         return {"error": f"the connector did not read {batch.table.source}: {ended['status']}"}
-    taken = progress.table(batch.table.name).offsets
-    if any(taken.get(int(partition), 0) < end for partition, end in ended["offsets"].items()):
+    if any(
+        mine.offsets.get(int(partition), 0) < end for partition, end in ended["offsets"].items()
+    ):
         return None
-    return {"rows": ended["rows"], "ghosts": sweep_ghosts(batch, position)}
+    ghosts = sweep_ghosts(batch, position)
+    return {"rows": ended["rows"], "ghosts": ghosts, "older_values": _note_missed(mine, batch)}
+
+
+def _note_missed(mine: TableProgress, batch: TableBatch) -> int:
+    """Rows that may hold a value from before changes passed the table by; `status` shows it."""
+    if mine.missed_below is None:
+        return 0
+    rows = count_older_values(batch, mine.missed_below)
+    if rows:
+        mine.last_error = (
+            f"{rows} rows changed while they were read again, without values that may have changed "
+            f"while the table was away: `cdclake resync {batch.table.name}` reads them"
+        )
+    else:
+        mine.missed_below = mine.last_error = None
+    return rows

@@ -74,7 +74,9 @@ def _append(
         rows = not_in_log(rows, log, batch.table, lowest)
     rows = rows.cache()
     try:
-        return batch.add(rows, _marked(stamp, summaries, epoch))
+        return batch.add(
+            rows, read_from=stamped.snapshot_id, stamp=_marked(stamp, summaries, epoch)
+        )
     finally:
         rows.unpersist()
 

@@ -16,7 +16,7 @@ from cdclake.debezium.position import history_part
 from cdclake.errors import TableError
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_rows
+from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_row
 from glue_jobs.ingest.decode import REFUSAL, EventDecoder
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.quarantine import quarantine
@@ -28,6 +28,7 @@ from glue_jobs.ingest.repeats import (
     summarize,
     without_repeats,
 )
+from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
@@ -59,16 +60,16 @@ class TableBatch:
     decoder: EventDecoder
     apply_now: bool  # False: the log only; a later batch brings the state up
 
-    def run(self, events: DataFrame, ranges: Ranges, *, epoch: int, sweeps: list[str]) -> Outcome:
+    def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; replaying them changes nothing.
 
         `epoch` is the newest seen anywhere in the stream: a table that is behind it gets that
-        epoch's sweep. `sweeps` are further positions below which nothing is valid any more.
+        epoch's sweep.
         """
         stamped, stamp = self.read_stamp()
         epoch = max(epoch, stamp.epoch)
-        swept = [*sweeps, *([epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else [])]
-        if not ranges and not swept:
+        sweep = epoch_sweep(epoch) if 0 < stamp.epoch < epoch else None
+        if not ranges and sweep is None:
             return self._apply(stamp.ingested_through, None, 0)
         decoded = self._decode(events, ranges, stamp).cache()
         laps = Laps()
@@ -76,18 +77,18 @@ class TableBatch:
             summaries = summarize(decoded, self.table, REFUSAL)
             laps.end("decode")
             quarantined = self._quarantine(decoded, summaries)
-            swept += self._missing_sweeps(summaries, epoch, swept)
-            facts = _facts(summaries, len(swept))
+            sweep = sweep or self._missing_sweep(summaries, epoch)
+            facts = _facts(summaries, sweeps=1 if sweep else 0)
             if facts.events == 0:
                 return self._apply(stamp.ingested_through, None, quarantined)
             ingested_at = _moment_after(stamp)
-            rows = self._rows_to_append(decoded, summaries, stamped, swept, ingested_at)
+            rows = self._rows_to_append(decoded, summaries, stamped, sweep, ingested_at)
             append_changes(
                 rows,
                 self.lake,
                 self.table.changes,
-                ranges=_unclaimed(ranges, stamp),
                 read_from=stamped.snapshot_id,
+                follows=stamp.ingested_through,
                 stamp=next_stamp(stamp, summaries, epoch=epoch, ingested_at=ingested_at),
             )
             laps.end("append")
@@ -99,11 +100,12 @@ class TableBatch:
         finally:
             decoded.unpersist()
 
-    def add(self, rows: DataFrame, stamp: ChangesStamp) -> int:
+    def add(self, rows: DataFrame, *, read_from: int | None, stamp: ChangesStamp) -> int:
         """Append rows that no offset of a batch stands behind, and bring the state up; how many.
 
-        `rows` has the log's columns but `cdc_ingested_at` and must stay the same when read again;
-        `stamp` is the log's, of which only the moment of ingestion moves.
+        `rows` has the log's columns but `cdc_ingested_at` and must stay the same when read again.
+        `stamp` is the log's as of the snapshot `read_from`; only its moment of ingestion moves.
+        Fenced, as a batch is, if another writer has appended since.
         """
         facts = facts_of(rows)
         if facts.events == 0:
@@ -114,8 +116,8 @@ class TableBatch:
             added,
             self.lake,
             self.table.changes,
-            ranges={},
-            read_from=None,
+            read_from=read_from,
+            follows=stamp.ingested_through,
             stamp=replace(stamp, ingested_through=ingested_at),
         )
         batch = Batch(rows=added, facts=facts, follows=stamp.ingested_through)
@@ -145,20 +147,18 @@ class TableBatch:
         tasks = sum(following - first for first, following in ranges.values()) // ROWS_PER_TASK + 1
         return self.decoder.decode(fresh.coalesce(tasks))
 
-    def _missing_sweeps(
-        self, summaries: list[PartitionSummary], epoch: int, sweeps: list[str]
-    ) -> list[str]:
+    def _missing_sweep(self, summaries: list[PartitionSummary], epoch: int) -> str | None:
         """The newest epoch's sweep, if events of an older one come and the log may lack it.
 
         A table whose log begins in the newest epoch has none; older events may follow then from a
         partition that lags, or stand in the same first batch.
         """
         epochs = [part.lowest_epoch for part in summaries if part.lowest_epoch is not None]
+        if min(epochs, default=epoch) >= epoch:
+            return None
         sweep = epoch_sweep(epoch)
-        if min(epochs, default=epoch) >= epoch or sweep in sweeps:
-            return []
         is_applied = applied_through(self.lake, self.table).floor >= history_part(sweep)
-        return [] if is_applied else [sweep]
+        return None if is_applied else sweep
 
     def _quarantine(self, decoded: DataFrame, summaries: list[PartitionSummary]) -> int:
         if not any(part.refused for part in summaries):
@@ -170,7 +170,7 @@ class TableBatch:
         decoded: DataFrame,
         summaries: list[PartitionSummary],
         stamped: StampedSnapshot,
-        sweeps: list[str],
+        sweep: str | None,
         ingested_at: int,
     ) -> DataFrame:
         """The accepted events that the log does not hold, each identity once.
@@ -185,8 +185,8 @@ class TableBatch:
             # As it was before the append: the merge evaluates this a second time, after it.
             known = self.lake.read(self.table.changes, stamped.snapshot_id)
             rows = not_in_log(rows, known, self.table, lowest)
-        if sweeps:
-            rows = rows.unionByName(sweep_rows(rows, sweeps, ingested_at))
+        if sweep:
+            rows = rows.unionByName(sweep_row(rows, sweep, ingested_at))
         return self._in_log_columns(rows, ingested_at)
 
     def _in_log_columns(self, rows: DataFrame, ingested_at: int) -> DataFrame:
@@ -196,16 +196,20 @@ class TableBatch:
         )
 
     def _apply(self, through: int, batch: Batch | None, quarantined: int) -> Outcome:
-        """Merge in the stream, unless a job holds the table: then a later batch catches up."""
+        """Merge in the stream, unless another writer is at the table: a later batch catches up."""
         events = batch.facts.events if batch else 0
         outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
         if self.table.apply != "each_batch":
             return outcome
         if not self.apply_now:
             return replace(outcome, applied=False)
-        with self.leases.try_hold(self.table.name) as held:
-            if held:
-                apply_changes(self.lake, self.table, through=through, batch=batch)
+        try:
+            with self.leases.try_hold(self.table.name) as held:
+                if held:
+                    apply_changes(self.lake, self.table, through=through, batch=batch)
+        except CommitConflict as error:
+            log.warning("%s", error)
+            held = False
         return replace(outcome, applied=held)
 
 
@@ -224,17 +228,7 @@ def _same_for_all(micros: int) -> Expression:
     return F.timestamp_micros(F.concat(F.lit(str(micros)), empty).cast("bigint"))
 
 
-def _unclaimed(ranges: Ranges, stamp: ChangesStamp) -> Ranges:
-    """The part of the ranges that the log does not hold yet.
-
-    What a replay covers again must not be claimed: the claim is an overwrite, and would take the
-    rows away.
-    """
-    starts = {p: max(first, stamp.offsets.get(p, 0)) for p, (first, _) in ranges.items()}
-    return {p: (starts[p], end) for p, (_, end) in ranges.items() if starts[p] < end}
-
-
-def _facts(summaries: list[PartitionSummary], sweeps: int) -> Facts:
+def _facts(summaries: list[PartitionSummary], *, sweeps: int) -> Facts:
     deleted = [p.lowest_deleted_lsn for p in summaries if p.lowest_deleted_lsn is not None]
     return Facts(
         events=sum(part.accepted for part in summaries) + sweeps,

@@ -20,6 +20,7 @@ from cdclake.iceberg.fold import history_part, truncate_floor
 from cdclake.iceberg.merge import delete_truncated, merge_changes, rebuilt_rows
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Table
+from glue_jobs.runtime.conflicts import retried
 from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.state.origins import carried_creations, with_origins
@@ -67,8 +68,13 @@ def apply_changes(
     """Merge what the log has ingested up to `through` and the state does not hold; events applied.
 
     `batch` stands for the log's rows if the state holds everything ingested before it; else they
-    are read from the log.
+    are read from the log. Begins again whenever its commit loses against another writer's, or
+    nobody knows how it ended: the state's stamp tells. CommitConflict if that does not end.
     """
+    return retried(table.name, lambda: _apply(lake, table, through, batch))
+
+
+def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) -> int:
     applied = applied_through(lake, table)
     if applied.ingested >= through:
         return 0

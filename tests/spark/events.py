@@ -90,7 +90,7 @@ class Engine:
     ) -> Outcome:
         """One batch of these events at the next offsets, or at `offset`."""
         first = how.pop("offset", self.next_offset)
-        records = [self._record(first + index, event) for index, event in enumerate(events)]
+        records = [self.record(first + index, event) for index, event in enumerate(events)]
         self.next_offset = max(self.next_offset, first + len(records))
         return self.run_records(records, {0: (first, first + len(records))}, **how)
 
@@ -100,7 +100,7 @@ class Engine:
         """One batch of these Kafka records, which cover these offsets."""
         frame = self.spark.createDataFrame(records, RECORD)
         batch = self.batch(apply_now=how.pop("apply_now", True))
-        return batch.run(frame, ranges, epoch=how.pop("epoch", 1), sweeps=how.pop("sweeps", []))
+        return batch.run(frame, ranges, epoch=how.pop("epoch", 1))
 
     def batch(self, *, apply_now: bool = True) -> TableBatch:
         """What works on the table in a batch, under the plan of now."""
@@ -111,7 +111,8 @@ class Engine:
         """The same table under another plan."""
         self.plan, self.table = plan, plan.tables[0]
 
-    def _record(self, offset: int, event: Any) -> tuple[Any, ...]:
+    def record(self, offset: int, event: Any) -> tuple[Any, ...]:
+        """The Kafka record of an event at an offset of partition 0."""
         if isinstance(event, tuple):
             key, value = event
         else:

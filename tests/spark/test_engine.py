@@ -2,10 +2,7 @@
 
 import pytest
 
-from cdclake.debezium.position import just_after
 from cdclake.plan import Column
-from glue_jobs.ingest.append import append_changes
-from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.state.apply import apply_changes, ingested_through
 from tests.spark.events import Engine, plan_of
 
@@ -61,30 +58,6 @@ def test_another_job_holding_the_table_delays_its_state_not_its_log(engine: Engi
     assert engine.state() == {}
     apply_changes(engine.lake, engine.table, through=ingested_through(engine.lake, engine.table))
     assert engine.state() == {1: ("a", None)}
-
-
-def test_a_second_writer_of_the_same_offsets_is_refused(engine: Engine) -> None:
-    e = engine.event
-    engine.run(e("c", 10, 10, v="a"))
-    before = engine.lake.stamped(engine.table.changes)
-    engine.run(e("u", 20, 20, v="b"))
-    rows = engine.lake.read(engine.table.changes).where("cdc_offset = 1")
-    with pytest.raises(Exception, match="conflicting"):
-        append_changes(
-            rows, engine.lake, engine.table.changes,
-            ranges={0: (1, 2)}, read_from=before.snapshot_id,
-            stamp=ChangesStamp(ingested_through=ingested_through(engine.lake, engine.table)),
-        )  # fmt: skip
-    assert len(engine.log()) == 2
-
-
-def test_a_table_that_joins_again_is_swept_once(engine: Engine) -> None:
-    e = engine.event
-    engine.run(e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="deleted while away"))
-    position = str(just_after(engine.log()[-1]["cdc_position"]))
-    engine.run(e("r", 50, 60, v="again", incremental=True), sweeps=[position])
-    engine.run(e("c", 60, 70, id=3, v="new"), sweeps=[position])
-    assert engine.state() == {1: ("again", None), 3: ("new", None)}
 
 
 def test_columns_may_be_named_like_anything_of_ours_that_is_not_reserved(spark) -> None:

@@ -1,19 +1,22 @@
 """Replay and resync in the engine: refused events find their place, ghosts go, nothing else."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.views import current_view
 from cdclake.plan import Column
 from glue_jobs.ingest import repairs, replay
-from glue_jobs.ingest.ghosts import sweep_ghosts
+from glue_jobs.ingest.ghosts import count_older_values, sweep_ghosts
 from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
 from glue_jobs.ingest.replay import replay_quarantine
-from glue_jobs.state.apply import rebuild_state
+from glue_jobs.runtime.conflicts import Fenced
+from glue_jobs.state.apply import applied_through, rebuild_state
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
@@ -160,6 +163,45 @@ def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) ->
     assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
 
 
+def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: Engine) -> None:
+    """Kafka promises no order between the topic of the rows and that of the reading's end."""
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
+    assert sweep_ghosts(engine.batch(), known(engine)) == 1
+    assert engine.state() == {}
+    engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
+    view = current_view(
+        engine.table,
+        state=engine.lake.qualified(engine.table.name),
+        changes=engine.lake.qualified(engine.table.changes),
+        applied=applied_through(engine.lake, engine.table),
+        dialect=SPARK,
+    )
+    assert [tuple(row) for row in engine.spark.sql(view).collect()] == [(1, "2", "LARGE")]
+    engine.run(e("c", 30, 30, id=2, v="b"), e("d", 40, 40, id=2))
+    assert engine.state() == {1: ("2", "LARGE")}
+    [row] = engine.lake.read(engine.table.name).where("id = 1").collect()
+    assert row["cdc_toast_missing"] is None
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == {1: ("2", "LARGE")}
+
+
+def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
+    e = engine.event
+    engine.run(*(e("c", 10, 10 + n, id=n, v="1", big="LARGE") for n in range(1, 6)))
+    position = known(engine)
+    engine.run(
+        e("u", 20, 20, id=1, v="2", big=...),  # left out of the reading
+        e("r", 20, 21, id=2, v="2", big="NEW", incremental=True),
+        e("u", 30, 30, id=2, v="3", big=...),
+        e("u", 30, 31, id=3, v="2", big="SENT"), e("d", 30, 32, id=4),
+    )  # fmt: skip
+    assert sweep_ghosts(engine.batch(), position) == 1
+    assert count_older_values(engine.batch(), position) == 1
+    engine.run(e("u", 40, 40, id=1, v="3", big="SENT"))
+    assert count_older_values(engine.batch(), position) == 0
+
+
 def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(deletes="soft", replica_identity="full"))
     e = engine.event
@@ -216,9 +258,62 @@ def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
     engine.run(e("r", 20, 30, id=1, v="read", incremental=True))
     progress.table(name).offsets = {0: 3}
     asked(engine, store, progress)
-    assert store.stored[outcome].content == {"id": "i", "rows": 1, "ghosts": 1}
+    swept = {"rows": 1, "ghosts": 1, "older_values": 0}
+    assert store.stored[outcome].content == {"id": "i", **swept}
     assert request not in store.stored
     assert engine.state() == {1: ("read", None)}
+
+
+def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And says so: what it keeps is from before the changes that it missed."""
+    e, name = engine.event, engine.table.name
+    engine.run(
+        e("c", 10, 10, id=1, v="1", big="LARGE"), e("c", 10, 11, id=2, v="deleted while away")
+    )
+    store, progress = MemoryStore(), Progress(epoch=1)
+    mine = progress.table(name)
+    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {0: (2, 4)}))
+    end = notification(engine, "TABLE_SCAN_COMPLETED", status="SUCCEEDED", total_rows_scanned="1")
+
+    def read_again(**more: object) -> dict[str, object]:
+        request = {"id": "i", "position": known(engine), "notified": 0, **more}
+        store.write(request_name(name, "resync"), request)
+        return request
+
+    read_again(rejoins=True)
+    engine.run(e("u", 20, 20, id=1, v="2", big=...), e("c", 30, 30, id=3, v="new"))
+    mine.offsets = {0: 4}
+    asked(engine, store, progress, end)
+    assert engine.state() == {1: ("2", "LARGE"), 3: ("new", None)}
+    outcome = store.stored[outcome_name(name, "resync")].content
+    assert (outcome["ghosts"], outcome["older_values"]) == (1, 1)
+    assert mine.state == "streaming" and mine.last_error is not None
+    assert f"cdclake resync {name}" in mine.last_error
+    progress = Progress.parse(json.loads(json.dumps(asdict(progress))))
+    read_again()
+    engine.run(e("r", 40, 40, id=1, v="2", big="NOW", incremental=True),
+               e("r", 40, 41, id=3, v="new", incremental=True))  # fmt: skip
+    progress.table(name).offsets = {0: 6}
+    asked(engine, store, progress, end)
+    assert store.stored[outcome_name(name, "resync")].content["older_values"] == 0
+    assert (progress.table(name).last_error, progress.table(name).missed_below) == (None, None)
+    assert engine.state() == {1: ("2", "NOW"), 3: ("new", None)}
+
+
+def test_a_fenced_streams_request_stays_for_the_other_one(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fenced(*_: object) -> None:
+        raise Fenced("another stream has written")
+
+    store, progress, name = MemoryStore(), Progress(epoch=1), engine.table.name
+    store.write(request_name(name, "replay"), {"id": "i"})
+    monkeypatch.setattr(repairs, "replay_quarantine", lambda *_, **__: fenced())
+    with pytest.raises(Fenced):
+        asked(engine, store, progress)
+    assert list(store.stored) == [request_name(name, "replay")]
 
 
 def test_a_table_that_the_connector_did_not_read_is_not_swept(

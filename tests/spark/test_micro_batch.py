@@ -1,0 +1,176 @@
+"""A batch over several tables: one that stops, one that was left half done, one that is empty."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.plan import Plan
+from glue_jobs.ingest import batch as micro_batch
+from glue_jobs.ingest import table_batch
+from glue_jobs.ingest.batch import MicroBatch
+from glue_jobs.ingest.progress import Progress
+from glue_jobs.ingest.table_batch import TableBatch
+from glue_jobs.runtime.conflicts import Fenced
+from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
+
+pytestmark = pytest.mark.spark
+
+Sent = dict[str, list[Any]]  # by table: events, or (key, value) as bytes
+
+
+class FixedPlan:
+    """The plan, where a stream would read it."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def read(self) -> Plan:
+        return self.plan
+
+
+class Stream:
+    """A stream of two tables that can be started again, fed by hand."""
+
+    def __init__(self, spark: SparkSession, **policies: Any) -> None:
+        plans = [plan_of(), plan_of()]
+        tables = tuple(plan.tables[0] for plan in plans)
+        self.plan = replace(plans[0], tables=tables, stop_table_after=2, **policies)
+        self.one, self.two = (
+            Engine(spark, replace(self.plan, tables=(table,))) for table in tables
+        )
+        self.spark = spark
+        self.control = MemoryStore()
+        self.offsets: dict[str, int] = {}
+        self.start()
+
+    def start(self) -> None:
+        """As a new process."""
+        plans: Any = FixedPlan(self.plan)
+        control: Any = self.control
+        self.process = MicroBatch(plans, control, {})
+
+    def records(self, *sent: tuple[Engine, Any]) -> list[tuple[Any, ...]]:
+        """Events at the next offsets of their tables' topics."""
+        made = []
+        for engine, event in sent:
+            offset = self.offsets.setdefault(engine.table.topic, 0)
+            made.append(engine.record(offset, event))
+            self.offsets[engine.table.topic] += 1
+        return made
+
+    def beat(self) -> tuple[Any, ...]:
+        """A heartbeat's record, as every batch has one."""
+        value = json.dumps({"op": "u", "cdc_epoch": "1"}).encode()
+        return (self.plan.heartbeat_rows_topic, 0, 0, b"{}", value, None)
+
+    def run(self, *records: tuple[Any, ...]) -> None:
+        """One batch of these records and a heartbeat."""
+        self.process(self.spark.createDataFrame([*records, self.beat()], RECORD), 0)
+
+    def progress(self) -> Progress:
+        return Progress.load(self.control)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def stream(spark: SparkSession) -> Stream:
+    return Stream(spark)
+
+
+def snapshots(engine: Engine) -> list[int]:
+    names = (engine.table.name, engine.table.changes, "cdclake_quarantine")
+    return [len(list(engine.lake.load(name).snapshots())) for name in names]
+
+
+def test_a_process_killed_between_tables_goes_on_with_those_that_lack_the_batch(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F2."""
+    one, two = stream.one, stream.two
+    records = stream.records(
+        (one, one.event("c", 10, 10, v="a")), (one, one.event("u", 20, 20, v="b")),
+        (two, two.event("c", 11, 11, v="x")), (two, two.event("d", 21, 21)),
+    )  # fmt: skip
+    run = TableBatch.run
+
+    def dies_at_two(self: TableBatch, *args: Any, **how: Any) -> Any:
+        if self.table == two.table:
+            raise MemoryError("killed")
+        return run(self, *args, **how)
+
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(TableBatch, "run", dies_at_two)
+        stream.run(*records)
+    assert (len(one.log()), len(two.log()), one.state()) == (2, 0, {1: ("b", None)})
+    done = snapshots(one)[:2]
+    stream.start()
+    stream.run(*records)
+    assert (len(one.log()), len(two.log()), snapshots(one)[:2]) == (2, 2, done)
+    assert (one.state(), two.state()) == ({1: ("b", None)}, {})
+
+
+def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """F8."""
+    one, two = stream.one, stream.two
+    bad = [(one, (b'{"id": 7}', b"{rubbish")) for _ in range(3)]
+    first = stream.records((one, one.event("c", 10, 10, v="a")), *bad, (two, two.event("c", 1, 1)))
+    stream.run(*first)
+    mine = stream.progress().table(one.table.name)
+    assert (mine.state, mine.quarantined, mine.offsets) == ("stopped", 3, {0: 4})
+    assert mine.last_error is not None and "3 events refused" in mine.last_error
+    gap = stream.records((one, one.event("u", 20, 20, v="b")), (two, two.event("c", 2, 2, id=2)))
+    stream.run(*gap)
+    stream.start()  # and it is still stopped
+    more = stream.records((one, one.event("u", 30, 30, v="c")), (two, two.event("c", 3, 3, id=3)))
+    stream.run(*more)
+    assert (one.state(), len(one.log()), len(two.state())) == ({1: ("a", None)}, 1, 3)
+    assert stream.progress().table(one.table.name).offsets == {0: 4}
+
+    missed = [record for record in (*gap, *more) if record[0] == one.table.topic]
+    frame = stream.spark.createDataFrame(missed, RECORD)
+    asked = []
+
+    def read_gap(*args: Any) -> Any:
+        asked.append(args[3])
+        return frame, {0: (4, 6)}
+
+    monkeypatch.setattr(micro_batch, "read_gap", read_gap)
+    stream.control.write(f"resume/{one.table.name}.json", {})
+    stream.run()
+    mine = stream.progress().table(one.table.name)
+    assert (mine.state, mine.quarantined, mine.last_error) == ("streaming", 0, None)
+    assert asked == [{0: 4}]
+    assert ([row["cdc_lsn"] for row in one.log()], one.state()) == ([10, 20, 30], {1: ("c", None)})
+    assert len(one.quarantined()) == 3
+
+
+def test_a_batch_that_brings_nothing_makes_no_snapshot(stream: Stream) -> None:
+    """F9: heartbeats only, and the empty records that follow deletes."""
+    one = stream.one
+    stream.run(*stream.records((one, one.event("c", 10, 10, v="a")), (one, one.event("d", 20, 20))))
+    before = snapshots(one), snapshots(stream.two)
+    stream.run()
+    stream.run(*stream.records((one, (b'{"id": 1}', None))))
+    assert (snapshots(one), snapshots(stream.two)) == before
+    assert stream.progress().table(one.table.name).offsets == {0: 3}
+
+
+def test_a_fenced_stream_ends_and_stops_no_table(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fenced(*_: object, **__: object) -> None:
+        raise Fenced("another stream has written")
+
+    one = stream.one
+    records = stream.records((one, one.event("c", 10, 10, v="a")))
+    with monkeypatch.context() as patched, pytest.raises(Fenced):
+        patched.setattr(table_batch, "append_changes", fenced)
+        stream.run(*records)
+    assert stream.progress().tables == {}  # what it thinks is told to nobody
+    stream.start()
+    stream.run(*records)
+    assert one.state() == {1: ("a", None)}

@@ -1,0 +1,308 @@
+"""One writer: whoever slept between a look and a commit is refused, and nothing stands twice."""
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.debezium.position import just_after
+from cdclake.errors import TableError
+from cdclake.plan import Column
+from glue_jobs.ingest import table_batch
+from glue_jobs.ingest.append import append_changes
+from glue_jobs.ingest.ghosts import sweep_ghosts
+from glue_jobs.ingest.replay import replay_quarantine
+from glue_jobs.runtime import conflicts
+from glue_jobs.runtime.conflicts import CommitConflict, Fenced
+from glue_jobs.runtime.stamps import ChangesStamp
+from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
+from glue_jobs.upkeep.actions import Upkeep, compact, expire_snapshots
+from tests.spark.events import Engine, plan_of
+from tests.spark.listeners import Meanwhile
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> Engine:
+    return Engine(spark)
+
+
+@pytest.fixture(autouse=True)
+def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conflicts, "pause", lambda _: None)
+
+
+def asleep_before_its_commit(
+    monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], object]
+) -> None:
+    """The next append stops between its look at the log and its commit, while others write."""
+
+    def wakes_up(*args: object, **how: object) -> None:
+        monkeypatch.setattr(table_batch, "append_changes", append_changes)
+        meanwhile()
+        append_changes(*args, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(table_batch, "append_changes", wakes_up)
+
+
+def lsns(engine: Engine) -> list[int]:
+    return [row["cdc_lsn"] for row in engine.log()]
+
+
+def stamp_of(engine: Engine) -> ChangesStamp:
+    stamp = engine.lake.stamped(engine.table.changes).stamp
+    assert stamp is not None
+    return ChangesStamp.from_json(stamp)
+
+
+# --- the fence ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("begun", [False, True], ids=["empty log", "begun log"])
+def test_the_owner_that_wakes_up_after_a_takeover_is_refused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, begun: bool
+) -> None:
+    e = engine.event
+    if begun:
+        engine.run(e("c", 1, 1, id=9, v="before"))
+    first = engine.next_offset
+    batch = [e("c", 10, 10, v="a"), e("u", 20, 20, v="b")]
+    asleep_before_its_commit(monkeypatch, lambda: engine.run(*batch, offset=first))
+    with pytest.raises(Fenced, match="another stream has written"):
+        engine.run(*batch, offset=first)
+    assert lsns(engine) == ([1, 10, 20] if begun else [10, 20])
+    engine.run(e("u", 30, 30, v="c"))
+    assert engine.state()[1] == ("c", None)
+
+
+def test_another_writers_later_offsets_refuse_the_owner_too(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its stamp would take the log's place back, and a replay would append the rest again."""
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"))
+    both = [e("u", 20, 20, v="b"), e("u", 30, 30, v="c")]
+
+    def new_owner() -> None:
+        engine.run(both[0], offset=1)
+        engine.run(both[1], offset=2)
+
+    asleep_before_its_commit(monkeypatch, new_owner)
+    with pytest.raises(Fenced):
+        engine.run(both[0], offset=1)
+    assert (lsns(engine), stamp_of(engine).offsets) == ([10, 20, 30], {0: 3})
+
+
+def test_a_repair_that_wakes_up_after_a_takeover_is_refused(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="ghost"))
+    position = str(just_after(engine.log()[-1]["cdc_position"]))
+    asleep_before_its_commit(monkeypatch, lambda: engine.run(e("c", 20, 20, id=2, v="b")))
+    with pytest.raises(Fenced):
+        sweep_ghosts(engine.batch(), position)
+    assert (lsns(engine), stamp_of(engine).offsets) == ([10, 20], {0: 2})
+    assert engine.state() == {1: ("ghost", None), 2: ("b", None)}
+
+
+def test_an_owner_is_refused_when_another_one_repaired(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a repair appended would else lie behind the state's stamp, and never be applied."""
+    numbers = (
+        Column(source="id", name="id", type="bigint"),
+        Column(source="v", name="v", type="numeric(5,2)"),
+        Column(source="big", name="big", type="text"),
+    )
+    engine = Engine(spark, plan_of(columns=numbers))
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="1.00"), e("c", 20, 20, id=2, v="NaN"))
+    engine.declare(replace(engine.plan, not_representable="null"))
+    asleep_before_its_commit(monkeypatch, lambda: replay_quarantine(engine.batch(), epoch=1))
+    with pytest.raises(Fenced):
+        engine.run(e("c", 30, 30, id=3, v="3.00"), offset=2)
+    engine.run(e("c", 30, 30, id=3, v="3.00"), offset=2)
+    assert lsns(engine) == [10, 20, 30]
+    assert {key: str(v) for key, (v, _) in engine.state().items()} == {
+        1: "1.00", 2: "None", 3: "3.00",
+    }  # fmt: skip
+
+
+def test_the_fence_stands_in_a_table_of_many_columns(spark: SparkSession) -> None:
+    """Iceberg keeps no bounds for columns past the hundredth unless it is told to."""
+    names = ["id", "v", "big", *(f"c{n}" for n in range(120))]
+    columns = tuple(Column(source=n, name=n, type="bigint" if n == "id" else "text") for n in names)
+    engine = Engine(spark, plan_of(columns=columns, replica_identity="full"))
+    for lsn in (10, 20):
+        event = engine.event("c", lsn, lsn, id=lsn, v="a")
+        event["value"]["after"] |= {name: name for name in names[3:]}
+        engine.run(event)
+    assert lsns(engine) == [10, 20]
+
+
+# --- merge and maintenance ------------------------------------------------------------------------
+
+
+def small_files(engine: Engine) -> Upkeep:
+    """Maintenance of a state of several files, some with position deletes."""
+    for lsn in range(10, 16):
+        engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
+    engine.run(engine.event("u", 20, 20, id=10, v="b"))
+    return Upkeep(
+        engine.lake, engine.table, engine.table.name, datetime.now(UTC), timedelta(days=90)
+    )
+
+
+def test_a_merge_that_lost_to_a_compaction_is_done_again(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    upkeep = small_files(engine)
+    e = engine.event
+    with Meanwhile(engine.spark).at_scan_of(engine.table.name, lambda: compact(upkeep)):
+        outcome = engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
+    assert outcome.applied
+    assert "try 1 lost to another writer" in caplog.text
+    rows = engine.state()
+    assert rows == {10: ("b", None), 11: ("c", None), **dict.fromkeys((13, 14, 15), ("a", None))}
+    assert apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through) == 0
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == rows
+
+
+def test_a_compaction_that_lost_to_a_merge_is_done_again(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    upkeep = small_files(engine)
+    e = engine.event
+
+    def merge() -> None:
+        engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
+
+    with Meanwhile(engine.spark).at_scan_of(engine.table.name, merge):
+        conflicts.retried(engine.table.name, lambda: compact(upkeep))
+    assert "try 1 lost to another writer" in caplog.text
+    assert engine.state() == {
+        10: ("b", None), 11: ("c", None), **dict.fromkeys((13, 14, 15), ("a", None)),
+    }  # fmt: skip
+    files = engine.spark.sql(f"SELECT * FROM {engine.lake.qualified(engine.table.name)}.files")
+    assert files.count() < 6
+
+
+def test_a_merge_that_always_loses_leaves_the_state_for_later(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conflicts, "TRIES", 2)
+    upkeep = small_files(engine)
+
+    def rewrite_all() -> None:
+        upkeep.call("rewrite_data_files", options="map('rewrite-all', 'true')")
+
+    e = engine.event
+    with Meanwhile(engine.spark).at_scan_of(engine.table.name, rewrite_all, times=99):
+        outcome = engine.run(e("u", 30, 30, id=11, v="c"))
+        with pytest.raises(CommitConflict, match="other writers changed it under 2 tries"):
+            apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through)
+    assert (outcome.appended, outcome.applied) == (1, False)
+    assert engine.state()[11] == ("a", None)
+    assert engine.run(e("u", 40, 40, id=13, v="d")).applied
+    assert (engine.state()[11], engine.state()[13]) == (("c", None), ("d", None))
+
+
+# --- stamps ---------------------------------------------------------------------------------------
+
+
+def test_tables_stamped_side_by_side_carry_each_their_own_stamp(spark: SparkSession) -> None:
+    engines = [Engine(spark) for _ in range(8)]
+
+    def work(number: int) -> None:
+        engine = engines[number]
+        for lsn in range(10, 10 + 5 * (number + 1), 5):
+            engine.run(
+                engine.event("c", lsn, lsn, id=lsn, v=str(number)), offset=1000 * number + lsn
+            )
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(8)))
+    for number, engine in enumerate(engines):
+        last = 10 + 5 * number
+        assert stamp_of(engine).offsets == {0: 1000 * number + last + 1}
+        assert stamp_of(engine).lsn_marks == {0: last}
+        for table in (engine.table.changes, engine.table.name):
+            stamps = stamps_in(engine, table)
+            assert len(stamps) == len(set(stamps)) == number + 1
+        assert stamps_in(engine, engine.table.name)[-1] == ingested_through(
+            engine.lake, engine.table
+        )
+
+
+def stamps_in(engine: Engine, table: str) -> list[int]:
+    """The moments of ingestion in the stamps of a table's snapshots, oldest first."""
+    rows = engine.spark.sql(
+        f"SELECT summary['cdclake.stamp'] AS stamp FROM {engine.lake.qualified(table)}.snapshots "
+        "ORDER BY committed_at"
+    ).collect()
+    found = [json.loads(row["stamp"]) for row in rows]
+    return [stamp.get("ingested", stamp.get("ingested_through")) for stamp in found]
+
+
+def test_a_stamp_that_another_tool_expired_stops_the_table(engine: Engine) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"))
+    engine.run(e("u", 20, 20, v="b"))
+    log = engine.lake.qualified(engine.table.changes)
+    engine.spark.sql(f"DELETE FROM {log} WHERE cdc_lsn = 10")  # a commit without a stamp
+    expire_all_but_the_newest(engine, engine.table.changes)
+    with pytest.raises(TableError, match="none says which offsets it holds"):
+        engine.run(e("u", 30, 30, v="c"))
+
+
+def test_a_state_whose_stamp_was_expired_is_brought_up_from_the_whole_log(engine: Engine) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, v="1", big="A"), e("c", 10, 11, id=2, v="x"), e("d", 20, 20, id=2))
+    engine.run(e("u", 30, 30, v="3", big=...))
+    state = engine.lake.qualified(engine.table.name)
+    engine.spark.sql(f"UPDATE {state} SET v = v WHERE id = 1")  # a commit without a stamp
+    expire_all_but_the_newest(engine, engine.table.name)
+    assert engine.lake.stamped(engine.table.name).stamp is None
+    engine.run(e("c", 12, 12, id=2, v="late"), e("c", 40, 40, id=3, v="new"))
+    assert engine.state() == {1: ("3", "A"), 3: ("new", None)}
+    assert engine.lake.stamped(engine.table.name).stamp is not None
+
+
+def test_expiry_that_leaves_the_stamp_leaves_everything(engine: Engine) -> None:
+    e = engine.event
+    batch = [e("c", 10, 10, v="a"), e("u", 20, 20, v="b")]
+    for offset, event in enumerate(batch):
+        engine.run(event, offset=offset)
+    expire_all_but_the_newest(engine, engine.table.changes)
+    engine.run(*batch, e("u", 30, 30, v="c"), offset=0)
+    assert (lsns(engine), engine.state()) == ([10, 20, 30], {1: ("c", None)})
+
+
+def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(engine: Engine) -> None:
+    for lsn in range(10, 17):
+        engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
+    later = datetime.now(UTC) + timedelta(days=30)
+    for name in (engine.table.changes, engine.table.name):
+        upkeep = Upkeep(engine.lake, engine.table, name, later, timedelta(days=90))
+        before = engine.lake.stamped(name).stamp
+        compact(upkeep)
+        expire_snapshots(upkeep)
+        assert len(list(engine.lake.load(name).snapshots())) == 2
+        assert engine.lake.stamped(name).stamp == before
+    engine.run(engine.event("u", 20, 20, id=10, v="b"))
+    assert engine.state()[10] == ("b", None)
+
+
+def expire_all_but_the_newest(engine: Engine, table: str) -> None:
+    """What a tool does that knows nothing of stamps."""
+    engine.spark.sql(
+        f"CALL lake.system.expire_snapshots(table => 'cdc.{table}', "
+        f"older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1)"
+    )

@@ -1,0 +1,34 @@
+"""Upkeep on real Iceberg tables: what may go, and what the jobs still need."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from pyspark.sql import SparkSession
+
+from glue_jobs.upkeep.actions import TOMBSTONE_HORIZON, Upkeep, purge_tombstones
+from tests.spark.events import Engine, plan_of
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
+    spark: SparkSession, deletes: str
+) -> None:
+    """D12: those past the horizon only, and under soft deletes none."""
+    engine = Engine(spark, plan_of(deletes=deletes))
+    now, e = datetime.now(UTC), engine.event
+    ages = {1: TOMBSTONE_HORIZON + timedelta(hours=1), 2: TOMBSTONE_HORIZON - timedelta(hours=1)}
+    micros = {key: int((now - age).timestamp() * 1_000_000) for key, age in ages.items()}
+    engine.run(*(e("c", 10, 10 + key, id=key, v="a", ts=micros[key]) for key in ages))
+    engine.run(e("c", 20, 20, id=3, v="alive", ts=micros[1]))
+    engine.run(*(e("d", 30, 30 + key, id=key, ts=micros[key]) for key in ages))
+    state = Upkeep(engine.lake, engine.table, engine.table.name, now, timedelta(days=90))
+    log = Upkeep(engine.lake, engine.table, engine.table.changes, now, timedelta(days=90))
+    for upkeep in (state, log, state):
+        purge_tombstones(upkeep)
+    rows = engine.lake.read(engine.table.name).select("id").collect()
+    assert {row["id"] for row in rows} == ({1, 2, 3} if deletes == "soft" else {2, 3})
+    assert (engine.state(), len(engine.log())) == ({3: ("alive", None)}, 5)
+    engine.run(e("u", 25, 25, id=2, v="late"))
+    assert engine.state() == {3: ("alive", None)}
