@@ -72,7 +72,7 @@ def prepare(
     return [
         *_own_schema(),
         *_role(plan.source_object, password_verifier, replication_grant),
-        *_grants(plan.source_object, database, lists, granted),
+        *_grants(plan, database, lists, granted),
         *_publication(plan.source_object, lists, publication),
     ]
 
@@ -124,13 +124,15 @@ def _role(role: str, verifier: str, replication_grant: str | None) -> list[State
 
 
 def _grants(
-    name: str,
+    plan: Plan,
     database: str,
     lists: Mapping[TableId, ColumnList],
     granted: Collection[TableId],
 ) -> list[Statement]:
     """What the role may: read the declared columns, write our own tables, nothing else."""
-    role = identifier(name)
+    role = identifier(plan.source_object)
+    # A bulk load reads a table in ranges of blocks: a right of its own where columns are listed.
+    place = ("ctid",) if plan.snapshot_mode == "bulk" else ()
     schemas = sorted({schema for schema, _ in lists})
     revoked = sorted({*granted, *lists} - set(OWN_TABLES))
     statements = [
@@ -151,7 +153,7 @@ def _grants(
         )
         if table in lists:
             columns = lists[table]
-            part = "" if columns is None else f" ({identifiers(columns)})"
+            part = "" if columns is None else f" ({identifiers((*columns, *place))})"
             statements.append(
                 Statement(
                     f"reading {shown}", f"GRANT SELECT{part} ON {qualified(*table)} TO {role}"
