@@ -21,7 +21,8 @@ from glue_jobs.ingest.repeats import PartitionSummary
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables
 
-SYNTHETIC_PARTITION = -1  # of rows that no Kafka record stands behind: the sweeps
+# Of rows that no Kafka record stands behind: the sweeps, and what a bulk load read.
+SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
 _MICROS_PER_DAY = 86_400_000_000
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -29,7 +28,7 @@ from glue_jobs.ingest.repeats import (
     without_repeats,
 )
 from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.stamps import ChangesStamp
+from glue_jobs.runtime.stamps import ChangesStamp, moment_after
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
 from glue_jobs.state.apply import Batch, Facts, applied_through, apply_changes, facts_of
 
@@ -80,7 +79,7 @@ class TableBatch:
             facts = _facts(summaries, len(swept))
             if facts.events == 0:
                 return self._apply(stamp.ingested_through, None, quarantined)
-            ingested_at = _moment_after(stamp)
+            ingested_at = moment_after(stamp)
             rows = self._rows_to_append(decoded, summaries, stamped, swept, ingested_at)
             append_changes(
                 rows,
@@ -108,7 +107,7 @@ class TableBatch:
         facts = facts_of(rows)
         if facts.events == 0:
             return 0
-        ingested_at = _moment_after(stamp)
+        ingested_at = moment_after(stamp)
         added = self._in_log_columns(rows, ingested_at)
         append_changes(
             added,
@@ -207,11 +206,6 @@ class TableBatch:
             if held:
                 apply_changes(self.lake, self.table, through=through, batch=batch)
         return replace(outcome, applied=held)
-
-
-def _moment_after(stamp: ChangesStamp) -> int:
-    """Now, but in any case after everything that the log has ingested."""
-    return max(time.time_ns() // 1000, stamp.ingested_through + 1)
 
 
 def _same_for_all(micros: int) -> Expression:
