@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -49,30 +50,51 @@ def stream_spec(lake: Lake) -> Spec:
 
 def run_job(lake: Lake, job: str, tables: list[str]) -> dict[str, Any]:
     """Run a job over tables to its end; the report that it wrote."""
+    running = start_job(lake, job, {"tables": ",".join(tables)} if tables else {})
+    try:
+        running.process.wait(_JOB_TIMEOUT_S)
+    finally:
+        running.process.kill()
+    return running.report()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job's process, and the name of its run."""
+
+    lake: Lake
+    job: str
+    run: str
+    process: subprocess.Popen[bytes]
+
+    def report(self) -> dict[str, Any]:
+        """What the job wrote at its end; ComponentFailed if it ended before."""
+        report = self.lake.control.read(f"reports/{self.run}.json")
+        if report is None:
+            log = self.lake.home.log(self.job)
+            raise ComponentFailed(
+                f"the job {self.job} ended with {self.process.wait()} before its report",
+                f"read its log {log}",
+                component=self.job,
+                log_tail=log_tail(log),
+            )
+        return report.content
+
+
+def start_job(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
+    """Start a job with these arguments; its log goes on where it was."""
     run = f"{job}-{uuid.uuid4().hex[:8]}"
-    arguments = {"run": run, **({"tables": ",".join(tables)} if tables else {})}
-    log = lake.home.log(job)
     marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job}
-    with log.open("ab") as output:
-        done = subprocess.run(
-            _command(lake, job, arguments),
+    with lake.home.log(job).open("ab") as output:
+        process = subprocess.Popen(
+            _command(lake, job, {"run": run, **arguments}),
             env={**_environment(lake, memory="1g"), **marks},
             cwd=lake.home.run,
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            timeout=_JOB_TIMEOUT_S,
-            check=False,
         )
-    report = lake.control.read(f"reports/{run}.json")
-    if report is None:
-        raise ComponentFailed(
-            f"the job {job} ended with {done.returncode} before its report",
-            f"read its log {log}",
-            component=job,
-            log_tail=log_tail(log),
-        )
-    return report.content
+    return RunningJob(lake, job, run, process)
 
 
 def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
@@ -116,7 +138,8 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
         "spark.driver.memory": memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": f"{jar_folder('spark')}/*",
+        # The connector's own driver, for the job that reads the database.
+        "spark.driver.extraClassPath": f"{jar_folder('spark')}/*:{_postgres_driver()}",
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -126,6 +149,10 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
         f"{catalog}.s3.path-style-access": "true",
         f"{catalog}.client.region": "us-east-1",
     }
+
+
+def _postgres_driver() -> Path:
+    return next(jar_folder("debezium").glob("postgresql-*.jar"))
 
 
 def checkpoint_folder(lake: Lake) -> Path:
