@@ -27,10 +27,10 @@ _POLL_S = 0.3
 _SLOT_FREE_S = 30.0
 
 
-def end_broken_load(lake: Lake) -> None:
-    """Whatever a load left that broke off: its job, should it live on, and its slot.
+def end_epoch(lake: Lake) -> None:
+    """Drop the slot of an epoch that is over, and end its load, should its job live on.
 
-    Call it with the connector stopped. The next load begins under the next epoch.
+    Call it with the connector stopped; the next epoch makes its own slot.
     """
     end_strays(lake.home.path, naming.LOAD_JOB)
     deadline = time.monotonic() + _SLOT_FREE_S
@@ -60,7 +60,7 @@ def load_and_hand_over(
 ) -> None:
     """Load every table at one LSN, and have the connector stream everything after it.
 
-    ComponentFailed if the load does not end well; then the epoch is spent, and `end_broken_load`
+    ComponentFailed if the load does not end well; then the epoch is spent, and `end_epoch`
     comes first in the next one.
     """
     stack.stop_component(lake.home, STREAM)

@@ -42,7 +42,7 @@ def stream_spec(lake: Lake) -> Spec:
     return Spec(
         name=STREAM,
         argv=tuple(_command(lake, naming.STREAM_JOB, arguments)),
-        env=_environment(lake, memory="1500m"),
+        env=_environment(lake, STREAM, memory="1500m"),
         cwd=str(lake.home.run),
         log=str(lake.home.log(STREAM)),
     )
@@ -88,7 +88,7 @@ def start_job(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
     with lake.home.log(job).open("ab") as output:
         process = subprocess.Popen(
             _command(lake, job, {"run": run, **arguments}),
-            env={**_environment(lake, memory="1g"), **marks},
+            env={**_environment(lake, job, memory="1g"), **marks},
             cwd=lake.home.run,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -110,8 +110,8 @@ def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
     return [sys.executable, "-P", str(script), *words]
 
 
-def _environment(lake: Lake, *, memory: str) -> dict[str, str]:
-    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, memory)}
+def _environment(lake: Lake, job: str, *, memory: str) -> dict[str, str]:
+    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, _class_path(job), memory)}
     words = [word for key, value in sorted(conf.items()) for word in ("--conf", f"{key}={value}")]
     return environment(
         **aws_environment(lake.endpoints),
@@ -123,7 +123,7 @@ def _environment(lake: Lake, *, memory: str) -> dict[str, str]:
     )
 
 
-def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
+def _local_conf(lake: Lake, class_path: str, memory: str) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
     # One compiler: on two cores the second costs more in its first minutes than it ever gives back
     # to a local lake.
@@ -138,8 +138,7 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
         "spark.driver.memory": memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        # The connector's own driver, for the job that reads the database.
-        "spark.driver.extraClassPath": f"{jar_folder('spark')}/*:{_postgres_driver()}",
+        "spark.driver.extraClassPath": class_path,
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -151,8 +150,13 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
     }
 
 
-def _postgres_driver() -> Path:
-    return next(jar_folder("debezium").glob("postgresql-*.jar"))
+def _class_path(job: str) -> str:
+    """What Glue has in itself; for the job that reads the database also the connector's driver."""
+    jars = f"{jar_folder('spark')}/*"
+    if job != naming.LOAD_JOB:
+        return jars
+    [driver] = jar_folder("debezium").glob("postgresql-*.jar")
+    return f"{jars}:{driver}"
 
 
 def checkpoint_folder(lake: Lake) -> Path:

@@ -21,7 +21,7 @@ from cdclake.plan import Plan
 from glue_jobs.ingest.progress import Progress
 from local import stack
 from local.connector import Connector
-from local.first_load import end_broken_load, load_and_hand_over
+from local.first_load import end_epoch, load_and_hand_over
 from local.home import Home
 from local.jobs import STREAM, checkpoint_folder, stream_spec
 from local.keeper import log_tail
@@ -90,7 +90,7 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
         # History starts anew: a full snapshot, whose rows must win over everything before it.
         connector.forget_offsets()
         if prepared.slot_lost or state.loading:
-            end_broken_load(lake)
+            end_epoch(lake)
         is_bulk = plan.snapshot_mode == "bulk"
         state = replace(state, epoch=state.epoch + 1, loading=is_bulk)
         change = change.all_snapshotted()

@@ -46,6 +46,20 @@ def blocks(table: Table) -> str:
     return f"SELECT greatest({own}, ({largest})) / current_setting('block_size')::bigint"
 
 
+def unique_indexes(table: Table) -> str:
+    """SELECT of how many indexes there are that let no key of the table stand twice."""
+    name = literal(qualified(table.schema, table.table))
+    key = ", ".join(literal(column) for column in sorted(c.source for c in table.key_columns))
+    return (
+        f"SELECT count(*) FROM pg_index AS i WHERE i.indrelid = {name}::regclass"
+        " AND i.indisunique AND i.indisvalid AND i.indimmediate"
+        " AND i.indpred IS NULL AND i.indexprs IS NULL"
+        f' AND ARRAY[{key}] = (SELECT array_agg(a.attname::text ORDER BY a.attname COLLATE "C")'
+        " FROM pg_attribute AS a WHERE a.attrelid = i.indrelid"
+        " AND a.attnum = ANY (i.indkey[0:i.indnkeyatts - 1]))"
+    )
+
+
 def chunks(table_blocks: int) -> list[str]:
     """Conditions on `PLACE` that each row of the table meets exactly one of.
 

@@ -80,6 +80,10 @@ class ExportedSnapshot:
         """How many rows the table has."""
         return int(self._read(bulk_read.count(table), ["true"]).collect()[0][0])
 
+    def has_unique_keys(self, table: Table) -> bool:
+        """Whether the source itself sees to it that no key stands twice."""
+        return int(_first_value(self.locks, bulk_read.unique_indexes(table))) > 0
+
     def check(self) -> None:
         """ComponentFailed if the tables may have been rewritten since the snapshot was taken."""
         _first_value(self.locks, "SELECT 1")

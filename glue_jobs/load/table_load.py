@@ -104,8 +104,7 @@ class TableLoad:
             apply_changes(self.lake, self.table, through=ingested_at)
             return
         carried = self.table.carried if self.table.deletes == "soft" else ()
-        # Only an enforced key is sure to stand once.
-        is_plain = not carried and self.table.replica_identity != "full"
+        is_plain = not carried and self.snapshot.has_unique_keys(self.table)
         floor = "" if is_first else history_part(epoch_sweep(self.epoch))
         stamp = state_stamp_json(AppliedThrough(ingested_at, floor, carried))
         with viewed(self._in_log()) as view:
