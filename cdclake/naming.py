@@ -131,6 +131,7 @@ STREAM_JOB = "stream_changes"
 APPLY_JOB = "apply_changes"
 MAINTAIN_JOB = "maintain_tables"
 REBUILD_JOB = "rebuild_tables"
+LOAD_JOB = "load_tables"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 

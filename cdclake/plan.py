@@ -103,7 +103,7 @@ class Plan:
     version: int = PLAN_VERSION
     name: str
     source_database: str
-    snapshot_mode: Literal["initial"] = "initial"
+    snapshot_mode: Literal["initial", "bulk"] = "initial"
     lake_database: str
     readers: tuple[str, ...] = ("athena", "spark", "duckdb")
     format_version: int = 2

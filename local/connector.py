@@ -25,7 +25,9 @@ class Connector:
     """One pipeline's connector: its name never changes, for Connect keys its offsets by it."""
 
     def __init__(self, connect_url: str, plan: Plan) -> None:
-        self._url = f"{connect_url}/connectors/{naming.connector_name(plan.name)}"
+        self._name, self._prefix = naming.connector_name(plan.name), plan.name
+        self._connectors = f"{connect_url}/connectors"
+        self._url = f"{self._connectors}/{self._name}"
 
     def set_config(self, config: dict[str, str]) -> None:
         """Create it or change its settings in place; a stopped one stays stopped."""
@@ -38,6 +40,16 @@ class Connector:
         _await(self._has_task, "the connector's task was not started")
         if self.failure() is not None:
             self._call("POST", "/restart?includeTasks=true&onlyFailed=true")
+
+    def begin_at(self, config: dict[str, str], lsn: int) -> None:
+        """Make its next start go on from this LSN, with no snapshot; it must have no offsets."""
+        if self._call("GET", "", missing_ok=True) is None:
+            created = {"name": self._name, "config": config, "initial_state": "STOPPED"}
+            self._call("POST", "", created, url=self._connectors)
+        self.stop()
+        self.set_config(config)
+        place = {"partition": {"server": self._prefix}, "offset": {"lsn": lsn, "ts_usec": 0}}
+        self._call("PATCH", "/offsets", {"offsets": [place]})
 
     def forget_offsets(self) -> None:
         """Make the next start a first one: a full snapshot, under a new epoch."""
@@ -79,12 +91,20 @@ class Connector:
     def _state(self) -> str:
         return str(self._call("GET", "/status")["connector"]["state"])
 
-    def _call(self, method: str, path: str, body: Any = None, *, missing_ok: bool = False) -> Any:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        missing_ok: bool = False,
+        url: str | None = None,
+    ) -> Any:
         """The answer's JSON, None for an empty one; waits while the worker rebalances (409)."""
         deadline = time.monotonic() + _WAIT_S
         while True:
             try:
-                return _request(method, self._url + path, body)
+                return _request(method, (url or self._url) + path, body)
             except urllib.error.HTTPError as error:
                 if error.code == 404 and missing_ok:
                     return None

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import sys
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def stream_spec(lake: Lake) -> Spec:
     return Spec(
         name=STREAM,
         argv=tuple(_command(lake, naming.STREAM_JOB, arguments)),
-        env=_environment(lake, memory="1500m"),
+        env=_environment(lake, STREAM, memory="1500m"),
         cwd=str(lake.home.run),
         log=str(lake.home.log(STREAM)),
     )
@@ -49,30 +50,51 @@ def stream_spec(lake: Lake) -> Spec:
 
 def run_job(lake: Lake, job: str, tables: list[str]) -> dict[str, Any]:
     """Run a job over tables to its end; the report that it wrote."""
+    running = start_job(lake, job, {"tables": ",".join(tables)} if tables else {})
+    try:
+        running.process.wait(_JOB_TIMEOUT_S)
+    finally:
+        running.process.kill()
+    return running.report()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job's process, and the name of its run."""
+
+    lake: Lake
+    job: str
+    run: str
+    process: subprocess.Popen[bytes]
+
+    def report(self) -> dict[str, Any]:
+        """What the job wrote at its end; ComponentFailed if it ended before."""
+        report = self.lake.control.read(f"reports/{self.run}.json")
+        if report is None:
+            log = self.lake.home.log(self.job)
+            raise ComponentFailed(
+                f"the job {self.job} ended with {self.process.wait()} before its report",
+                f"read its log {log}",
+                component=self.job,
+                log_tail=log_tail(log),
+            )
+        return report.content
+
+
+def start_job(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
+    """Start a job with these arguments; its log goes on where it was."""
     run = f"{job}-{uuid.uuid4().hex[:8]}"
-    arguments = {"run": run, **({"tables": ",".join(tables)} if tables else {})}
-    log = lake.home.log(job)
     marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job}
-    with log.open("ab") as output:
-        done = subprocess.run(
-            _command(lake, job, arguments),
-            env={**_environment(lake, memory="1g"), **marks},
+    with lake.home.log(job).open("ab") as output:
+        process = subprocess.Popen(
+            _command(lake, job, {"run": run, **arguments}),
+            env={**_environment(lake, job, memory="1g"), **marks},
             cwd=lake.home.run,
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
-            timeout=_JOB_TIMEOUT_S,
-            check=False,
         )
-    report = lake.control.read(f"reports/{run}.json")
-    if report is None:
-        raise ComponentFailed(
-            f"the job {job} ended with {done.returncode} before its report",
-            f"read its log {log}",
-            component=job,
-            log_tail=log_tail(log),
-        )
-    return report.content
+    return RunningJob(lake, job, run, process)
 
 
 def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
@@ -88,8 +110,8 @@ def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
     return [sys.executable, "-P", str(script), *words]
 
 
-def _environment(lake: Lake, *, memory: str) -> dict[str, str]:
-    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, memory)}
+def _environment(lake: Lake, job: str, *, memory: str) -> dict[str, str]:
+    conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, _class_path(job), memory)}
     words = [word for key, value in sorted(conf.items()) for word in ("--conf", f"{key}={value}")]
     return environment(
         **aws_environment(lake.endpoints),
@@ -101,7 +123,7 @@ def _environment(lake: Lake, *, memory: str) -> dict[str, str]:
     )
 
 
-def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
+def _local_conf(lake: Lake, class_path: str, memory: str) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
     # One compiler: on two cores the second costs more in its first minutes than it ever gives back
     # to a local lake.
@@ -116,7 +138,7 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
         "spark.driver.memory": memory,
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraClassPath": f"{jar_folder('spark')}/*",
+        "spark.driver.extraClassPath": class_path,
         "spark.driver.extraJavaOptions": " ".join(options),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
@@ -126,6 +148,15 @@ def _local_conf(lake: Lake, memory: str) -> dict[str, str]:
         f"{catalog}.s3.path-style-access": "true",
         f"{catalog}.client.region": "us-east-1",
     }
+
+
+def _class_path(job: str) -> str:
+    """What Glue has in itself; for the job that reads the database also the connector's driver."""
+    jars = f"{jar_folder('spark')}/*"
+    if job != naming.LOAD_JOB:
+        return jars
+    [driver] = jar_folder("debezium").glob("postgresql-*.jar")
+    return f"{jars}:{driver}"
 
 
 def checkpoint_folder(lake: Lake) -> Path:

@@ -32,6 +32,7 @@ class LakeState:
     database: str = ""  # of the embedded PostgreSQL, that the pipeline reads
     external: bool = False  # the source was given by --source
     epoch: int = 0  # 0: never streamed
+    loading: bool = False  # the epoch's bulk load has not come to its end
     paused: bool = False
 
     @staticmethod

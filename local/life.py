@@ -15,12 +15,13 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
 from cdclake.debezium.connector import SourceAddress, connector_config
-from cdclake.errors import ComponentFailed
+from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan
 from glue_jobs.ingest.progress import Progress
 from local import stack
 from local.connector import Connector
+from local.first_load import end_epoch, load_and_hand_over
 from local.home import Home
 from local.jobs import STREAM, checkpoint_folder, stream_spec
 from local.keeper import log_tail
@@ -87,26 +88,23 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
         own_stream=state.epoch > 0,
     )
     connector = Connector(lake.endpoints.connect, plan)
-    if prepared.slot_lost or not prepared.slot_exists:
+    if prepared.slot_lost or state.loading or not prepared.slot_exists:
         # History starts anew: a full snapshot, whose rows must win over everything before it.
         connector.forget_offsets()
-        if prepared.slot_lost:
-            _drop_forgotten_slot(lake)
-        state = replace(state, epoch=state.epoch + 1)
+        if prepared.slot_lost or state.loading:
+            end_epoch(lake)
+        is_bulk = plan.snapshot_mode == "bulk"
+        state = replace(state, epoch=state.epoch + 1, loading=is_bulk)
         change = change.all_snapshotted()
     _save_but_the_plan(lake.home, state)
+    lake = replace(lake, state=state)
     create_topics(lake.kafka, plan)
     _create_bucket_and_database(lake)
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
     markers = MarkerReader(lake.kafka, plan)
     try:
-        config = _connector_config(lake, state.epoch)
-        if change.changes_tables:
-            # While it is stopped, the signal can only be read by a task that knows the new tables.
-            connector.stop()
-            connector.set_config(config)
-            change.request_snapshots(lake)
-        connector.start(config)
+        _start_connector(lake, connector, change)
+        state = replace(state, loading=False)
         state.save(lake.home)
         _run_stream(lake)
         _await_marker(lake, connector, markers)
@@ -120,10 +118,25 @@ def _save_but_the_plan(home: Home, state: LakeState) -> None:
     replace(state, plan=LakeState.load(home).plan or state.plan).save(home)
 
 
-def _connector_config(lake: Lake, epoch: int) -> dict[str, str]:
+def _start_connector(lake: Lake, connector: Connector, change: Change) -> None:
+    """Have the connector run with the plan's tables, after the bulk load if there is to be one."""
+    address = _source_address(lake)
+    config = connector_config(lake.plan, address, epoch=lake.state.epoch, mask_salt=lake.mask_salt)
+    if lake.state.loading:
+        load_and_hand_over(lake, connector, config, address)
+        return
+    if change.changes_tables:
+        # While it is stopped, the signal can only be read by a task that knows the new tables.
+        connector.stop()
+        connector.set_config(config)
+        change.request_snapshots(lake)
+    connector.start(config)
+
+
+def _source_address(lake: Lake) -> SourceAddress:
     source = source_parts(lake.dsn)
     secrets = lake.home.secrets_file
-    address = SourceAddress(
+    return SourceAddress(
         host=source["host"],
         port=source["port"],
         database=source["dbname"],
@@ -131,7 +144,6 @@ def _connector_config(lake: Lake, epoch: int) -> dict[str, str]:
         password=f"${{file:{secrets}:replication_password}}",
         sslmode="prefer",
     )
-    return connector_config(lake.plan, address, epoch=epoch, mask_salt=lake.mask_salt)
 
 
 def _run_stream(lake: Lake) -> None:
@@ -305,6 +317,8 @@ def pause(home: Home, lake: Lake) -> dict[str, Any]:
 
 def resume(home: Home, lake: Lake) -> dict[str, Any]:
     """Start a paused stream; stopped tables read their gap from Kafka and rejoin."""
+    if lake.state.loading:
+        raise NotRunning("the bulk load has not come to its end", "run `cdclake up`")
     stored = lake.control.read("progress.json")
     progress = Progress.parse(stored.content) if stored else Progress()
     done = []

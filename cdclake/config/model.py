@@ -39,8 +39,10 @@ Reader = Literal["athena", "spark", "duckdb"]
 class Snapshot(Section):
     """How the rows that exist already come in."""
 
-    mode: Literal["initial"] = Field(
-        default="initial", description="initial: every row once, then the changes."
+    mode: Literal["initial", "bulk"] = Field(
+        default="initial",
+        description="Every row once, then the changes. initial: the rows come through Kafka. bulk:"
+        " a Spark job reads them from the database, in parallel.",
     )
 
 

@@ -90,7 +90,8 @@ def _capture(plan: Plan) -> dict[str, str]:
             f"{exactly(schema, table)}[.].*" if column == ".*" else exactly(schema, table, column)
             for schema, table, column in columns
         ),
-        "snapshot.mode": plan.snapshot_mode,
+        # After a bulk load it is started at the load's LSN, and takes no snapshot (decision 10).
+        "snapshot.mode": "initial",
         "signal.data.collection": signals,
         "signal.enabled.channels": "source",
         # The only word of a snapshot's end, and of a table that it did not read.

@@ -7,6 +7,7 @@ Deletes become tombstones: they must outlive every event that could revive the r
 from __future__ import annotations
 
 from cdclake import naming
+from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.fold import Carried, folded_rows, history_part, value_position
@@ -41,6 +42,22 @@ def rebuilt_rows(table: Table, changes: str, carried: Carried) -> str:
     ordered += [column for column in inserted if column not in ordered]
     selected = ", ".join(f"{inserted[column]} AS {SPARK.name(column)}" for column in ordered)
     return f"SELECT {selected}\nFROM ({folded_rows(table, changes, carried, SPARK)}) AS s"
+
+
+def loaded_rows(table: Table, changes: str) -> str:
+    """SELECT of the state, in its column order, out of one event with all its values for each key.
+
+    The plain form of `rebuilt_rows`, for rows that a load read under an enforced key.
+    """
+    names = [SPARK.name(column.name) for column in table.columns]
+    values = [
+        f"{to_state(name, column.column_type, SPARK)} AS {name}"
+        for name, column in zip(names, table.columns, strict=True)
+    ]
+    facts = [fact for fact in _ROW_FACTS if fact != naming.DELETED]
+    ours = {naming.DELETED: "false", **_value_facts({}, naming.POSITION)}
+    selected = [*values, *facts, *(f"{value} AS {fact}" for fact, value in ours.items())]
+    return f"SELECT {', '.join(selected)}\nFROM {changes}"
 
 
 def delete_truncated(table: Table, database: str, floor: str) -> str:

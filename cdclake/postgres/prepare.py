@@ -74,7 +74,7 @@ def prepare(
         *_own_schema(),
         *_role(plan.source_object, password_verifier, replication_grant),
         _without_truncates(lists),
-        *_grants(plan.source_object, database, lists, granted),
+        *_grants(plan, database, lists, granted),
         *_publication(plan.source_object, lists, publication),
     ]
 
@@ -132,13 +132,15 @@ def _without_truncates(lists: Collection[TableId]) -> Statement:
 
 
 def _grants(
-    name: str,
+    plan: Plan,
     database: str,
     lists: Mapping[TableId, ColumnList],
     granted: Collection[TableId],
 ) -> list[Statement]:
     """What the role may: read the declared columns, write our own tables, nothing else."""
-    role = identifier(name)
+    role = identifier(plan.source_object)
+    # A bulk load reads a table in ranges of blocks: a right of its own where columns are listed.
+    place = ("ctid",) if plan.snapshot_mode == "bulk" else ()
     schemas = sorted({schema for schema, _ in lists})
     revoked = sorted({*granted, *lists} - set(OWN_TABLES))
     statements = [
@@ -159,7 +161,7 @@ def _grants(
         )
         if table in lists:
             columns = lists[table]
-            part = "" if columns is None else f" ({identifiers(columns)})"
+            part = "" if columns is None else f" ({identifiers((*columns, *place))})"
             statements.append(
                 Statement(
                     f"reading {shown}", f"GRANT SELECT{part} ON {qualified(*table)} TO {role}"

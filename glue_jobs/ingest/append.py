@@ -22,7 +22,8 @@ from glue_jobs.runtime.conflicts import REFUSED, Fenced, cause_of
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables
 
-SYNTHETIC_PARTITION = -1  # of rows that no Kafka record stands behind: sweeps and ghosts
+# Of rows that no Kafka record stands behind: sweeps and ghosts, and what a bulk load read.
+SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
 
 
 def append_changes(

@@ -199,14 +199,7 @@ class MicroBatch:
 
     def _judge(self, plan: Plan, progress: TableProgress, table: Table, outcome: Outcome) -> None:
         """Stop a table that refuses too much: its declaration no longer fits its source."""
-        progress.quarantined += outcome.quarantined
-        if progress.quarantined > plan.stop_table_after:
-            progress.state = "stopped"
-            progress.last_error = (
-                f"{progress.quarantined} events refused, more than stop_table_after="
-                f"{plan.stop_table_after}; see {naming.QUARANTINE} for the reasons, mend the "
-                "cause, then `cdclake resume`"
-            )
+        if progress.note_refused(outcome.quarantined, plan.stop_table_after):
             log.error("table %s stopped: %s", table.name, progress.last_error)
 
     def _stop(self, progress: TableProgress, table: Table, ranges: Ranges, reason: str) -> None:

@@ -268,24 +268,32 @@ def _refusal(table: Table, plan: Plan) -> Expression:
         (has_row & _any(_key_mismatches(table)), "KEY_MISMATCH: key and row name different keys"),
     ]
     reasons += _unsent_values(table, plan.placeholder)
-    if plan.not_representable == "quarantine":
-        reasons += _unheld_values(table)
+    return first_reason([*reasons, *unrepresentable(table, plan)])
+
+
+Reason = tuple[Expression, str]  # what speaks against a row, and how it is said
+
+
+def first_reason(reasons: Sequence[Reason]) -> Expression:
+    """The first that holds; NULL if none does."""
     return F.coalesce(*(F.when(condition, F.lit(reason)) for condition, reason in reasons))
 
 
-def _unheld_values(table: Table) -> list[tuple[Expression, str]]:
-    """What the state's types cannot hold."""
+def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
+    """What the policy has against rows in the log's columns: values that `<t>` cannot hold."""
+    if plan.not_representable != "quarantine":
+        return []
     return [
         (
-            _is_not_representable(c),
-            f"NOT_REPRESENTABLE: {c.column_type.state} cannot hold {c.name!r}",
+            _is_not_representable(column),
+            f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}",
         )
-        for c in table.columns
-        if c.column_type.conversion is not Conversion.NONE
+        for column in table.columns
+        if column.column_type.conversion is not Conversion.NONE
     ]
 
 
-def _unsent_values(table: Table, placeholder: str) -> list[tuple[Expression, str]]:
+def _unsent_values(table: Table, placeholder: str) -> list[Reason]:
     """A placeholder where none may be: sent before the source had identity full, or since."""
     if not _logs_whole_rows(table):
         return []

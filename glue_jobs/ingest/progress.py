@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from cdclake import naming
 from glue_jobs.runtime.objects import ObjectStore
 
 PROGRESS = "progress.json"
@@ -26,6 +27,21 @@ class TableProgress:
     resume_requested: bool = False
     # Changes below this position passed the table by; values older than it are still in its state.
     missed_below: str | None = None
+
+    def note_refused(self, refused: int, limit: int) -> bool:
+        """Count refused events, and stop the table if they are too many; whether it stopped now.
+
+        Its declaration no longer fits its source then.
+        """
+        self.quarantined += refused
+        if self.quarantined <= limit:
+            return False
+        self.state = "stopped"
+        self.last_error = (
+            f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
+            f"{naming.QUARANTINE} for the reasons, mend the cause, then `cdclake resume`"
+        )
+        return True
 
 
 @dataclass(slots=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -30,7 +29,7 @@ from glue_jobs.ingest.repeats import (
 )
 from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.stamps import ChangesStamp
+from glue_jobs.runtime.stamps import ChangesStamp, moment_after
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
 from glue_jobs.state.apply import Batch, Facts, applied_through, apply_changes, facts_of
 
@@ -81,7 +80,7 @@ class TableBatch:
             facts = _facts(summaries, sweeps=1 if sweep else 0)
             if facts.events == 0:
                 return self._apply(stamp.ingested_through, None, quarantined)
-            ingested_at = _moment_after(stamp)
+            ingested_at = moment_after(stamp)
             rows = self._rows_to_append(decoded, summaries, stamped, sweep, ingested_at)
             append_changes(
                 rows,
@@ -110,7 +109,7 @@ class TableBatch:
         facts = facts_of(rows)
         if facts.events == 0:
             return 0
-        ingested_at = _moment_after(stamp)
+        ingested_at = moment_after(stamp)
         added = self._in_log_columns(rows, ingested_at)
         append_changes(
             added,
@@ -211,11 +210,6 @@ class TableBatch:
             log.warning("%s", error)
             held = False
         return replace(outcome, applied=held)
-
-
-def _moment_after(stamp: ChangesStamp) -> int:
-    """Now, but in any case after everything that the log has ingested."""
-    return max(time.time_ns() // 1000, stamp.ingested_through + 1)
 
 
 def _same_for_all(micros: int) -> Expression:

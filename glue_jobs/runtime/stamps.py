@@ -7,6 +7,7 @@ A replayed batch finds its stamp and skips what is done; a lost checkpoint is re
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
@@ -47,6 +48,11 @@ class ChangesStamp:
             lsn_marks={int(p): n for p, n in raw["lsn_marks"].items()},
             snapshot_read_at=raw["snapshot_read_at"],
         )
+
+
+def moment_after(stamp: ChangesStamp) -> int:
+    """Now, but in any case after everything that the log has ingested."""
+    return max(time.time_ns() // 1000, stamp.ingested_through + 1)
 
 
 def state_stamp_json(applied: AppliedThrough) -> str:

@@ -13,8 +13,9 @@ def spark(tmp_path_factory):
     from pyspark.sql import SparkSession
 
     os.environ.pop("SPARK_CONF_DIR", None)
+    [driver] = (PROJECT / "jars" / "debezium").glob("postgresql-*.jar")
     settings = {
-        "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*",
+        "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*:{driver}",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cdclake.config.checks import columns, engines, names, secrets
+from cdclake.config.checks import bulk, columns, engines, names, secrets
 from cdclake.config.document import Document
 from cdclake.config.outline import TableOutline
 from cdclake.config.problems import Problem
@@ -24,5 +24,6 @@ CHECKS: tuple[Check, ...] = (
     columns.check_replica_identity,
     engines.check_format_version,
     engines.check_policies,
+    bulk.check_bulk,
     secrets.check_secrets,
 )

@@ -21,6 +21,7 @@ in_table = after("public.orders:")
 in_columns = after("columns:")
 last = VALID.__add__
 OTHER = "    key: [id]\n    columns: {id: bigint}\n"
+BULK = ("{database: shop}", "{database: shop, snapshot: {mode: bulk}}")
 
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
@@ -65,6 +66,16 @@ CASES = {
     "version 3, firehose": (
         top("lake: {format_version: 3, readers: [spark]}") + "    delivery: firehose\n",
         12, 15, "Firehose writes format version 2 only", "`delivery: stream`",
+    ),
+    "bulk, firehose": (
+        last("    delivery: firehose\n").replace(*BULK), 11, 15, "has Firehose's", "stream` here",
+    ),
+    "bulk, cut": (
+        in_columns("      x: {type: text, mask: truncate(3)}").replace(*BULK),
+        8, 7, "does not cut values", "{mode: initial}` under `source:`, or `mask: hash` here",
+    ),
+    "bulk, type": (
+        in_columns("      x: hstore").replace(*BULK), 8, 10, "does not write hstore", "`exclude: true`",
     ),
     "at schedule": (top("schedules: {apply: at(2030-01-01)}"), 2, 20, "runs only once", "rate(5"),
     "no schedule": (top("schedules: {apply: hourly}"), 2, 20, "is not a schedule", "cron(0 3"),

@@ -1,0 +1,201 @@
+"""SQL that gives a column's value in the form in which the log holds it, by PostgreSQL itself.
+
+One row per type beside those of `cdclake.debezium.types`: what Debezium makes of the type under our
+settings, and the decoder of it. A session that runs this has `SESSION`. `{x}` is the column, or an
+element of an array. Proved cell by cell against what Debezium wrote of the same rows:
+`tests/spark/test_bulk_load.py`, `tests/local/test_bulk.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cdclake.debezium.types import ColumnType
+from cdclake.plan import Column, Table
+from cdclake.postgres.quoting import identifier, literal
+
+# A value's text may depend on the session only in ways that are set here.
+SESSION = (
+    "SET search_path = pg_catalog",
+    "SET TimeZone = 'UTC'",
+    "SET DateStyle = 'ISO, YMD'",
+    "SET IntervalStyle = 'postgres'",
+    "SET extra_float_digits = 1",
+    "SET row_security = off",  # rows hidden from us would be missing in silence
+    "SET statement_timeout = 0",
+    "SET idle_in_transaction_session_timeout = 0",
+)
+SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that the salt stands in no statement
+
+# Debezium's maps come in the order of a Java HashMap, and vectors in Java's notation.
+NOT_LOADED = frozenset({"hstore", "vector"})
+
+
+def log_value(column: Column, table: Table) -> str:
+    """The column as an expression over the table's row; JSON wherever `is_json`."""
+    x = identifier(column.source)
+    value = _form(column.column_type).replace("{x}", x)
+    if column.mask == "hash":
+        return _hashed(value, column, table)
+    return value
+
+
+def is_json(column_type: ColumnType) -> bool:
+    """Whether the expression gives JSON, which its reader has to spell as it spells events."""
+    return column_type.array or column_type.base == "point"
+
+
+def _hashed(value: str, column: Column, table: Table) -> str:
+    """Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's own length."""
+    salted = f"current_setting({literal(SALT_SETTING)}) || {value}"
+    length = (
+        "SELECT character_maximum_length::int FROM information_schema.columns"
+        f" WHERE table_schema = {literal(table.schema)} AND table_name = {literal(table.table)}"
+        f" AND column_name = {literal(column.source)}"
+    )
+    digest = f"encode(sha256(convert_to({salted}, 'UTF8')), 'hex')"
+    cut = f"left({digest}, coalesce(({length}), 64))"
+    return f"CASE WHEN {identifier(column.source)} IS NOT NULL THEN {cut} END"
+
+
+def _form(column_type: ColumnType) -> str:
+    if column_type.array:
+        return _array(_ELEMENTS.get(column_type.base))
+    if column_type.base in ("bit", "varbit"):
+        declared = column_type.parameters or ((1,) if column_type.base == "bit" else (0,))
+        return _ONE_BIT if declared[0] == 1 else _BITS
+    return _FORMS.get(column_type.base, "{x}::text")
+
+
+def _array(element: str | None) -> str:
+    """JSON of a list. One of several dimensions is no JSON: its row is refused, never flattened."""
+    listed = "to_json({x})::text"
+    if element is not None:
+        listed = (
+            f"(SELECT '[' || coalesce(string_agg(coalesce({element.replace('{x}', 'v')}, 'null'),"
+            " ',' ORDER BY n), '') || ']' FROM unnest({x}) WITH ORDINALITY AS u(v, n))"
+        )
+    return f"CASE WHEN array_ndims({{x}}) > 1 THEN 'several dimensions' ELSE {_if_any(listed)} END"
+
+
+def _if_any(value: str) -> str:
+    return f"CASE WHEN {{x}} IS NOT NULL THEN {value} END"
+
+
+def _quoted(text: str) -> str:
+    return f"to_json({text})::text"
+
+
+def _stored(send: str) -> str:
+    """Eight bytes as PostgreSQL stores them, as a whole number: exact, where a cast may round."""
+    return f"('x' || encode({send}({{x}}), 'hex'))::bit(64)::bigint"
+
+
+def _json_float(value: str) -> str:
+    return (
+        f"CASE WHEN {value}::text IN ('NaN', 'Infinity', '-Infinity')"
+        f" THEN '\"' || {value}::text || '\"' WHEN {value}::text ~ '^-?[0-9]+$'"
+        f" THEN {value}::text || '.0' ELSE {value}::text END"
+    )
+
+
+def _little_endian(double: str) -> str:
+    sent = f"float8send({double})"
+    return " || ".join(f"substr({sent}, {byte}, 1)" for byte in range(8, 0, -1))
+
+
+_NUMBER = (
+    "CASE {x}::text WHEN 'NaN' THEN 'NAN' WHEN 'Infinity' THEN 'POSITIVE_INFINITY'"
+    " WHEN '-Infinity' THEN 'NEGATIVE_INFINITY' ELSE {x}::text END"
+)
+_MONEY = "{x}::numeric::numeric(19,2)::text"
+# Infinities in the words, and wrapped numbers, that Debezium has for them.
+_DATE = (
+    "CASE {x}::text WHEN 'infinity' THEN -2147472692 WHEN '-infinity' THEN -2147472691"
+    " ELSE ({x}::date - DATE '1970-01-01') END"
+)
+_TIMESTAMP = (
+    "CASE {x}::text WHEN 'infinity' THEN 9223372036825200000"
+    " WHEN '-infinity' THEN -9223372036832400000"
+    f" ELSE {_stored('timestamp_send')} + 946684800000000 END"
+)
+# PostgreSQL counts 1 BC as year -1, ISO 8601 as year 0; from five digits on it asks for a sign.
+_ISO_YEAR = (
+    "(SELECT CASE WHEN y > 9999 THEN '+' || y WHEN y > 0 THEN lpad(y::text, 4, '0')"
+    " WHEN y = -1 THEN '0000' WHEN y < -10000 THEN '-' || (-y - 1)"
+    " ELSE '-' || lpad((-y - 1)::text, 4, '0') END"
+    " FROM (SELECT extract(year FROM {x} AT TIME ZONE 'UTC')::int AS y) AS years)"
+)
+_TIMESTAMPTZ = (
+    "CASE WHEN NOT isfinite({x}) THEN {x}::text"
+    " WHEN {x} >= '0001-01-01 00:00:00+00' AND {x} < '10000-01-01 00:00:00+00'"
+    " THEN to_char({x} AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
+    f" ELSE {_ISO_YEAR} || to_char({{x}} AT TIME ZONE 'UTC', '-MM-DD\"T\"HH24:MI:SS.US\"Z\"') END"
+)
+_TIME = _stored("time_send")
+_TIMETZ = (
+    "CASE WHEN {x}::text = '24:00:00+00' THEN '24:00:00Z'"
+    " ELSE replace(({x} AT TIME ZONE 'UTC')::text, '+00', 'Z') END"
+)
+_INTERVAL = (
+    "CASE WHEN NOT isfinite({x}) THEN {x}::text ELSE"
+    " 'P' || extract(year FROM {x})::text || 'Y' || extract(month FROM {x})::text || 'M'"
+    " || extract(day FROM {x})::text || 'DT' || extract(hour FROM {x})::text || 'H'"
+    " || extract(minute FROM {x})::text || 'M'"
+    " || trim_scale(extract(second FROM {x})::numeric)::text || 'S' END"
+)
+_BYTEA = "translate(encode({x}::bytea, 'base64'), E'\\n', '')"
+# A cast to text would cut the blanks of a char off, and add a mask to a host's address.
+_AS_SENT = _if_any("concat({x})")
+_ONE_BIT = "CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' END"
+# Bytes with the lowest first, without the zeros above the highest one bit.
+_BITS = _if_any(
+    "(SELECT translate(encode(rtrim(decode(coalesce(string_agg("
+    "lpad(to_hex(substr(padded, at, 8)::bit(8)::int), 2, '0'), '' ORDER BY at DESC), ''), 'hex'),"
+    " '\\x00'::bytea), 'base64'), E'\\n', '')"
+    " FROM (SELECT lpad({x}::text, (length({x}::text) + 7) / 8 * 8, '0') AS padded) AS b"
+    " LEFT JOIN LATERAL generate_series(1, length(padded), 8) AS s(at) ON true)"
+)
+_POINT = _if_any(
+    f"'{{\"x\":' || {_json_float('{x}[0]')} || ',\"y\":' || {_json_float('{x}[1]')}"
+    " || ',\"wkb\":\"' || encode('\\x0101000000'::bytea"
+    f" || {_little_endian('{x}[0]')} || {_little_endian('{x}[1]')}, 'base64')"
+    ' || \'","srid":null}\''
+)
+
+_FORMS: Mapping[str, str] = {
+    "boolean": "{x}::boolean",
+    "smallint": "{x}::int4",
+    "integer": "{x}::int4",
+    "bigint": "{x}::int8",
+    "oid": "{x}::int8",
+    "real": "{x}::float4",
+    "double precision": "{x}::float8",
+    "numeric": _NUMBER,
+    "money": _MONEY,
+    "date": _DATE,
+    "timestamp": _TIMESTAMP,
+    "timestamptz": _TIMESTAMPTZ,
+    "time": _TIME,
+    "timetz": _TIMETZ,
+    "interval": _INTERVAL,
+    "bytea": _BYTEA,
+    **dict.fromkeys(("char", "inet", "cidr"), _AS_SENT),
+    "point": _POINT,
+}
+
+# JSON of elements that `to_json` does not write as Debezium does.
+_ELEMENTS: Mapping[str, str] = {
+    "oid": "{x}::text",
+    "real": _json_float("{x}"),
+    "double precision": _json_float("{x}"),
+    "numeric": _quoted(_NUMBER),
+    "date": f"({_DATE})::text",
+    "timestamp": f"({_TIMESTAMP})::text",
+    "timestamptz": _quoted(_TIMESTAMPTZ),
+    "time": f"({_TIME})::text",
+    "timetz": _quoted(_TIMETZ),
+    "bytea": _quoted(_BYTEA),
+    "json": _quoted("{x}::text"),
+    "jsonb": _quoted("{x}::text"),
+}
