@@ -8,6 +8,7 @@ Patch = tuple[str, str, str]  # file, its text, what stands there instead; every
 
 CATALOGUE = "tests/spark/test_catalogue.py"
 ENGINE = "tests/spark/test_engine.py"
+ONE_WRITER = "tests/spark/test_one_writer.py"
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 
 _DECODE = "glue_jobs/ingest/decode.py"
@@ -62,12 +63,12 @@ MUTATIONS = (
     ),
     Mutation(
         "no sweep where a table's first batch holds two epochs", _cases("S5"),
-        ((_BATCH, "return [] if is_applied else [sweep]", "return []"),),
+        ((_BATCH, "return None if is_applied else sweep", "return None"),),
     ),
     Mutation(
         "rows below a new epoch stay", _cases("S5"),
-        ((_BATCH, "[epoch_sweep(epoch)] if 0 < stamp.epoch < epoch else []", "[]"),
-         (_BATCH, "return [] if is_applied else [sweep]", "return []")),
+        ((_BATCH, "epoch_sweep(epoch) if 0 < stamp.epoch < epoch else None", "None"),
+         (_BATCH, "return None if is_applied else sweep", "return None")),
     ),
     Mutation(
         "forget tombstones", _cases("D2"),
@@ -112,13 +113,20 @@ MUTATIONS = (
         ((_REPEATS, "            return True\n", "            return False\n"),),
     ),
     Mutation(
-        "no fence", _engine("second_writer"),
+        "no fence", (ONE_WRITER, "-k", "wakes_up_after"),
         (("glue_jobs/ingest/append.py",
-          "writer.overwrite(_claimed(ranges, stamp.ingested_through))", "writer.append()"),),
+          "writer.overwrite(_ingested_after(follows))", "writer.append()"),),
     ),
     Mutation(
-        "a replay claims what the log holds", _cases("O12 or F7"),
-        ((_BATCH, "ranges=_unclaimed(ranges, stamp)", "ranges=ranges"),),
+        "the fence takes in what its own stamp covers only", (ONE_WRITER, "-k", "wakes_up_after"),
+        (("glue_jobs/ingest/append.py", "> timestamp'{at.isoformat()}'",
+          "> timestamp'{at.isoformat()}' + INTERVAL 1 DAY"),),
+    ),
+    Mutation(
+        "a merge that lost its commit is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
+        (("glue_jobs/state/apply.py",
+          "return retried(table.name, lambda: _apply(lake, table, through, batch))",
+          "return _apply(lake, table, through, batch)"),),
     ),
     Mutation(
         "a batch stands for the log although the state is behind", _engine("left_behind"),
