@@ -123,7 +123,7 @@ MUTATIONS = (
           "> timestamp'{at.isoformat()}' + INTERVAL 1 DAY"),),
     ),
     Mutation(
-        "a merge that lost its commit is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
+        "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
         (("glue_jobs/state/apply.py",
           "return retried(table.name, lambda: _apply(lake, table, through, batch))",
           "return _apply(lake, table, through, batch)"),),
