@@ -76,7 +76,7 @@ class Recorder:
     def _obey(self, directive: Directive) -> None:
         match directive.word, *directive.arguments:
             case ["stream"]:
-                self._stream(self._plan)
+                self._prepare(self._plan)
                 for table in self._plan.tables:
                     witness.note_rows(self._connection, table)
                     witness.attach(self._connection, table)
@@ -87,12 +87,12 @@ class Recorder:
             case ["declare", file]:
                 self._settle()
                 self._connector.stop()
-                self._stream(load_plan(FOLDER / file))
+                self._prepare(load_plan(FOLDER / file))
                 self._start()
             case _:
                 raise ValueError(f"{self._name}.sql: unknown line {directive}")
 
-    def _stream(self, plan: Plan) -> None:
+    def _prepare(self, plan: Plan) -> None:
         """Everything that the plan's connector needs before it starts."""
         self._plan = plan
         self._topics |= set(plan.topics)

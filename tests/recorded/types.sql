@@ -59,13 +59,15 @@ insert into samples values (1,
   'varying é', 'CiText', '"a"=>"1", "b\"c"=>NULL, "é"=>""', 'Top.Science.Astronomy',
   '10.1.0.0/16', '08:00:2b:01:02:03', '08:00:2b:01:02:03:04:05', '[1,5)', '(,9223372036854775807)',
   '[1.10,2.5)', '[2024-01-01 00:00:00,2024-01-02 00:00:00.5)', '[2024-01-01,2024-12-31]',
-  7, 123456.78, 'short', array[1, null, -32768], array[9007199254740993, null], array[4294967295, null],
-  array['a,b', null, '{}'], array['a', null, 'abc'], array['sad', 'it''s "ok"']::mood[], array['Ab', null]::citext[],
+  7, 123456.78, 'short', array[1, null, -32768], array[9007199254740993, null],
+  array[4294967295, null], array['a,b', null, '{}'], array['a', null, 'abc'],
+  array['sad', 'it''s "ok"']::mood[], array['Ab', null]::citext[],
   array['10.0.0.1', null, '::1/64']::inet[], array['10.0.0.0/8', null]::cidr[],
   array['08:00:2b:01:02:03', null]::macaddr[], array['08:00:2b:01:02:03:04:05', null]::macaddr8[],
   array['{"n": 12345678901234567890}', null]::json[], array['[1,5)', null, 'empty']::int4range[],
   array['[1,5)', null]::int8range[], array['[1.10,2.5)', null]::numrange[],
-  array['[2024-01-01 00:00:00,)', null]::tsrange[], array['[2024-01-01 00:00:00+02,)', null]::tstzrange[],
+  array['[2024-01-01 00:00:00,)', null]::tsrange[],
+  array['[2024-01-01 00:00:00+02,)', null]::tstzrange[],
   array['[2024-01-01,2024-01-02)', null]::daterange[]);
 insert into samples (id) values (2);
 insert into samples values (3,
@@ -85,12 +87,13 @@ insert into samples (id, c_real, c_double, c_num, c_interval, c_time, c_texts, c
     c_range, c_date, c_ts, c_json, c_jsonb, c_bytea, c_money, c_timetz, c_dates, c_tss, c_daterange)
   values (4, '-0', '-0', 100, '100:00:00', '00:00:00', array['']::text[],
     '1000000000000000000000000000000000000001', 'ab😀d', '(,)', '9999-12-31',
-    '9999-12-31 23:59:59.999999', '{"n": 12345678901234567890.123456789, "n": 1e400, "s": "\u00e9"}',
+    '9999-12-31 23:59:59.999999',
+    '{"n": 12345678901234567890.123456789, "n": 1e400, "s": "\u00e9"}',
     '{"n": 12345678901234567890.123456789, "m": 1e400}', '\x7f80ff', '-92233720368547758.08',
     '23:59:59.999999-15:59', array['12345-01-01', '9999-12-31']::date[],
     array['12345-01-01 00:00:00.000001']::timestamp[], '(,2024-01-01)');
-insert into samples (id, c_real, c_double, c_num, c_interval, c_date, c_ts, c_tstz, c_text, c_num503,
-    c_int8range, c_timetzs, c_money)
+insert into samples (id, c_real, c_double, c_num, c_interval, c_date, c_ts, c_tstz, c_text,
+    c_num503, c_int8range, c_timetzs, c_money)
   values (5, '-Infinity', 5e-324, 'Infinity', '-178000000 years', '12345-01-01',
     '12345-01-01 00:00:00.000001', '0044-03-15 00:00:00.5 BC', E'\u2028\r\n\x7f',
     -99999999999999999999999999999999999999999999999.999, '[-9223372036854775808,0)',
@@ -115,7 +118,9 @@ insert into limits values (1, '0044-03-15 BC', '{0044-03-15 BC,1500-03-01}', '00
   (2, '1500-03-01', '{infinity,-infinity}', '1500-03-01', '{infinity,-infinity}', '1500-03-01',
     '{infinity,-infinity}', '{Infinity}', '-infinity', '{10:20:30}', '[5:6]={7,8}', null, '{NULL}'),
   (3, '1582-10-10', '{1582-10-10}', '1582-10-10', '{1582-10-10}', '1582-10-10', '{1582-10-10}',
-    null, null, null, null, null, null);
+    null, null, null, null, null, null),
+  (4, null, null, '294276-12-31 23:59:59.999999', null, '294276-12-31 23:59:59.999999+00',
+    null, null, null, null, null, null, null);
 
 --! stream
 
