@@ -135,7 +135,7 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
     asked = []
 
     def read_gap(*args: Any) -> Any:
-        asked.append(args[3])
+        asked.append(dict(args[3]))
         return frame, {0: (4, 6)}
 
     monkeypatch.setattr(micro_batch, "read_gap", read_gap)
