@@ -146,12 +146,12 @@ def prepare_source(
     so declared replica identities are set; a user's is never altered. `own_stream`: an active slot
     of the plan's name is this lake's.
     """
-    name = plan.source_object
+    name, is_bulk = plan.source_object, plan.snapshot_mode == "bulk"
     with connect(dsn) as connection:
         state = read_server(connection, name)
         named = {(table.schema, table.table) for table in plan.tables}
         actual = {table.id: table for table in read_catalog(connection, tables=named)}
-        refusals = check_server(state, name, own_stream=own_stream or embedded)
+        refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
         refusals += _check_tables(connection, plan, actual, state, embedded)
         if refusals:
             raise refused(refusals)

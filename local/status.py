@@ -26,6 +26,7 @@ class _Facts:
     progress: Progress
     ends: Mapping[str, Mapping[int, int]]
     trouble: str | None  # of the connector
+    loading: bool  # the bulk load that the epoch begins with
 
 
 def lake_status(home: Home) -> dict[str, Any]:
@@ -56,6 +57,7 @@ def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
         progress=Progress.parse(stored.content) if stored else Progress(),
         ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
         trouble=connector.failure() if "connect" in running else None,
+        loading=lake.state.loading,
     )
     figures = table_figures(lake)
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
@@ -72,7 +74,7 @@ def _table(
         **figures,
         "lag_events": None if ends is None else _lag(ends, progress.offsets),
         "quarantined": figures["quarantined"],
-        "state": _state(progress, running),
+        "state": "loading" if facts.loading else _state(progress, running),
         "last_error": progress.last_error or facts.trouble,
     }
 

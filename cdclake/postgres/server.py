@@ -59,19 +59,22 @@ class ServerState:
         return self.slot_wal_status == "lost"
 
 
-def check_server(state: ServerState, name: str, *, own_stream: bool = False) -> list[Refusal]:
+def check_server(
+    state: ServerState, name: str, *, own_stream: bool = False, is_bulk: bool = False
+) -> list[Refusal]:
     """Why this server cannot be the source of the pipeline whose role and slot are `name`.
 
-    `own_stream`: an active slot of that name is this lake's own.
+    `own_stream`: an active slot of that name is this lake's own. `is_bulk`: a load holds the new
+    slot's snapshot while the connector reads the slot.
     """
     return [
-        *_check_settings(state),
+        *_check_settings(state, senders=2 if is_bulk and not state.slot_exists else 1),
         *_check_rights(state, name),
         *_check_slot(state, name, own_stream),
     ]
 
 
-def _check_settings(state: ServerState) -> list[Refusal]:
+def _check_settings(state: ServerState, *, senders: int) -> list[Refusal]:
     refusals = []
     major = state.version // 10000
     if not OLDEST <= major <= NEWEST:
@@ -93,8 +96,11 @@ def _check_settings(state: ServerState) -> list[Refusal]:
     if not state.slot_exists and state.slots >= state.max_slots:
         message = f"all {state.max_slots} replication slots are taken (max_replication_slots)"
         refusals.append(Refusal("server", message, _more("max_replication_slots", state.max_slots)))
-    if not state.slot_active and state.senders >= state.max_senders:
-        message = f"all {state.max_senders} WAL senders are taken (max_wal_senders)"
+    if not state.slot_active and state.senders + senders > state.max_senders:
+        taken = "all" if state.senders >= state.max_senders else "all but one of"
+        message = f"{taken} {state.max_senders} WAL senders are taken (max_wal_senders)"
+        if senders > 1:
+            message += f"; a bulk load needs {senders}"
         refusals.append(Refusal("server", message, _more("max_wal_senders", state.max_senders)))
     return refusals
 

@@ -145,6 +145,7 @@ def test_a_load_that_was_killed_begins_again_under_the_next_epoch(tmp_path: Path
             assert "orders: Loaded(" not in load_log(lake)
             error = json.loads(said)["error"]
             assert (error["component"], error["code"]) == ("load_tables", "component_failed")
+            assert {table["state"] for table in lake.run("status")["tables"]} == {"loading"}
             assert lake.run("resume", expect=3)["error"]["remedy"] == "run `cdclake up`"
             with psycopg.connect(**lake.dsn, autocommit=True) as connection:
                 connection.execute("delete from orders where order_id between 100001 and 100500")

@@ -53,3 +53,10 @@ def test_a_role_on_rds_is_given_what_replication_is_there() -> None:
     assert check_server(state, "cdclake_shop") == []
     assert state.replication_grant == "rds_replication"
     assert server().replication_grant is None
+
+
+def test_a_bulk_load_needs_a_wal_sender_of_its_own() -> None:
+    (refusal,) = check_server(server(senders=9), "cdclake_shop", is_bulk=True)
+    assert "all but one of 10 WAL senders are taken" in refusal.message
+    assert check_server(server(senders=8), "cdclake_shop", is_bulk=True) == []
+    assert check_server(server(**OWN, senders=9), "cdclake_shop", is_bulk=True) == []
