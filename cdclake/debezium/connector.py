@@ -81,7 +81,8 @@ def _capture(plan: Plan) -> dict[str, str]:
     tables = [*ours, *((table.schema, table.table) for table in plan.tables)]
     columns = [
         *((*ours_table, ".*") for ours_table in ours),
-        *((t.schema, t.table, c.source) for t in plan.tables for c in t.columns),
+        # Earlier names too: a renaming that is declared beforehand then loses no event.
+        *((t.schema, t.table, name) for t in plan.tables for c in t.columns for name in c.names),
     ]
     signals = f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}"
     return {
@@ -133,7 +134,8 @@ def _masks(plan: Plan, salt: str) -> dict[str, str]:
                 setting = f"column.truncate.to.{column.truncate_to}.chars"
             else:
                 continue
-            masks.setdefault(setting, []).append(exactly(table.schema, table.table, column.source))
+            spelled = [exactly(table.schema, table.table, name) for name in column.names]
+            masks.setdefault(setting, []).extend(spelled)
     return {setting: ",".join(columns) for setting, columns in masks.items()}
 
 

@@ -103,3 +103,25 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
                 "write `replica_identity: index NAME` (a unique index over the key), or exclude"
                 " nothing",
             )
+
+
+def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """An earlier name is nobody's present one, stands once, and is no key's."""
+    for table in tables:
+        key = {name for _, name in table.key}
+        seen: set[str] = set()
+        for column in table.columns:
+            location = (*column.location, "renamed_from")
+            if column.renamed_from and column.source in key:
+                message = f"the key column {column.source!r} of {table.spelled!r} cannot be renamed"
+                remedy = "take the table out, `cdclake up FILE`, and in again under another `name:`"
+                yield document.problem(location, message, remedy)
+            for name in column.renamed_from:
+                if table.column(name) is not None:
+                    message = f"{name!r} is declared itself, so {column.source!r} was not it"
+                    remedy = f"remove the line of `{name}`, or this `renamed_from`"
+                    yield document.problem(location, message, remedy)
+                elif name in seen:
+                    message = f"{name!r} is named as an earlier name twice"
+                    yield document.problem(location, message, "remove one of the two")
+                seen.add(name)
