@@ -6,6 +6,7 @@ last error. A stopped table keeps its resume offsets here and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from glue_jobs.runtime.objects import ObjectStore
 
 PROGRESS = "progress.json"
+GIVEN_UP = "given up"  # `gap` of a resume request: go on from whatever Kafka still keeps
 
 
 @dataclass(slots=True, kw_only=True)
@@ -24,6 +26,25 @@ class TableProgress:
     quarantined: int = 0  # refused events since the table last (re)started
     last_error: str | None = None
     resume_requested: bool = False
+    gap_given_up: bool = False  # what Kafka keeps no more; a resync repairs what it held
+    columns: list[str] = field(default_factory=list)  # whose declaration its events do not fit
+    seen: dict[str, str] = field(default_factory=dict)  # declared columns that events have had
+    suspected: list[str] = field(default_factory=list)  # of which the last value did not fit
+
+    def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
+        """The table takes nothing any more, from its offsets on."""
+        self.state, self.last_error, self.columns = "stopped", reason, list(columns)
+        self.resume_requested = self.gap_given_up = False
+
+    def forget_all_but(self, columns: Collection[str]) -> None:
+        """What was seen of other columns: one that is declared again is another one."""
+        self.seen = {key: at for key, at in self.seen.items() if key in columns}
+
+    def flow(self) -> None:
+        """A stopped table has taken its gap, or a part of it."""
+        if self.state == "stopped":
+            self.state, self.last_error, self.columns = "streaming", None, []
+            self.quarantined, self.resume_requested, self.gap_given_up = 0, False, False
 
 
 @dataclass(slots=True, kw_only=True)
