@@ -97,7 +97,8 @@ def test_columns_are_dropped_renamed_and_come_again_under_writes(tmp_path: Path)
             _widen_a_listed_column(connection)
             _declare_a_new_name_first(lake, connection, tmp_path)
             connection.execute("update steady set m = 3000000000 where id < 20")
-        tables = lake.assert_equal("--wait", "300")
+        lake.eventually(lambda: lake.run("verify", expect=None)["ok"], 180)
+        tables = lake.assert_equal()
         assert tables["listed"]["omitted_columns"] == ["secret"]
         _what_the_lake_keeps(lake)
         query = "select count(*), count(y), (select count(y) from again_history) from again_current"

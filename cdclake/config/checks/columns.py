@@ -106,10 +106,10 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
 
 
 def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """An earlier name is nobody's present one, stands once, and is no key's."""
+    """An earlier name is nobody else's, not even in another case, and no key's."""
     for table in tables:
         key = {name for _, name in table.key}
-        seen: set[str] = set()
+        taken = {column.source.lower(): column.source for column in table.columns}
         for column in table.columns:
             location = (*column.location, "renamed_from")
             if column.renamed_from and column.source in key:
@@ -117,11 +117,9 @@ def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterato
                 remedy = "take the table out, `cdclake up FILE`, and in again under another `name:`"
                 yield document.problem(location, message, remedy)
             for name in column.renamed_from:
-                if table.column(name) is not None:
-                    message = f"{name!r} is declared itself, so {column.source!r} was not it"
-                    remedy = f"remove the line of `{name}`, or this `renamed_from`"
+                other = taken.get(name.lower())
+                if other is not None:
+                    message = f"events could not tell {name!r} from the column {other!r}"
+                    remedy = f"remove this `renamed_from`, or the line of `{other}`"
                     yield document.problem(location, message, remedy)
-                elif name in seen:
-                    message = f"{name!r} is named as an earlier name twice"
-                    yield document.problem(location, message, "remove one of the two")
-                seen.add(name)
+                taken[name.lower()] = name

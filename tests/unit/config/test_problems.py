@@ -141,10 +141,14 @@ CASES = {
     ),
     "renamed from a declared one": (
         in_columns("      text: {type: text, renamed_from: note}"),
-        8, 40, "'note' is declared itself", "remove the line of `note`",
+        8, 40, "could not tell 'note' from the column 'note'", "or the line of `note`",
+    ),
+    "renamed in case only": (
+        in_columns("      Mail: {type: text, renamed_from: mail}"),
+        8, 40, "could not tell 'mail' from the column 'Mail'", "remove this",
     ),
     "renamed from one name twice": (
-        in_columns("      a: {type: text, renamed_from: [b, b]}"), 8, 23, "'b' is named", "remove one",
+        in_columns("      a: {type: text, renamed_from: [b, b]}"), 8, 23, "tell 'b' from", "remove",
     ),
     "renamed key": (
         replaced("order_id: bigint", "order_id: {type: bigint, renamed_from: id}"),
