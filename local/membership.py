@@ -14,6 +14,7 @@ from cdclake.debezium.position import just_after
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
+from cdclake.postgres.file_lines import renamed_line
 from glue_jobs.ingest.progress import PROGRESS, Progress
 from local.lake import Lake
 from local.reader.figures import last_position
@@ -130,11 +131,11 @@ def _predecessor(column: Column, before: Table) -> Column | None:
 
 def _takes_a_name(table: str, column: Column, before: Table) -> list[str]:
     """A new column under the lake's name of another one, whose values would pass for its own."""
-    held = [old.source for old in before.columns if old.name == column.name]
+    held = [old for old in before.columns if old.name == column.name]
     return [
-        f"{table}: column {column.source!r} would take the name {column.name} that {old!r} has in"
-        f" the lake; write `{column.source}: {{type: {column.type}, renamed_from: {old}}}` if it is"
-        f" the same column, else take {old!r} out with an `up` of its own"
+        f"{table}: column {column.source!r} would take the name {column.name} that {old.source!r}"
+        f" has in the lake; write `{renamed_line(old, column.source)}` if it is the same column,"
+        f" else take {old.source!r} out with an `up` of its own"
         for old in held
     ]
 

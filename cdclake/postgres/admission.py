@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from cdclake.debezium.types import same_in_the_lake
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
+from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.key_identity import check_identity
 from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
@@ -134,7 +135,7 @@ def _gone(column: Column, declared: Table, actual: SourceTable) -> Refusal:
         if (kind := actual.by_name[name].type) and same_in_the_lake(column.column_type, kind)
     ]
     if alike:
-        line = f"{alike[0]}: {{type: {column.type}, renamed_from: {column.source}}}"
+        line = renamed_line(column, alike[0])
         meant += f"if it was renamed, write `{line}` in its place; else "
     return Refusal(
         actual.source,

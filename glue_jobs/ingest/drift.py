@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Column, Table
+from cdclake.postgres.file_lines import renamed_line
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.fields import ABSENT, MISFITS
 from glue_jobs.ingest.repeats import IS_ROW, PartitionSummary
@@ -221,22 +222,19 @@ def _holds(listed: str, source: str) -> str:
 
 def describe_drift(table: Table, drift: Drift) -> tuple[str, str]:
     """What happened to the table, and what to do, with the lines' places in the file."""
+    declared = {column.source: column for column in table.columns}
     said, remedies = [], []
     for source in drift.gone:
         said.append(f"its events no longer have the column {source!r}")
         remedies.append(
             f"remove `{source}` from `columns` if it was dropped; if it was renamed, write"
-            f" `NEW_NAME: {{type: {_type_of(table, source)}, renamed_from: {source}}}` in its place"
+            f" `{renamed_line(declared[source], 'NEW_NAME')}` in its place"
         )
     for source in drift.retyped:
+        kind = declared[source].type
         said.append(
-            f"its events hold {source!r} in a form that no {_type_of(table, source)} has:"
-            " its type was changed"
+            f"its events hold {source!r} in a form that no {kind} has: its type was changed"
         )
         remedies.append(f"declare `{source}` with the type that it has in the source now")
     places = ", ".join(f'tables."{table.source}".columns.{source}' for source in drift.columns)
     return "; ".join(said), f"{'; '.join(remedies)} ({places}); then `cdclake up FILE`"
-
-
-def _type_of(table: Table, source: str) -> str:
-    return next(column.type for column in table.columns if column.source == source)

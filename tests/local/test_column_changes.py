@@ -140,7 +140,7 @@ def _what_status_says(lake: RunningLake, file: Path) -> None:
     [more] = tables["steady"]["source_changes"]
     assert (more["column"], "`more: text`" in more["remedy"]) == ("more", True)
     remedies = [change["remedy"] for change in tables["renamed"]["source_changes"]]
-    assert any("`email: {type: text, renamed_from: mail}`" in remedy for remedy in remedies)
+    assert any("`email: {type: text, mask: hash, renamed_from: mail}`" in r for r in remedies)
     report = lake.run("verify", "--table", "dropped", expect=1)
     assert report["tables"][0]["state"] == "stopped"
 

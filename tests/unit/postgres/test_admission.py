@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from cdclake.plan import Column
 from cdclake.postgres.admission import check_table
 from cdclake.postgres.catalog import UniqueIndex
+from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.identity import alterations
 from cdclake.postgres.published import (
     as_named_now,
@@ -220,3 +222,11 @@ def test_for_a_column_that_is_gone_the_renaming_is_written_out() -> None:
     refusal = only(check_table(declared(), source, role=ROLE))
     assert "no column 'number'" in refusal.message
     assert "write `nr: {type: integer, renamed_from: number}` in its place" in refusal.remedy
+
+
+def test_the_line_of_a_renaming_keeps_mask_type_and_every_earlier_name() -> None:
+    once = Column(source="mail", name="mail", type="varchar(20)", mask="truncate", truncate_to=3)
+    line = renamed_line(once, "e-mail")
+    assert line == "'e-mail': {type: 'varchar(20)', mask: 'truncate(3)', renamed_from: mail}"
+    twice = Column(source="b", name="a", type="text", mask="hash", renamed_from=("a",))
+    assert renamed_line(twice, "c") == "c: {type: text, mask: hash, renamed_from: [a, b]}"
