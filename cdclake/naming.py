@@ -58,9 +58,23 @@ ICEBERG_METADATA_COLUMNS = frozenset(
 )  # fmt: skip
 
 
+def dropped_column(lake_name: str, number: int) -> str:
+    """Name under which the lake keeps a column that is declared no more, for the nth time.
+
+    >>> dropped_column("note", 1), dropped_column("note", 2)
+    ('cdc_dropped_note', 'cdc_dropped_note_2')
+    """
+    return f"cdc_dropped_{lake_name}" + (f"_{number}" if number > 1 else "")
+
+
+def is_ours(lake_name: str) -> bool:
+    """Whether a column of the lake is one that no source has."""
+    return lake_name.startswith("cdc_")
+
+
 def is_reserved_column(lake_name: str) -> bool:
     """Whether a source column may not have this lake name."""
-    return lake_name.startswith("cdc_") or lake_name in ICEBERG_METADATA_COLUMNS
+    return is_ours(lake_name) or lake_name in ICEBERG_METADATA_COLUMNS
 
 
 # --- source names to lake names -----------------------------------------------------------------

@@ -26,6 +26,12 @@ class Column:
     type: str
     mask: Literal["hash", "truncate"] | None = None
     truncate_to: int | None = None  # characters kept under mask "truncate"
+    renamed_from: tuple[str, ...] = ()  # earlier names in the source; `name` is that of the first
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that the column has or had in the source, the present one first."""
+        return (self.source, *reversed(self.renamed_from))
 
     @property
     def column_type(self) -> ColumnType:
@@ -81,8 +87,8 @@ class Table:
     def carried(self) -> tuple[str, ...]:
         """Lake names of the columns whose value may come from an older event than the row.
 
-        Toastable columns, unless the source logs whole rows (replica identity full); under
-        `deletes: soft` every column outside the key, since a delete keeps the last values.
+        Toastable columns, unless the source logs whole rows (replica identity full); renamed ones;
+        under `deletes: soft` every column outside the key, since a delete keeps the last values.
         """
         if self.deletes == "soft":
             return tuple(column.name for column in self.value_columns)
@@ -90,10 +96,16 @@ class Table:
 
     @property
     def taken_along(self) -> tuple[str, ...]:
-        """Lake names of the columns that an event may lack, also the creation of a changed key."""
-        if self.replica_identity == "full":
-            return ()
-        return tuple(c.name for c in self.value_columns if c.column_type.toastable)
+        """Lake names of the columns that an event may lack, also the creation of a changed key.
+
+        A renamed one is in no event between its renaming and the file's that says so.
+        """
+        whole = self.replica_identity == "full"
+        return tuple(
+            c.name
+            for c in self.value_columns
+            if c.renamed_from or (c.column_type.toastable and not whole)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,8 +189,12 @@ class Plan:
 
 
 def _table_from(raw: dict[str, Any]) -> Table:
-    columns = tuple(Column(**column) for column in raw.pop("columns"))
+    columns = tuple(_column_from(column) for column in raw.pop("columns"))
     lists: dict[str, Any] = {
         name: tuple(raw.pop(name)) for name in ("key", "excluded", "partition_by")
     }
     return Table(columns=columns, **lists, **raw)
+
+
+def _column_from(raw: dict[str, Any]) -> Column:
+    return Column(**{**raw, "renamed_from": tuple(raw.get("renamed_from", ()))})

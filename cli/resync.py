@@ -24,8 +24,7 @@ def resync(
     lake = open_lake(Home.from_environment())
     chosen = repair.chosen(lake, table)
     repair.check_flowing(lake)
-    if (trouble := repair.stopped(lake, chosen)) is not None:
-        raise trouble
+    repair.rejoin_after_loss(lake, chosen)
     request = repair.ask_resync(lake, chosen)
     answer = repair.resync(lake, chosen, request, wait=not no_wait)
     emit(answer, json_output, lambda: say(f"{chosen.name}: {answer['tables'][0]['did']}"))

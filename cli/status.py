@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
@@ -34,5 +35,22 @@ def _render(answer: dict[str, Any]) -> None:
             f"freshness {table['freshness_s']} s, {table['quarantined']} quarantined"
             + (f"\n  {table['last_error']}" if table["last_error"] else "")
         )
+        for line in _notes(table, answer["file"]):
+            say(f"  {line}")
     if answer["slot"]:
         say(f"slot holds {answer['slot']['wal_bytes']} bytes of WAL")
+
+
+def _notes(table: dict[str, Any], file: str) -> Iterator[str]:
+    """Where to mend the file, how long the gap is kept, what the source has otherwise."""
+    for line in table["lines"]:
+        if line is not None:
+            yield f"the line to change: {file}:{line}"
+    if gap := table["gap"]:
+        until = (
+            f", which Kafka keeps at least until {gap['kept_until']}" if gap["kept_until"] else ""
+        )
+        yield f"its gap holds {gap['events']} events{until}"
+    for change in table["source_changes"] or []:
+        place = f"{file}:{change['line']}: " if change["line"] else ""
+        yield f"{place}{change['message']}; {change['remedy']}"

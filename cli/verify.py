@@ -58,6 +58,7 @@ def _line(table: TableReport) -> str:
     kinds = ("missing", "extra", "different", "unsettled")
     counts = ", ".join(f"{getattr(table, kind)} {kind}" for kind in kinds if getattr(table, kind))
     omitted = f"; without {', '.join(table.omitted_columns)}" if table.omitted_columns else ""
-    stopped = f"; STOPPED: {table.error}" if table.error else ""
+    trouble = "STOPPED: " if table.state == "stopped" else ""
+    stopped = f"; {trouble}{table.error}" if table.error else ""
     rows = f"{table.source_rows} rows in the source, {table.lake_rows} in the lake"
     return f"{table.source} -> {table.table}: {counts or 'equal'}; {rows}{omitted}{stopped}"

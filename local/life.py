@@ -87,6 +87,7 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
         role_password=lake.home.secret("replication_password"),
         own_stream=state.epoch > 0,
     )
+    change = change.found(prepared.renamed, prepared.unpublished)
     connector = Connector(lake.endpoints.connect, plan)
     if prepared.slot_lost or state.loading or not prepared.slot_exists:
         # History starts anew: a full snapshot, whose rows must win over everything before it.

@@ -1,4 +1,4 @@
-"""Tables that join, leave and widen: what may change between two plans, and what then happens.
+"""Tables that join, leave and change: what may differ between two plans, and what then happens.
 
 A table that joins a streaming lake is snapshotted by Debezium's incremental snapshot while the
 others flow: with offsets there, `snapshot.mode=initial` would never look at it.
@@ -6,12 +6,15 @@ others flow: with offsets there, `snapshot.mode=initial` would never look at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
+from cdclake.postgres.file_lines import renamed_line
+from glue_jobs.ingest.progress import PROGRESS, Progress
 from local.lake import Lake
 from local.reader.figures import last_position
 from local.repair import request_resync
@@ -25,12 +28,27 @@ class Change:
     is_first: bool
     joining: tuple[Table, ...] = ()
     widened: tuple[Table, ...] = ()  # with new columns, of which the lake holds no value yet
+    renamed: tuple[Table, ...] = ()  # with columns that are said to have another name now
+    reshaped: tuple[Table, ...] = ()  # with columns that are declared otherwise in any way
+    kept: tuple[Table, ...] = ()  # that streamed before, too
     leaving: tuple[Table, ...] = ()
     by_signal: bool = True  # False: a full snapshot comes anyway
 
     def all_snapshotted(self) -> Change:
         """The same change when every table is snapshotted anew."""
         return replace(self, by_signal=False)
+
+    def found(self, renamed: Collection[str], unpublished: Collection[str]) -> Change:
+        """The same change, by what the source shows (tables as `schema.table`).
+
+        A column that was renamed before the file said so has sent values that no event holds. A
+        table that the publication had lost has changes that nobody has read: it joins again.
+        """
+        if self.is_first:
+            return self
+        late = tuple(table for table in self.renamed if table.source in renamed)
+        lost = tuple(t for t in self.kept if t.source in unpublished)
+        return replace(self, widened=_united(self.widened, late), joining=self.joining + lost)
 
     @property
     def changes_tables(self) -> bool:
@@ -39,7 +57,7 @@ class Change:
 
     def request_snapshots(self, lake: Lake) -> None:
         """Ask for all rows of the tables that lack any; call it while the connector is stopped."""
-        lacking = self.joining + self.widened
+        lacking = _united(self.joining, self.widened)
         if self.is_first or not self.by_signal or not lacking:
             return
         signal_snapshot(lake.dsn, lacking)
@@ -60,16 +78,15 @@ def compare(before: Plan | None, after: Plan) -> Change:
             "undo these changes; or start over with `cdclake down --purge`; or leave the table out,"
             " `cdclake up`, and take it in again under another `name:`",
         )
-    kept = {table.source for table in after.tables}
+    kept = [(known[t.source], t) for t in after.tables if t.source in known]
     return Change(
         is_first=False,
         joining=tuple(table for table in after.tables if table.source not in known),
-        widened=tuple(
-            table
-            for table in after.tables
-            if table.source in known and _new_columns(known[table.source], table)
-        ),
-        leaving=tuple(table for table in before.tables if table.source not in kept),
+        widened=tuple(new for old, new in kept if _new_columns(old, new)),
+        renamed=tuple(new for old, new in kept if _renamed_columns(old, new)),
+        reshaped=tuple(new for old, new in kept if old.columns != new.columns),
+        kept=tuple(new for _, new in kept),
+        leaving=tuple(t for t in before.tables if t.source not in {new.source for _, new in kept}),
     )
 
 
@@ -97,31 +114,64 @@ def _table_problems(before: Table, after: Table) -> list[str]:
         )
     if before.deletes != after.deletes:
         problems.append(f"{after.source}: `deletes` changed to {after.deletes}")
-    old = {column.source: column for column in before.columns}
-    new = {column.source: column for column in after.columns}
-    for source, column in old.items():
-        if source not in new:
-            problems.append(f"{after.source}: column {source!r} is gone")
-            continue
-        problems += _column_problems(after.source, column, new[source])
+    for column in after.columns:
+        predecessor = _predecessor(column, before)
+        if predecessor is None:
+            problems += _takes_a_name(after.source, column, before)
+        else:
+            problems += _column_problems(after.source, predecessor, column)
     return problems
+
+
+def _predecessor(column: Column, before: Table) -> Column | None:
+    """What the column was before: of its own name, or of the latest that it says it had."""
+    old = {column.source: column for column in before.columns}
+    return next((old[name] for name in column.names if name in old), None)
+
+
+def _takes_a_name(table: str, column: Column, before: Table) -> list[str]:
+    """A new column under the lake's name of another one, whose values would pass for its own."""
+    held = [old for old in before.columns if old.name == column.name]
+    return [
+        f"{table}: column {column.source!r} would take the name {column.name} that {old.source!r}"
+        f" has in the lake; write `{renamed_line(old, column.source)}` if it is the same column,"
+        f" else take {old.source!r} out with an `up` of its own"
+        for old in held
+    ]
 
 
 def _column_problems(table: str, before: Column, after: Column) -> list[str]:
     problems = []
     if not can_become(before.column_type, after.column_type):
         problems.append(
-            f"{table}: column {before.source!r} changed from {before.type} to {after.type}"
+            f"{table}: column {after.source!r} changed from {before.type} to {after.type}; take it"
+            " out of the file, `cdclake up FILE`, and in again with its new type: the lake then"
+            f" keeps its old values as {naming.dropped_column(before.name, 1)}"
         )
     if (before.mask, before.truncate_to) != (after.mask, after.truncate_to):
-        problems.append(f"{table}: the mask of column {before.source!r} changed")
+        problems.append(f"{table}: the mask of column {after.source!r} changed")
     if before.name != after.name:
-        problems.append(f"{table}: column {before.source!r} has another name in the lake")
+        names = [*before.renamed_from, before.source] if before.source != after.source else []
+        names = names or list(before.renamed_from)
+        listed = f"`renamed_from: [{', '.join(names)}]`"
+        problems.append(
+            f"{table}: column {after.source!r} is {before.name!r} in the lake and would become"
+            f" {after.name!r}; " + (f"write {listed}" if names else "remove its `renamed_from`")
+        )
     return problems
 
 
-def _new_columns(before: Table, after: Table) -> set[str]:
-    return {c.source for c in after.columns} - {c.source for c in before.columns}
+def _new_columns(before: Table, after: Table) -> bool:
+    return any(_predecessor(column, before) is None for column in after.columns)
+
+
+def _renamed_columns(before: Table, after: Table) -> bool:
+    found = ((column, _predecessor(column, before)) for column in after.columns)
+    return any(old is not None and old.source != column.source for column, old in found)
+
+
+def _united(one: tuple[Table, ...], other: tuple[Table, ...]) -> tuple[Table, ...]:
+    return one + tuple(table for table in other if table not in one)
 
 
 def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -> None:
@@ -129,7 +179,8 @@ def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -
 
     Its new snapshot says nothing about rows that were deleted while it was away. The stream deletes
     them when the snapshot has been read: as `resync` does, so that a row which changes meanwhile
-    keeps what that change does not bring.
+    keeps what that change does not bring. A table that its columns had stopped reads its gap from
+    Kafka, now that they are declared otherwise.
     """
     if not change.is_first and change.by_signal:
         for table in change.joining:
@@ -137,3 +188,14 @@ def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -
             if known is not None:
                 request_resync(lake, table, known, rejoins=True)
     write_plan()
+    for table in change.reshaped:  # after the plan: the stream reads requests before it reads that
+        if _stopped_by_columns(lake, table):
+            lake.control.write(f"resume/{table.name}.json", {})
+
+
+def _stopped_by_columns(lake: Lake, table: Table) -> bool:
+    """Whether the stream has stopped the table because its events do not fit its columns."""
+    stored = lake.control.read(PROGRESS)
+    progress = Progress.parse(stored.content) if stored else Progress()
+    found = progress.tables.get(table.name)
+    return found is not None and found.state == "stopped" and bool(found.columns)

@@ -10,10 +10,11 @@ from typing import Any
 from cdclake.debezium.position import epoch_start, just_after
 from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
 from cdclake.plan import Table
-from glue_jobs.ingest.progress import Progress, TableProgress
+from glue_jobs.ingest.progress import GIVEN_UP, PROGRESS, Progress, TableProgress
 from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
 from local import stack
 from local.connector import Connector
+from local.gap import find_gap
 from local.jobs import STREAM
 from local.lake import Lake
 from local.reader.figures import last_position
@@ -137,6 +138,26 @@ def stopped(lake: Lake, table: Table) -> TableError | None:
         f"it is stopped: {found.last_error}",
         "run `cdclake resume`, and when `cdclake status` shows it streaming, this again",
     )
+
+
+def rejoin_after_loss(lake: Lake, table: Table, wait_s: float = REPLAY_S) -> None:
+    """Have a stopped table go on from what Kafka still keeps, and wait until it flows.
+
+    Its TableError if nothing of its gap is lost, or if it stops again. For a resync, which reads
+    what was lost from the source.
+    """
+    trouble, stored = stopped(lake, table), lake.control.read(PROGRESS)
+    if trouble is None or stored is None:
+        return
+    gap = find_gap(lake.kafka, table.topic, Progress.parse(stored.content).table(table.name))
+    if gap is None or gap.lost_events == 0:
+        raise trouble
+    lake.control.write(f"resume/{table.name}.json", {"gap": GIVEN_UP})
+    deadline = time.monotonic() + wait_s
+    while stopped(lake, table) is not None:
+        if time.monotonic() > deadline:
+            raise trouble
+        time.sleep(_POLL_S)
 
 
 def await_outcomes(

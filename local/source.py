@@ -51,6 +51,8 @@ class Prepared:
     slot_lost: bool  # its WAL is gone: drop it and begin a new epoch
     altered: tuple[str, ...]  # statements run on the user's tables (embedded only)
     omitted: dict[str, tuple[str, ...]]  # `schema.table` -> columns that do not reach the lake
+    renamed: frozenset[str]  # tables with a column that has its new name by now
+    unpublished: frozenset[str]  # tables that the publication, which was there, had lost
 
 
 @contextmanager
@@ -156,6 +158,7 @@ def prepare_source(
         if refusals:
             raise refused(refusals)
         pairs = [(table, actual[table.schema, table.table]) for table in plan.tables]
+        publication = read_publication(connection, name)
         altered = [statement for pair in pairs for statement in alterations(*pair)]
         for statement in altered:  # each alone: no lock is held while waiting for the next
             _execute(connection, [statement])
@@ -164,11 +167,20 @@ def prepare_source(
             actual,
             database=state.database,
             password_verifier=scram_verifier(role_password, os.urandom(16)),
-            publication=read_publication(connection, name),
+            publication=publication,
             granted=[(row[0], row[1]) for row in connection.execute(queries.GRANTED, (name,))],
             replication_grant=state.replication_grant,
         )
         _execute(connection, statements + (follow_identity() if embedded else []))
+    return _prepared(state, pairs, publication, altered)
+
+
+def _prepared(
+    state: ServerState,
+    pairs: Sequence[tuple[Table, SourceTable]],
+    publication: PublicationState,
+    altered: Sequence[Statement],
+) -> Prepared:
     return Prepared(
         database=state.database,
         version=state.version,
@@ -176,7 +188,13 @@ def prepare_source(
         slot_lost=state.slot_lost,
         altered=tuple(statement.sql for statement in altered),
         omitted={table.source: omitted_columns(table, found) for table, found in pairs},
+        renamed=frozenset(table.source for table, found in pairs if _is_renamed(table, found)),
+        unpublished=frozenset(table.source for table, _ in pairs if publication.lacks(table)),
     )
+
+
+def _is_renamed(table: Table, found: SourceTable) -> bool:
+    return any(c.renamed_from and c.source in found.by_name for c in table.columns)
 
 
 def _check_tables(

@@ -12,10 +12,12 @@ from cdclake.plan import Table
 from glue_jobs.ingest.progress import Progress, TableProgress
 from local import stack
 from local.connector import Connector
+from local.gap import Gap, find_gap
 from local.home import Home
 from local.lake import Lake, LakeState, describe_lake
 from local.reader.figures import table_figures
 from local.source import slot_wal
+from local.source_changes import Lines, SourceChange, source_changes
 from local.topics import end_offsets
 
 
@@ -27,6 +29,9 @@ class _Facts:
     ends: Mapping[str, Mapping[int, int]]
     trouble: str | None  # of the connector
     loading: bool  # the bulk load that the epoch begins with
+    gaps: Mapping[str, Gap]  # of stopped tables
+    changes: Mapping[str, list[SourceChange]] | None  # None: the source does not answer
+    lines: Lines
 
 
 def lake_status(home: Home) -> dict[str, Any]:
@@ -42,6 +47,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "components": components,
         "epoch": state.epoch,
         "paused": state.paused,
+        "file": state.pipeline_file,
         "tables": _tables(lake, running),
         "slot": _slot(lake, running),
     }
@@ -53,14 +59,37 @@ def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
     stored = lake.control.read("progress.json")
     topics = [table.topic for table in lake.plan.tables]
     connector = Connector(lake.endpoints.connect, lake.plan)
+    progress = Progress.parse(stored.content) if stored else Progress()
+    lines = Lines(lake.state.pipeline_file)
     facts = _Facts(
-        progress=Progress.parse(stored.content) if stored else Progress(),
+        progress=progress,
         ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
         trouble=connector.failure() if "connect" in running else None,
         loading=lake.state.loading,
+        gaps=_gaps(lake, progress) if "kafka" in running else {},
+        changes=_changes(lake, lines, running),
+        lines=lines,
     )
     figures = table_figures(lake)
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
+
+
+def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
+    found = {
+        table.name: find_gap(lake.kafka, table.topic, place)
+        for table in lake.plan.tables
+        if (place := progress.tables.get(table.name)) is not None and place.state == "stopped"
+    }
+    return {name: gap for name, gap in found.items() if gap is not None}
+
+
+def _changes(lake: Lake, lines: Lines, running: set[str]) -> dict[str, list[SourceChange]] | None:
+    if not lake.state.external and "postgres" not in running:
+        return None
+    try:
+        return source_changes(lake, lines)
+    except InputError:  # its component says so
+        return None
 
 
 def _table(
@@ -75,8 +104,27 @@ def _table(
         "lag_events": None if ends is None else _lag(ends, progress.offsets),
         "quarantined": figures["quarantined"],
         "state": "loading" if facts.loading else _state(progress, running),
-        "last_error": progress.last_error or facts.trouble,
+        "last_error": _last_error(table, progress, facts),
+        "gap": gap.to_json() if (gap := facts.gaps.get(table.name)) else None,
+        "lines": [facts.lines.of(table, column) for column in progress.columns],
+        "source_changes": _shown(facts.changes, table),
     }
+
+
+def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | None:
+    gap = facts.gaps.get(table.name)
+    if gap is None or gap.lost_events == 0:
+        return progress.last_error or facts.trouble
+    return (
+        f"{progress.last_error}. Kafka no longer keeps {gap.lost_events} events of its gap: when"
+        f" the cause is mended, `cdclake resync {table.name}` reads the table from the source again"
+    )
+
+
+def _shown(
+    changes: Mapping[str, list[SourceChange]] | None, table: Table
+) -> list[dict[str, Any]] | None:
+    return None if changes is None else [change.to_json() for change in changes[table.name]]
 
 
 def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
@@ -98,6 +146,9 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
         **dict.fromkeys(counts),
         "state": "unknown",
         "last_error": error,
+        "gap": None,
+        "lines": [],
+        "source_changes": None,
     }
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
 from cdclake.debezium.connector import MAX_RECORD_BYTES
@@ -61,6 +62,57 @@ def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         }
     finally:
         consumer.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicContents:
+    """What Kafka keeps of a topic, by partition."""
+
+    bounds: Mapping[int, tuple[int, int]]  # the first offset that is kept, and the next one
+    written_ms: Mapping[int, int]  # when the first record was written of those asked for
+    retention_ms: int | None  # None: not time, but size decides how long, or nothing does
+
+
+def read_topic(kafka: str, topic: str, start: Mapping[int, int]) -> TopicContents | None:
+    """What Kafka keeps of the topic, and of what age it is from `start` on; None without topic."""
+    consumer = _consumer(kafka)
+    try:
+        known = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
+        if known.error is not None:
+            return None
+        places = {p: TopicPartition(topic, p) for p in known.partitions}
+        bounds = {
+            p: consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)
+            for p, place in places.items()
+        }
+        written = {}
+        for partition, (low, end) in bounds.items():
+            first = max(low, start.get(partition, low))
+            if first < end:
+                written[partition] = _written_ms(consumer, topic, partition, first)
+    finally:
+        consumer.close()
+    return TopicContents(
+        bounds=bounds, written_ms=written, retention_ms=_retention_ms(_admin(kafka), topic)
+    )
+
+
+def _written_ms(consumer: Consumer, topic: str, partition: int, offset: int) -> int:
+    consumer.assign([TopicPartition(topic, partition, offset)])
+    message = consumer.poll(_TIMEOUT_S)
+    if message is None or message.error() is not None:
+        raise ComponentFailed(
+            f"Kafka does not give record {offset} of {topic!r}", "read Kafka's log", "kafka"
+        )
+    return int(message.timestamp()[1])
+
+
+def _retention_ms(admin: AdminClient, topic: str) -> int | None:
+    resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
+    [answer] = admin.describe_configs([resource]).values()
+    settings = answer.result(_TIMEOUT_S)
+    by_time, by_size = (int(settings[f"retention.{unit}"].value) for unit in ("ms", "bytes"))
+    return by_time if by_time >= 0 and by_size < 0 else None
 
 
 class MarkerReader:

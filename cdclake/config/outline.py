@@ -27,11 +27,12 @@ class ColumnOutline:
     type: ColumnType | None
     excluded: bool
     masked: bool
+    renamed_from: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """The column's name in the lake."""
-        return naming.lake_name(self.source)
+        return naming.lake_name(self.renamed_from[0] if self.renamed_from else self.source)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +102,15 @@ def _outline_table(spelled: str, entry: dict[str, Any]) -> TableOutline:
 
 def _outline_column(location: Location, source: str, value: Any) -> ColumnOutline:
     fields = value if isinstance(value, dict) else {"type": value}
+    renamed = fields.get("renamed_from")
+    names = [renamed] if isinstance(renamed, str) else renamed if isinstance(renamed, list) else []
     return ColumnOutline(
         location=location,
         source=source,
         type=understood(spellings.parse_column_type, fields.get("type")),
         excluded=fields.get("exclude") is True,
         masked=fields.get("mask") is not None,
+        renamed_from=tuple(name for name in names if isinstance(name, str)),
     )
 
 

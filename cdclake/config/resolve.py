@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from cdclake import naming
@@ -82,6 +83,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
 
 def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
     schema, table = spellings.parse_table_key(spelled)
+    lake_names = {source: _lake_name(source, column) for source, column in entry.columns.items()}
     identity = spellings.parse_replica_identity(entry.replica_identity or "default")
     return Table(
         schema=schema,
@@ -100,7 +102,9 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         replica_identity=identity.kind,
         replica_identity_index=identity.index_name,
         replica_identity_declared=entry.replica_identity is not None,
-        partition_by=tuple(_resolve_transform(spelling) for spelling in entry.partition_by),
+        partition_by=tuple(
+            _resolve_transform(spelling, lake_names) for spelling in entry.partition_by
+        ),
         maintenance=entry.maintenance,
         deletes=entry.deletes,
     )
@@ -112,13 +116,22 @@ def _resolve_column(source: str, entry: ColumnEntry) -> Column:
     mask = spellings.parse_mask(entry.mask) if entry.mask is not None else None
     return Column(
         source=source,
-        name=naming.lake_name(source),
+        name=_lake_name(source, entry),
         type=str(spellings.parse_column_type(entry.type)),
         mask=mask.kind if mask else None,
         truncate_to=mask.length if mask else None,
+        renamed_from=tuple(entry.renamed_from),
     )
 
 
-def _resolve_transform(spelling: str) -> str:
+def _lake_name(source: str, entry: ColumnEntry) -> str:
+    """A renamed column keeps its name in the lake: rows and queries that are there know no other.
+
+    What the log says of a value that was not sent names its column, too.
+    """
+    return naming.lake_name(entry.renamed_from[0] if entry.renamed_from else source)
+
+
+def _resolve_transform(spelling: str, lake_names: Mapping[str, str]) -> str:
     transform = partition.parse_transform(spelling)
-    return transform.render(naming.lake_name(transform.column))
+    return transform.render(lake_names[transform.column])

@@ -7,9 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     AfterValidator,
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     GetJsonSchemaHandler,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic.json_schema import JsonSchemaValue
@@ -60,6 +62,10 @@ def _check_transform(spelling: str) -> str:
     return spelling
 
 
+def _listed(names: Any) -> Any:
+    return [names] if isinstance(names, str) else names
+
+
 LakeName = Annotated[
     str,
     AfterValidator(check_lake_name),
@@ -67,6 +73,9 @@ LakeName = Annotated[
 ]
 TypeSpelling = Annotated[str, AfterValidator(_check_type)]
 Transform = Annotated[str, AfterValidator(_check_transform)]
+
+
+_NAME_OR_NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 
 class ColumnEntry(Section):
@@ -86,6 +95,14 @@ class ColumnEntry(Section):
         json_schema_extra={"pattern": r"^(hash|truncate\([1-9][0-9]*\))$"},
     )
 
+    renamed_from: Annotated[list[str], BeforeValidator(_listed), WithJsonSchema(_NAME_OR_NAMES)] = (
+        Field(
+            default_factory=list,
+            description="Earlier names in the source, first to last; the lake keeps the first.",
+            examples=["email", ["mail", "email"]],
+        )
+    )
+
     @model_validator(mode="before")
     @classmethod
     def _from_type(cls, value: Any) -> Any:
@@ -102,6 +119,8 @@ class ColumnEntry(Section):
     def _check(self) -> ColumnEntry:
         if self.type is None and not self.exclude:
             raise Refused("the column has no type", "write `type:`, or `exclude: true`")
+        if self.exclude and self.renamed_from:
+            raise Refused("the column is excluded and renamed", "remove `renamed_from`")
         if self.mask is None:
             return self
         if self.exclude:

@@ -81,7 +81,8 @@ def _capture(plan: Plan) -> dict[str, str]:
     tables = [*ours, *((table.schema, table.table) for table in plan.tables)]
     columns = [
         *((*ours_table, ".*") for ours_table in ours),
-        *((t.schema, t.table, c.source) for t in plan.tables for c in t.columns),
+        # Earlier names too: a renaming that is declared beforehand then loses no event.
+        *((t.schema, t.table, name) for t in plan.tables for c in t.columns for name in c.names),
     ]
     signals = f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}"
     return {
@@ -90,7 +91,7 @@ def _capture(plan: Plan) -> dict[str, str]:
             f"{exactly(schema, table)}[.].*" if column == ".*" else exactly(schema, table, column)
             for schema, table, column in columns
         ),
-        # After a bulk load it is started at the load's LSN, and takes no snapshot (decision 10).
+        # After a bulk load it is started at the load's LSN, and takes no snapshot (decision 11).
         "snapshot.mode": "initial",
         "signal.data.collection": signals,
         "signal.enabled.channels": "source",
@@ -134,7 +135,8 @@ def _masks(plan: Plan, salt: str) -> dict[str, str]:
                 setting = f"column.truncate.to.{column.truncate_to}.chars"
             else:
                 continue
-            masks.setdefault(setting, []).append(exactly(table.schema, table.table, column.source))
+            spelled = [exactly(table.schema, table.table, name) for name in column.names]
+            masks.setdefault(setting, []).extend(spelled)
     return {setting: ",".join(columns) for setting, columns in masks.items()}
 
 

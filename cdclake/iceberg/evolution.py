@@ -1,13 +1,14 @@
 """Schema evolution: what a table of the lake can become in place, and the statements that do it.
 
-Iceberg adds columns and widens some types without touching a file. Whatever else changes would
-change the meaning of values that are there, so it is refused.
+Iceberg adds, renames and widens columns without touching a file. Whatever else changes would change
+the meaning of values that are there, so it is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from cdclake import naming
 from cdclake.debezium.types import ColumnType
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
@@ -55,11 +56,16 @@ def _digits(decimal: str) -> tuple[int, int]:
 def evolve_table(database: str, schema: TableSchema, actual: Mapping[str, str]) -> list[str]:
     """ALTER TABLE statements that give a table of `actual` columns (name to Spark type) `schema`.
 
-    Columns that are not in `schema` stay. Raises ValueError for a column that cannot become it.
+    Columns that are not in `schema` keep their values under a name of ours, so that one which comes
+    again begins anew. Raises ValueError for a column that cannot become what the schema says.
     """
     target = qualified(database, schema.name)
+    declared = {name for name, _ in schema.columns}
     added = [(name, kind) for name, kind in schema.columns if name not in actual]
-    statements = []
+    statements = [
+        f"ALTER TABLE {target} RENAME COLUMN {SPARK.name(name)} TO {SPARK.name(kept)}"
+        for name, kept in _dropped(declared, actual).items()
+    ]
     if added:
         listed = ", ".join(f"{SPARK.name(name)} {kind}" for name, kind in added)
         statements.append(f"ALTER TABLE {target} ADD COLUMNS ({listed})")
@@ -71,3 +77,15 @@ def evolve_table(database: str, schema: TableSchema, actual: Mapping[str, str]) 
             raise ValueError(f"its column {name} is {found} and cannot become {kind}")
         statements.append(f"ALTER TABLE {target} ALTER COLUMN {SPARK.name(name)} TYPE {kind}")
     return statements
+
+
+def _dropped(declared: Collection[str], actual: Collection[str]) -> dict[str, str]:
+    """The columns that are declared no more, and the names that they are kept under."""
+    kept: dict[str, str] = {}
+    for name in actual:
+        if name in declared or naming.is_ours(name):
+            continue
+        taken = {*actual, *kept.values()}
+        names = (naming.dropped_column(name, number) for number in range(1, len(taken) + 2))
+        kept[name] = next(free for free in names if free not in taken)
+    return kept

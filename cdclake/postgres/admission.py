@@ -8,7 +8,9 @@ from difflib import get_close_matches
 from cdclake.debezium.types import same_in_the_lake
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
+from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.key_identity import check_identity
+from cdclake.postgres.published import name_now, undeclared_columns
 from cdclake.postgres.quoting import identifier, qualified
 from cdclake.postgres.refusal import Refusal
 
@@ -36,7 +38,7 @@ def check_table(
     broken = check_kind(actual)
     if broken:
         return broken
-    refusals = _check_columns(declared, actual)
+    refusals = check_columns(declared, actual)
     if not refusals:  # an identity can only be judged over columns that exist
         refusals = check_identity(declared, actual, may_alter, version)
     return refusals + _check_rights(actual, role, sees_all_rows)
@@ -95,11 +97,12 @@ def check_kind(actual: SourceTable) -> list[Refusal]:
     return []
 
 
-def _check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:
+def check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:
+    """Every declared column that the source does not have as it is declared."""
     refusals = [
         refusal
         for column in declared.columns
-        if (refusal := _check_column(column, actual)) is not None
+        if (refusal := check_column(column, declared, actual)) is not None
     ]
     for name in declared.excluded:
         if name not in actual.by_name:
@@ -108,16 +111,12 @@ def _check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:
     return refusals
 
 
-def _check_column(column: Column, actual: SourceTable) -> Refusal | None:
-    found = actual.by_name.get(column.source)
-    if found is None:
-        near = get_close_matches(column.source, actual.by_name, n=1)
-        meant = f"did you mean `{near[0]}`? " if near else ""
-        return Refusal(
-            actual.source,
-            f"it has no column {column.source!r}",
-            f"{meant}remove `{column.source}` from `columns`, or add it to the table",
-        )
+def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusal | None:
+    """Why the column of the source's table cannot flow as it is declared; None if it can."""
+    present = name_now(column, actual.by_name)
+    if present is None:
+        return _gone(column, declared, actual)
+    found = actual.by_name[present]
     if found.generated:
         return Refusal(
             actual.source,
@@ -125,6 +124,24 @@ def _check_column(column: Column, actual: SourceTable) -> Refusal | None:
             f"remove `{column.source}` from `columns`; compute it in a view of the lake",
         )
     return _check_type(column, found, actual)
+
+
+def _gone(column: Column, declared: Table, actual: SourceTable) -> Refusal:
+    near = get_close_matches(column.source, actual.by_name, n=1)
+    meant = f"did you mean `{near[0]}`? " if near else ""
+    alike = [
+        name
+        for name in undeclared_columns(declared, actual)
+        if (kind := actual.by_name[name].type) and same_in_the_lake(column.column_type, kind)
+    ]
+    if alike:
+        line = renamed_line(column, alike[0])
+        meant += f"if it was renamed, write `{line}` in its place; else "
+    return Refusal(
+        actual.source,
+        f"it has no column {column.source!r}",
+        f"{meant}remove `{column.source}` from `columns`, or add it to the table",
+    )
 
 
 def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Refusal | None:

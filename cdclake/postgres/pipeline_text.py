@@ -11,11 +11,10 @@ from collections.abc import Sequence
 
 from cdclake import naming
 from cdclake.plan import Table
+from cdclake.postgres.file_lines import scalar
 from cdclake.postgres.proposal import Proposal
 from cdclake.postgres.quoting import identifier
 
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
-_NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 _MAX_PIPELINE = 21
 
 
@@ -32,25 +31,6 @@ def table_key(schema: str, table: str) -> str:
     """The table as a key of `tables`: a part with a dot or a quote is quoted like an identifier."""
     parts = (identifier(part) if set(part) & set('."') else part for part in (schema, table))
     return ".".join(parts)
-
-
-def scalar(text: str) -> str:
-    """`text` as a YAML scalar that is read as this very text, in any place.
-
-    >>> scalar("public.orders"), scalar("a: #b"), scalar("it's"), scalar("no")
-    ('public.orders', "'a: #b'", "'it''s'", "'no'")
-    """
-    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
-        return text
-    if all(character.isprintable() for character in text):
-        return "'" + text.replace("'", "''") + "'"
-    return '"' + "".join(map(_escaped, text)) + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in '"\\':
-        return f"\\{character}"
-    return character if character.isprintable() else f"\\U{ord(character):08x}"
 
 
 def render_pipeline(database: str, proposals: Sequence[Proposal]) -> str:
@@ -111,7 +91,7 @@ def _identity(table: Table) -> str:
     if table.replica_identity != "index" or table.replica_identity_index is None:
         return table.replica_identity
     index = table.replica_identity_index
-    return scalar(f"index {index if _PLAIN.fullmatch(index) else identifier(index)}")
+    return scalar(f"index {index if scalar(index) == index else identifier(index)}")
 
 
 def _prose(text: str) -> list[str]:

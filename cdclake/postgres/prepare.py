@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from cdclake.naming import HEARTBEAT_TABLE, SIGNAL_TABLE, SOURCE_SCHEMA
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.published import published_columns
 from cdclake.postgres.quoting import identifier, identifiers, literal, qualified
@@ -51,6 +51,11 @@ class PublicationState:
     all_tables: bool = False
     right: bool = False
     tables: Mapping[TableId, ColumnList] | None = None  # None: not readable as such (row filter)
+
+    def lacks(self, table: Table) -> bool:
+        """Whether it is there and does not publish the table; `DROP COLUMN ... CASCADE` does so."""
+        listed = self.exists and not self.all_tables and self.tables is not None
+        return listed and (table.schema, table.table) not in (self.tables or {})
 
 
 def prepare(

@@ -43,7 +43,8 @@ def append_changes(
     appended anything after `read_from`.
     """
     writer = (
-        rows.writeTo(lake.qualified(log))
+        lake.completed(rows, log)
+        .writeTo(lake.qualified(log))
         .option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp.to_json())
         .option("isolation-level", "serializable")
         .option("fanout-enabled", "true")

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -24,10 +25,11 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.decode import EventDecoder
+from glue_jobs.ingest.drift import Known, column_keys, describe_drift
 from glue_jobs.ingest.gap import read_gap
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress, TableProgress
+from glue_jobs.ingest.progress import GIVEN_UP, Progress, TableProgress
 from glue_jobs.ingest.repairs import Repairs
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
@@ -72,6 +74,7 @@ class MicroBatch:
         self._laps = Laps()
         events = records.cache()
         try:
+            self._take_resume_requests()  # before the plan, which is mended before one asks
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
@@ -99,6 +102,8 @@ class MicroBatch:
         kept = {table.name for table in plan.tables}
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
+        for table in plan.tables:
+            self._progress.table(table.name).forget_all_but(column_keys(table))
         self._decoders = {table.name: EventDecoder(table, plan) for table in plan.tables}
         self._turns.wait(kept)  # a crash may have come between an append and its merge
         self._created_for = plan
@@ -117,7 +122,6 @@ class MicroBatch:
             self._turns.wait(table.name for table in plan.tables)
 
     def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
-        self._take_resume_requests()
         to_apply = self._turns.chosen(plan, self._flowing(plan), busy=_is_busy(plan, ranges))
         work = []
         for table in plan.tables:
@@ -128,7 +132,12 @@ class MicroBatch:
             if progress.state == "stopped":
                 if not progress.resume_requested:
                     continue
-                records, share = self._gap(events.sparkSession, table, progress, share)
+                gap = self._gap(events.sparkSession, table, progress, share)
+                if gap is None:
+                    continue
+                records, share = gap
+                if not share:
+                    progress.flow()
             apply_now = table.name in to_apply
             if share or (apply_now and table.name in self._turns.waiting):
                 work.append(Work(table, records, share, apply_now))
@@ -147,10 +156,23 @@ class MicroBatch:
 
     def _gap(
         self, spark: SparkSession, table: Table, progress: TableProgress, share: Ranges
-    ) -> tuple[DataFrame, Ranges]:
-        """A resumed table's records, from where it stopped to the end of this batch."""
+    ) -> tuple[DataFrame, Ranges] | None:
+        """A resumed table's records, from where it stopped to the end of this batch.
+
+        None if Kafka does not give them all: the table stays stopped, the others go on.
+        """
         ends = {partition: following for partition, (_, following) in share.items()}
-        return read_gap(spark, self._brokers, table.topic, progress.offsets, ends)
+        resume = {} if progress.gap_given_up else progress.offsets
+        try:
+            return read_gap(spark, self._brokers, table.topic, resume, ends)
+        except (PySparkException, Py4JJavaError):
+            log.exception("table %s: its gap cannot be read", table.name)
+            remedy = (
+                "`cdclake status` shows whether Kafka still keeps it, the stream's log the rest"
+            )
+            error = TableError(table.name, "its gap cannot be read from Kafka", remedy)
+            self._stop(progress, table, {}, str(error))
+            return None
 
     def _run_tables(self, plan: Plan, lake: LakeTables, work: list[Work]) -> None:
         def run(turn: Work) -> None:
@@ -169,21 +191,20 @@ class MicroBatch:
             self._leases,
             self._decoders[turn.table.name],
             apply_now=turn.apply_now,
+            known=Known(seen=progress.seen, suspected=progress.suspected),
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
         except (TableError, AnalysisException) as error:
             self._stop(progress, turn.table, turn.ranges, str(error).splitlines()[0])
             return
-        for partition, (_, following) in turn.ranges.items():
-            progress.offsets[partition] = following
+        for partition, (first, _) in turn.ranges.items():
+            progress.offsets[partition] = outcome.taken.get(partition, first)
         if outcome.applied:
             self._turns.settle(turn.table.name)
         else:
             self._turns.wait([turn.table.name])
-        if progress.state == "stopped":
-            progress.state, progress.quarantined, progress.last_error = "streaming", 0, None
-            progress.resume_requested = False
+        progress.flow()
         self._judge(plan, progress, turn.table, outcome)
 
     def _repair(
@@ -199,22 +220,39 @@ class MicroBatch:
 
     def _judge(self, plan: Plan, progress: TableProgress, table: Table, outcome: Outcome) -> None:
         """Stop a table that refuses too much: its declaration no longer fits its source."""
+        if outcome.drift is not None:
+            progress.seen = dict(outcome.drift.known.seen)
+            progress.suspected = list(outcome.drift.known.suspected)
+            if outcome.drift.cuts:
+                progress.quarantined += outcome.quarantined
+                message, remedy = describe_drift(table, outcome.drift)
+                error = TableError(table.name, message, remedy)
+                self._stop(progress, table, {}, str(error), columns=outcome.drift.columns)
+                return
         if progress.note_refused(outcome.quarantined, plan.stop_table_after):
             log.error("table %s stopped: %s", table.name, progress.last_error)
 
-    def _stop(self, progress: TableProgress, table: Table, ranges: Ranges, reason: str) -> None:
+    def _stop(
+        self,
+        progress: TableProgress,
+        table: Table,
+        ranges: Ranges,
+        reason: str,
+        columns: Sequence[str] = (),
+    ) -> None:
         """Stop the table before this batch: its own resume offsets are where its share begins."""
         for partition, (first, _) in ranges.items():
             progress.offsets.setdefault(partition, first)
-        progress.state, progress.last_error = "stopped", reason
-        progress.resume_requested = False
+        progress.stop(reason, columns)
         log.error("table %s stopped: %s", table.name, reason)
 
     def _take_resume_requests(self) -> None:
         for name in list(self._control.names("resume")):
             progress = self._progress.tables.get(name.removesuffix(".json"))
-            if progress is not None and progress.state == "stopped":
+            stored = self._control.read(f"resume/{name}")
+            if progress is not None and progress.state == "stopped" and stored is not None:
                 progress.resume_requested = True
+                progress.gap_given_up = stored.content.get("gap") == GIVEN_UP
             self._control.delete(f"resume/{name}")
 
     def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:

@@ -33,6 +33,7 @@ from cdclake.debezium.unavailable import unavailable_forms
 from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Column, Plan, Table
+from glue_jobs.ingest.fields import ABSENT, MISFITS, RowFields
 
 # Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
 REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can
@@ -65,20 +66,24 @@ class EventDecoder:
             _parse("key", _key_schema(table)).alias(_KEY),
         ]
         every = F.col("*")
+        text = f"CAST({RECORD['value']} AS string)"
+        fields = RowFields(table, event=_EVENT, text=text, corrupt=_CORRUPT)
         self._facts = [every, *_facts()]
-        self._images = [every, *_images(table)]
+        self._fields = [every, fields.read()]
+        self._images = [every, *_images(table, fields), fields.absent(), fields.misfits()]
         self._values = [
-            every, *_values(table, plan.placeholder), _unavailable(table, plan.placeholder)
+            every, *_values(table, fields, plan.placeholder),
+            _unavailable(table, fields, plan.placeholder),
         ]  # fmt: skip
         self._rows = [
             *(F.col(SPARK.name(column.name)) for column in table.columns),
             *(F.col(name) for name in (*_FACT_COLUMNS, naming.UNAVAILABLE)),
             _refusal(table, plan).alias(REFUSAL),
-            *(F.col(column) for column in RECORD.values()),
+            *(F.col(column) for column in (ABSENT, MISFITS, *RECORD.values())),
         ]
 
     def decode(self, events: DataFrame) -> DataFrame:
-        """The log's columns but `cdc_ingested_at`, with `REFUSAL` and the columns of `RECORD`.
+        """The log's columns but `cdc_ingested_at`, with `REFUSAL`, `ABSENT`, `MISFITS`, `RECORD`'s.
 
         `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they
         carry no row. No order is promised.
@@ -86,6 +91,7 @@ class EventDecoder:
         parsed = events.where(F.col("value").isNotNull()).select(*self._parsed)
         return (
             parsed.select(*self._facts)
+            .select(*self._fields)
             .select(*self._images)
             .select(*self._values)
             .select(*self._rows)
@@ -98,7 +104,9 @@ def _parse(column: str, schema: StructType) -> Expression:
 
 
 def _row_schema(columns: Sequence[Column]) -> StructType:
-    return StructType([StructField(c.source, _LOG_TYPES[c.column_type.log]) for c in columns])
+    return StructType(
+        [StructField(n, _LOG_TYPES[c.column_type.log]) for c in columns for n in c.names]
+    )
 
 
 def _envelope_schema(table: Table) -> StructType:
@@ -182,24 +190,30 @@ def _image_name(index: int) -> str:
     return f"cdc__image_{index}"
 
 
-def _images(table: Table) -> list[Expression]:
+def _images(table: Table, fields: RowFields) -> list[Expression]:
     """Each column as the event has it: `after`; of a delete the key, or the whole `before`."""
     op = F.col(naming.OP)
     images = []
     for index, column in enumerate(table.columns):
-        after = F.col(f"{_EVENT}.after").getField(column.source)
-        image = F.when(op.isin("c", "u", "r"), after)
+        image = F.when(op.isin("c", "u", "r"), fields.image(column))
         if column.name in table.key:
             image = image.when(op == "d", F.col(_KEY).getField(column.source))
         elif _logs_whole_rows(table):
-            image = image.when(op == "d", F.col(f"{_EVENT}.before").getField(column.source))
+            image = image.when(op == "d", fields.image(column))
         images.append(image.alias(_image_name(index)))
     return images
 
 
-def _is_unavailable(table: Table, index: int, placeholder: str) -> Expression | None:
-    """Whether the image only says that the value was not sent; None where it never can."""
-    return None if _logs_whole_rows(table) else _is_placeholder(table, index, placeholder)
+def _is_unavailable(
+    table: Table, fields: RowFields, index: int, placeholder: str
+) -> Expression | None:
+    """Whether the value was not sent; None where it always is."""
+    column = table.columns[index]
+    unsent = None if _logs_whole_rows(table) else _is_placeholder(table, index, placeholder)
+    if not column.renamed_from:
+        return unsent
+    # Before its new name was declared, and after its old one was gone.
+    return _any([fields.is_unsent(column), *([] if unsent is None else [unsent])])
 
 
 def _is_placeholder(table: Table, index: int, placeholder: str) -> Expression | None:
@@ -213,23 +227,23 @@ def _is_placeholder(table: Table, index: int, placeholder: str) -> Expression | 
     return F.coalesce(F.col(_image_name(index)).isin(*forms), F.lit(False))
 
 
-def _values(table: Table, placeholder: str) -> list[Expression]:
+def _values(table: Table, fields: RowFields, placeholder: str) -> list[Expression]:
     values = []
     for index, column in enumerate(table.columns):
         value = F.col(_image_name(index))
-        unavailable = _is_unavailable(table, index, placeholder)
+        unavailable = _is_unavailable(table, fields, index, placeholder)
         if unavailable is not None:
             value = F.when(~unavailable, value)
         values.append(value.alias(column.name))
     return values
 
 
-def _unavailable(table: Table, placeholder: str) -> Expression:
+def _unavailable(table: Table, fields: RowFields, placeholder: str) -> Expression:
     """Lake names of the columns whose value was not sent; NULL where all were."""
     names = [
         F.when(unavailable, F.lit(column.name))
         for index, column in enumerate(table.columns)
-        if (unavailable := _is_unavailable(table, index, placeholder)) is not None
+        if (unavailable := _is_unavailable(table, fields, index, placeholder)) is not None
     ]
     if not names:
         return F.lit(None).cast("array<string>").alias(naming.UNAVAILABLE)
@@ -243,10 +257,7 @@ def _refusal(table: Table, plan: Plan) -> Expression:
     has_row, has_key = op.isin("c", "u", "r"), op.isin("c", "u", "r", "d")
     key_images = [F.col(_KEY).getField(c.source) for c in table.key_columns]
     reasons = [
-        (
-            F.col(_EVENT).isNull() | F.col(f"{_EVENT}.{_CORRUPT}").isNotNull(),
-            "UNREADABLE_VALUE: not JSON, or a field is not of its declared type",
-        ),
+        (_is_unreadable(), "UNREADABLE_VALUE: not JSON, or a field is not of its declared type"),
         (
             ~op.isin("c", "u", "r", "d", "t") | op.isNull(),
             "UNKNOWN_OPERATION: op is not one of crudt",
@@ -302,6 +313,11 @@ def _unsent_values(table: Table, placeholder: str) -> list[Reason]:
         for index, c in enumerate(table.columns)
         if (unsent := _is_placeholder(table, index, placeholder)) is not None
     ]
+
+
+def _is_unreadable() -> Expression:
+    corrupt = F.col(f"{_EVENT}.{_CORRUPT}").isNotNull()
+    return F.col(_EVENT).isNull() | corrupt | F.col(MISFITS).isNotNull()
 
 
 def _is_not_representable(column: Column) -> Expression:

@@ -6,6 +6,7 @@ last error. A stopped table keeps its resume offsets here and nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -14,6 +15,7 @@ from cdclake import naming
 from glue_jobs.runtime.objects import ObjectStore
 
 PROGRESS = "progress.json"
+GIVEN_UP = "given up"  # `gap` of a resume request: go on from whatever Kafka still keeps
 
 
 @dataclass(slots=True, kw_only=True)
@@ -27,6 +29,10 @@ class TableProgress:
     resume_requested: bool = False
     # Changes below this position passed the table by; values older than it are still in its state.
     missed_below: str | None = None
+    gap_given_up: bool = False  # what Kafka keeps no more; a resync repairs what it held
+    columns: list[str] = field(default_factory=list)  # whose declaration its events do not fit
+    seen: dict[str, str] = field(default_factory=dict)  # declared columns that events have had
+    suspected: list[str] = field(default_factory=list)  # of which the last value did not fit
 
     def note_refused(self, refused: int, limit: int) -> bool:
         """Count refused events, and stop the table if they are too many; whether it stopped now.
@@ -36,12 +42,26 @@ class TableProgress:
         self.quarantined += refused
         if self.quarantined <= limit:
             return False
-        self.state = "stopped"
-        self.last_error = (
+        self.stop(
             f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
             f"{naming.QUARANTINE} for the reasons, mend the cause, then `cdclake resume`"
         )
         return True
+
+    def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
+        """The table takes nothing any more, from its offsets on."""
+        self.state, self.last_error, self.columns = "stopped", reason, list(columns)
+        self.resume_requested = self.gap_given_up = False
+
+    def forget_all_but(self, columns: Collection[str]) -> None:
+        """What was seen of other columns: one that is declared again is another one."""
+        self.seen = {key: at for key, at in self.seen.items() if key in columns}
+
+    def flow(self) -> None:
+        """A stopped table has taken its gap, or a part of it."""
+        if self.state == "stopped":
+            self.state, self.last_error, self.columns = "streaming", None, []
+            self.quarantined, self.resume_requested, self.gap_given_up = 0, False, False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -17,6 +17,8 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
+from glue_jobs.ingest.decode import REFUSAL
+from glue_jobs.ingest.fields import ABSENT, MISFITS
 from glue_jobs.runtime.stamps import ChangesStamp
 
 
@@ -40,6 +42,11 @@ class PartitionSummary:
     lowest_epoch: int | None
     snapshot_read_at: int | None  # microseconds; one for all rows of a table's snapshot
     snapshot_read_until: int | None
+    rows: int  # events that bring a row, and are not refused
+    lacking: int  # of these, those that lack a declared column
+    absent: list[str]  # columns that one of them lacks, by their names in the source
+    misfits: int  # events that hold a column in another form than the declared
+    lowest_row: str | None  # the lowest position of an event that brings a row
 
 
 def identity(table: Table) -> list[str]:
@@ -94,22 +101,53 @@ def not_in_log(changes: DataFrame, log: DataFrame, table: Table, lowest_lsn: int
     return changes.join(recent, match, "left_anti")
 
 
-_LOWEST = ("first_offset", "lowest_epoch", "snapshot_read_at")
+_LOWEST = ("first_offset", "lowest_epoch", "snapshot_read_at", "lowest_row")
 _GREATEST = ("next_offset", "epoch", "snapshot_read_until")
-_SUMMED = ("accepted", "refused", "truncates", "carried_key_changes")
+_SUMMED = (
+    "accepted", "refused", "truncates", "carried_key_changes", "rows", "lacking", "misfits",
+)  # fmt: skip
+# Refused for its key: a key column that is gone makes every key wrong.
+_BY_KEY = f"({REFUSAL} LIKE 'NULL_KEY%' OR {REFUSAL} LIKE 'KEY_MISMATCH%')"
+IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({REFUSAL} IS NULL OR {_BY_KEY})"
 
 
-def summarize(changes: DataFrame, table: Table, refusal: str) -> list[PartitionSummary]:
+def summarize(changes: DataFrame, table: Table) -> list[PartitionSummary]:
     """One summary per Kafka partition of the decoded batch."""
-    # As text: a call from Python to Java for each part of them would take longer than the sums.
-    accepted = f"{refusal} IS NULL"
-    key_change = f"{naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL"
-    read_at = f"IF({accepted} AND {naming.OP} = 'r', unix_micros({naming.COMMITTED_AT}), NULL)"
-    lacks = {
+    at_one_lsn = _counted() | {
         _lacks(index): f"count_if(array_contains({naming.UNAVAILABLE}, {SPARK.text(column)}))"
         for index, column in enumerate(table.carried)
     }
-    at_one_lsn = {
+    lacks = [_lacks(index) for index in range(len(table.carried))]
+    in_partition = {
+        **{name: f"min({name})" for name in _LOWEST},
+        **{name: f"max({name})" for name in _GREATEST},
+        **{name: f"sum({name})" for name in (*_SUMMED, *lacks)},
+        "absent": _UNITED.format("absent"),
+        "rows_at_one_lsn": "max(accepted)",
+        "lowest_lsn": "min(lsn)",
+        "highest_lsn": "max(lsn)",
+        "lowest_deleted_lsn": "min(IF(deletes > 0, lsn, NULL))",
+    }
+    by_lsn = changes.groupBy(
+        F.expr(f"{naming.PARTITION} AS partition"),
+        F.expr(f"IF({REFUSAL} IS NULL, {naming.LSN}, NULL) AS lsn"),
+    ).agg(*_named(at_one_lsn))
+    rows = by_lsn.groupBy("partition").agg(*_named(in_partition)).collect()
+    return [_summary(row.asDict(), table) for row in rows]
+
+
+_UNITED = "array_distinct(flatten(collect_set({})))"
+
+
+def _counted() -> dict[str, str]:
+    """Aggregates of the events at one LSN.
+
+    As text: a call from Python to Java for each part of them would take longer than the sums.
+    """
+    accepted = f"{REFUSAL} IS NULL"
+    key_change = f"{naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL"
+    read_at = f"IF({accepted} AND {naming.OP} = 'r', unix_micros({naming.COMMITTED_AT}), NULL)"
+    return {
         "first_offset": f"min({naming.OFFSET})",
         "next_offset": f"max({naming.OFFSET}) + 1",
         "accepted": f"count_if({accepted})",
@@ -121,23 +159,12 @@ def summarize(changes: DataFrame, table: Table, refusal: str) -> list[PartitionS
         "lowest_epoch": f"min(IF({accepted}, {naming.EPOCH}, NULL))",
         "snapshot_read_at": f"min({read_at})",
         "snapshot_read_until": f"max({read_at})",
-        **lacks,
+        "rows": f"count_if({IS_ROW})",
+        "lacking": f"count_if({IS_ROW} AND {ABSENT} IS NOT NULL)",
+        "absent": _UNITED.format(f"IF({IS_ROW}, {ABSENT}, NULL)"),
+        "misfits": f"count_if({MISFITS} IS NOT NULL)",
+        "lowest_row": f"min(IF({IS_ROW}, {naming.POSITION}, NULL))",
     }
-    in_partition = {
-        **{name: f"min({name})" for name in _LOWEST},
-        **{name: f"max({name})" for name in _GREATEST},
-        **{name: f"sum({name})" for name in (*_SUMMED, *lacks)},
-        "rows_at_one_lsn": "max(accepted)",
-        "lowest_lsn": "min(lsn)",
-        "highest_lsn": "max(lsn)",
-        "lowest_deleted_lsn": "min(IF(deletes > 0, lsn, NULL))",
-    }
-    by_lsn = changes.groupBy(
-        F.expr(f"{naming.PARTITION} AS partition"),
-        F.expr(f"IF({accepted}, {naming.LSN}, NULL) AS lsn"),
-    ).agg(*_named(at_one_lsn))
-    rows = by_lsn.groupBy("partition").agg(*_named(in_partition)).collect()
-    return [_summary(row.asDict(), table) for row in rows]
 
 
 def _lacks(index: int) -> str:

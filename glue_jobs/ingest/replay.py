@@ -44,7 +44,7 @@ def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
     """
     decoded = batch.decoder.decode(_held(batch)).cache()
     try:
-        summaries = summarize(decoded, batch.table, REFUSAL)
+        summaries = summarize(decoded, batch.table)
         accepted = sum(part.accepted for part in summaries)
         replayed = _append(batch, decoded, summaries, epoch) if accepted else 0
         if accepted:

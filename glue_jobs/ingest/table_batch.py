@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -17,6 +17,7 @@ from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_row
 from glue_jobs.ingest.decode import REFUSAL, EventDecoder
+from glue_jobs.ingest.drift import Drift, Known, find_drift
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.quarantine import quarantine
 from glue_jobs.ingest.repeats import (
@@ -46,6 +47,17 @@ class Outcome:
     appended: int
     quarantined: int
     applied: bool  # the state holds everything that the log does, or is not applied in the stream
+    drift: Drift | None = None  # None: there was nothing to decode
+    taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log as a batch finds it, and the epoch that is then."""
+
+    stamped: StampedSnapshot
+    stamp: ChangesStamp
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +70,14 @@ class TableBatch:
     leases: Leases
     decoder: EventDecoder
     apply_now: bool  # False: the log only; a later batch brings the state up
+    known: Known = field(default_factory=Known)  # what earlier events have shown
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; replaying them changes nothing.
 
         `epoch` is the newest seen anywhere in the stream: a table that is behind it gets that
-        epoch's sweep.
+        epoch's sweep. Where the outcome's drift has cuts, only the records before them were
+        processed.
         """
         stamped, stamp = self.read_stamp()
         epoch = max(epoch, stamp.epoch)
@@ -73,31 +87,52 @@ class TableBatch:
         decoded = self._decode(events, ranges, stamp).cache()
         laps = Laps()
         try:
-            summaries = summarize(decoded, self.table, REFUSAL)
+            summaries = summarize(decoded, self.table)
+            drift = find_drift(decoded, self.table, summaries, self.known)
             laps.end("decode")
-            quarantined = self._quarantine(decoded, summaries)
-            sweep = sweep or self._missing_sweep(summaries, epoch)
-            facts = _facts(summaries, sweeps=1 if sweep else 0)
-            if facts.events == 0:
-                return self._apply(stamp.ingested_through, None, quarantined)
-            ingested_at = moment_after(stamp)
-            rows = self._rows_to_append(decoded, summaries, stamped, sweep, ingested_at)
-            append_changes(
-                rows,
-                self.lake,
-                self.table.changes,
-                read_from=stamped.snapshot_id,
-                follows=stamp.ingested_through,
-                stamp=next_stamp(stamp, summaries, epoch=epoch, ingested_at=ingested_at),
-            )
-            laps.end("append")
-            batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
-            outcome = self._apply(ingested_at, batch, quarantined)
-            laps.end("apply")
-            log.info("%s: %d events, %s", self.table.name, facts.events, laps)
-            return outcome
+            if not drift.cuts:
+                log_now = Log(stamped, stamp, epoch)
+                outcome = self._ingest(decoded, summaries, log_now, sweep, laps)
+                return replace(
+                    outcome, drift=drift, taken={p: end for p, (_, end) in ranges.items()}
+                )
         finally:
             decoded.unpersist()
+        before = _before(ranges, drift.cuts)
+        outcome = self.run(_records_before(events, drift.cuts), before, epoch=epoch)
+        return replace(outcome, drift=drift)
+
+    def _ingest(
+        self,
+        decoded: DataFrame,
+        summaries: list[PartitionSummary],
+        log_now: Log,
+        sweep: str | None,
+        laps: Laps,
+    ) -> Outcome:
+        """Quarantine what is refused, append the rest, and bring the state up."""
+        stamp = log_now.stamp
+        quarantined = self._quarantine(decoded, summaries)
+        sweep = sweep or self._missing_sweep(summaries, log_now.epoch)
+        facts = _facts(summaries, sweeps=1 if sweep else 0)
+        if facts.events == 0:
+            return self._apply(stamp.ingested_through, None, quarantined)
+        ingested_at = moment_after(stamp)
+        rows = self._rows_to_append(decoded, summaries, log_now.stamped, sweep, ingested_at)
+        append_changes(
+            rows,
+            self.lake,
+            self.table.changes,
+            read_from=log_now.stamped.snapshot_id,
+            follows=stamp.ingested_through,
+            stamp=next_stamp(stamp, summaries, epoch=log_now.epoch, ingested_at=ingested_at),
+        )
+        laps.end("append")
+        batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
+        outcome = self._apply(ingested_at, batch, quarantined)
+        laps.end("apply")
+        log.info("%s: %d events, %s", self.table.name, facts.events, laps)
+        return outcome
 
     def add(self, rows: DataFrame, *, read_from: int | None, stamp: ChangesStamp) -> int:
         """Append rows that no offset of a batch stands behind, and bring the state up; how many.
@@ -220,6 +255,18 @@ def _same_for_all(micros: int) -> Expression:
     """
     empty = F.substring(F.col(naming.OP), 1, 0)
     return F.timestamp_micros(F.concat(F.lit(str(micros)), empty).cast("bigint"))
+
+
+def _before(ranges: Ranges, cuts: Mapping[int, int]) -> Ranges:
+    """The part of the ranges below the cuts."""
+    ends = {p: min(end, cuts.get(p, end)) for p, (_, end) in ranges.items()}
+    return {p: (first, ends[p]) for p, (first, _) in ranges.items() if first < ends[p]}
+
+
+def _records_before(events: DataFrame, cuts: Mapping[int, int]) -> DataFrame:
+    for partition, cut in cuts.items():
+        events = events.where((F.col("partition") != partition) | (F.col("offset") < cut))
+    return events
 
 
 def _facts(summaries: list[PartitionSummary], *, sweeps: int) -> Facts:

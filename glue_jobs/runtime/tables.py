@@ -12,6 +12,7 @@ from typing import Any
 
 from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import TableError
@@ -62,6 +63,15 @@ class LakeTables:
             ) from error
         for statement in statements:
             self.spark.sql(statement)
+
+    def completed(self, rows: DataFrame, table: str) -> DataFrame:
+        """The rows with NULL in the table's columns that they lack: the dropped ones."""
+        lacking = {
+            field.name: F.lit(None).cast(field.dataType)
+            for field in self.read(table).schema.fields
+            if field.name not in rows.columns
+        }
+        return rows.withColumns(lacking) if lacking else rows
 
     def read(self, table: str, snapshot_id: int | None = None) -> DataFrame:
         """The table's rows, of one snapshot if one is named."""

@@ -104,7 +104,7 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried))
             stamp = state_stamp_json(AppliedThrough(through, floor, carried))
-            writer = rows.writeTo(lake.qualified(table.name))
+            writer = lake.completed(rows, table.name).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
             writer.overwrite(F.lit(True))
     return lake.read(table.name).count()

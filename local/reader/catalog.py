@@ -23,6 +23,7 @@ class Snapshot:
     parent: int | None
     committed_ms: int
     summary: Mapping[str, str]
+    columns: tuple[Mapping[str, Any], ...]  # the schema's fields of then
 
     @property
     def stamp(self) -> str | None:
@@ -128,24 +129,22 @@ class Catalog:
 
 def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> IcebergTable:
     """The table that a metadata file describes."""
+    schemas = {schema["schema-id"]: tuple(schema["fields"]) for schema in metadata["schemas"]}
+    current = metadata["current-schema-id"]
     snapshots = {
         raw["snapshot-id"]: Snapshot(
             id=raw["snapshot-id"],
             parent=raw.get("parent-snapshot-id"),
             committed_ms=raw["timestamp-ms"],
             summary=raw.get("summary", {}),
+            columns=schemas[raw.get("schema-id", current)],
         )
         for raw in metadata.get("snapshots", ())
     }
-    schema = next(
-        schema
-        for schema in metadata["schemas"]
-        if schema["schema-id"] == metadata["current-schema-id"]
-    )
     return IcebergTable(
         name=name,
         location=location,
-        columns=tuple(schema["fields"]),
+        columns=schemas[current],
         snapshots=snapshots,
         current=snapshots.get(metadata.get("current-snapshot-id") or -1),
         history=tuple(

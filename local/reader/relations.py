@@ -10,7 +10,7 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
 from cdclake.plan import Table
 from glue_jobs.runtime.stamps import state_stamp
-from local.reader.catalog import IcebergTable
+from local.reader.catalog import IcebergTable, Snapshot
 from local.reader.moment import Moment
 
 _TYPES = {
@@ -45,9 +45,21 @@ def scan(table: IcebergTable, moment: Moment) -> str:
     location = DUCKDB.text(table.location)
     if snapshot is table.current:
         return f"SELECT * FROM iceberg_scan({location})"
-    then = f"SELECT * FROM iceberg_scan({location}, snapshot_from_id = {snapshot.id}::UBIGINT)"
+    columns = _under_todays_names(table, snapshot)
+    then = (
+        f"SELECT {columns} FROM iceberg_scan({location}, snapshot_from_id = {snapshot.id}::UBIGINT)"
+    )
     # A snapshot has its own columns: those that came later are NULL, widened types are today's.
     return f"{then} UNION ALL BY NAME {_nothing(table)}"
+
+
+def _under_todays_names(table: IcebergTable, snapshot: Snapshot) -> str:
+    """The snapshot's columns: a dropped one must not pass for another that has its name today."""
+    today = {field["id"]: field["name"] for field in table.columns}
+    return ", ".join(
+        f"{DUCKDB.name(field['name'])} AS {DUCKDB.name(today.get(field['id'], field['name']))}"
+        for field in snapshot.columns
+    )
 
 
 def views(

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import duckdb
 
+from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
+from cdclake.postgres.published import as_named_now
 from cdclake.postgres.quoting import qualified
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import differing
@@ -30,6 +32,7 @@ class Sides:
     table: Table
     source: Comparable
     lake: Comparable
+    gone: tuple[str, ...]  # declared columns that the source does not have: not compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +47,22 @@ class FirstPass:
 
 def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
     """How the table is read on both sides."""
-    hashed = any(column.mask == "hash" for column in table.columns)
-    lengths = source_rows.column_lengths(connection, table) if hashed else {}
-    columns = compared_columns(table, plan, lengths)
+    lengths = source_rows.column_lengths(connection, table)
+    named = as_named_now(table, lengths)
+    columns = compared_columns(named, plan, lengths)
+    compared = {column.name for column in named.columns}
+    if not compared.issuperset(table.key):
+        raise InputError(
+            f"{table.source} has no column {', '.join(sorted({*table.key} - compared))} any more,"
+            " which is its key in the lake",
+            "take the table out of the file, `cdclake up FILE`, and in again under another `name:`",
+        )
     view = f"{DUCKDB.name(plan.lake_database)}.{DUCKDB.name(current_name(table.name))}"
     return Sides(
         table,
         Comparable("postgres", qualified(table.schema, table.table), columns),
         Comparable("duckdb", view, columns),
+        tuple(column.source for column in table.columns if column.name not in compared),
     )
 
 

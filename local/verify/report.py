@@ -32,14 +32,14 @@ class TableReport:
     omitted_columns: list[str] = field(default_factory=list)
     first: list[Example] = field(default_factory=list)
     state: str = "streaming"  # or stopped
-    error: str | None = None  # why it has stopped
+    error: str | None = None  # why it has stopped, or cannot be compared whole
     compared_rows: int = 0  # of the source; fewer than `source_rows` in a sample
     seconds: float = 0.0
 
     @property
     def ok(self) -> bool:
         """Whether the lake holds what the source does, as far as that can be said."""
-        return not (self.missing or self.extra or self.different) and self.state != "stopped"
+        return not (self.missing or self.extra or self.different) and self.error is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,6 +79,9 @@ def _report(
 ) -> TableReport:
     """The table's outcome; `error` is why the stream has stopped it, if it has."""
     table, found = sides.table, passed.candidates
+    state = "streaming" if error is None else "stopped"
+    if error is None and sides.gone:
+        error = f"the source has no column {', '.join(map(repr, sides.gone))} any more"
     return TableReport(
         table=table.name,
         source=table.source,
@@ -90,7 +93,7 @@ def _report(
         different=found.count("different"),
         unsettled=found.count("unsettled"),
         first=first,
-        state="streaming" if error is None else "stopped",
+        state=state,
         error=error,
     )
 

@@ -66,7 +66,7 @@ def snapshot(dsn: str, salt: str) -> Iterator[Connection]:
 
 
 def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | None]:
-    """How many characters each of the table's columns holds at most; None: no end."""
+    """By name how many characters each column of the source's table holds at most; None: no end."""
     return dict(connection.execute(_LENGTHS, (table.schema, table.table)).fetchall())
 
 

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Column, Plan, Table
 from glue_jobs.ingest.decode import EventDecoder
+from glue_jobs.ingest.drift import Known
 from glue_jobs.ingest.table_batch import Outcome, TableBatch
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.objects import Stored
@@ -77,6 +78,7 @@ class Engine:
     plan: Plan = field(default_factory=plan_of)
     leases: Leases = field(default_factory=FreeLeases)
     next_offset: int = 0
+    known: Known = field(default_factory=Known)
 
     def __post_init__(self) -> None:
         self.table = self.plan.tables[0]
@@ -100,12 +102,17 @@ class Engine:
         """One batch of these Kafka records, which cover these offsets."""
         frame = self.spark.createDataFrame(records, RECORD)
         batch = self.batch(apply_now=how.pop("apply_now", True))
-        return batch.run(frame, ranges, epoch=how.pop("epoch", 1))
+        done = batch.run(frame, ranges, epoch=how.pop("epoch", 1))
+        if done.drift is not None:
+            self.known = done.drift.known
+        return done
 
     def batch(self, *, apply_now: bool = True) -> TableBatch:
         """What works on the table in a batch, under the plan of now."""
         decoder = EventDecoder(self.table, self.plan)
-        return TableBatch(self.lake, self.plan, self.table, self.leases, decoder, apply_now)
+        return TableBatch(
+            self.lake, self.plan, self.table, self.leases, decoder, apply_now, self.known
+        )
 
     def declare(self, plan: Plan) -> None:
         """The same table under another plan."""

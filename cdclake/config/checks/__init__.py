@@ -22,6 +22,7 @@ CHECKS: tuple[Check, ...] = (
     columns.check_key,
     columns.check_partitions,
     columns.check_replica_identity,
+    columns.check_renamed,
     engines.check_format_version,
     engines.check_policies,
     bulk.check_bulk,

@@ -103,3 +103,23 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
                 "write `replica_identity: index NAME` (a unique index over the key), or exclude"
                 " nothing",
             )
+
+
+def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """An earlier name is nobody else's, not even in another case, and no key's."""
+    for table in tables:
+        key = {name for _, name in table.key}
+        taken = {column.source.lower(): column.source for column in table.columns}
+        for column in table.columns:
+            location = (*column.location, "renamed_from")
+            if column.renamed_from and column.source in key:
+                message = f"the key column {column.source!r} of {table.spelled!r} cannot be renamed"
+                remedy = "take the table out, `cdclake up FILE`, and in again under another `name:`"
+                yield document.problem(location, message, remedy)
+            for name in column.renamed_from:
+                other = taken.get(name.lower())
+                if other is not None:
+                    message = f"events could not tell {name!r} from the column {other!r}"
+                    remedy = f"remove this `renamed_from`, or the line of `{other}`"
+                    yield document.problem(location, message, remedy)
+                taken[name.lower()] = name

@@ -118,5 +118,5 @@ def check_column_names(document: Document, tables: Sequence[TableOutline]) -> It
                     column.location,
                     f"the columns {first.source!r} and {column.source!r} of {table.spelled!r} would"
                     f" both be {column.name!r} in the lake",
-                    "exclude one of the two with `{exclude: true}`, or rename it in the source",
+                    f"write `{column.source}: {{exclude: true}}` here, or rename it in the source",
                 )

@@ -141,9 +141,36 @@ CASES = {
     ),
     "no type": (in_columns("      extra: {}"), 8, 7, "the column has no type", "`exclude: true`"),
     "a list as column": (in_columns("      extra: []"), 8, 7, "a column is its type", "mask: hash"),
-    "case twins": (in_columns("      NOTE: text"), 10, 7, "both be 'note'", "exclude one"),
+    "case twins": (in_columns("      NOTE: text"), 10, 7, "both be 'note'", "`note: {exclude: true}`"),
     "reserved": (in_columns("      cdc_op: text"), 8, 7, "reserved", "`cdc_op: {exclude: true}`"),
     "metadata column": (in_columns("      _file: text"), 8, 7, "reserved", "rename it"),
+    "reserved by an earlier name": (
+        in_columns("      op: {type: text, renamed_from: cdc_op}"), 8, 7, "'cdc_op' in the lake", "op:",
+    ),
+    "the lake's name of an earlier one": (
+        in_columns("      text: {type: text, renamed_from: NOTE}"), 10, 7, "both be 'note'", "exclude",
+    ),
+    "renamed from a declared one": (
+        in_columns("      text: {type: text, renamed_from: note}"),
+        8, 40, "could not tell 'note' from the column 'note'", "or the line of `note`",
+    ),
+    "renamed in case only": (
+        in_columns("      Mail: {type: text, renamed_from: mail}"),
+        8, 40, "could not tell 'mail' from the column 'Mail'", "remove this",
+    ),
+    "renamed from one name twice": (
+        in_columns("      a: {type: text, renamed_from: [b, b]}"), 8, 23, "tell 'b' from", "remove",
+    ),
+    "renamed key": (
+        replaced("order_id: bigint", "order_id: {type: bigint, renamed_from: id}"),
+        8, 46, "the key column 'order_id'", "another `name:`",
+    ),
+    "renamed and excluded": (
+        in_columns("      x: {exclude: true, renamed_from: y}"), 8, 7, "excluded and renamed", "remove",
+    ),
+    "renamed from no name": (
+        in_columns("      x: {type: text, renamed_from: 7}"), 8, 37, "must be a list, not 7", "write",
+    ),
     "mask": (in_columns("      x: {type: text, mask: md5}"), 8, 29, "unknown mask", "truncate(n)"),
     "mask of a number": (in_columns("      x: {type: int, mask: hash}"), 8, 7, "integer", "citext"),
     "mask of an array": (in_columns("      x: {type: 'text[]', mask: hash}"), 8, 7, "text[]", "text,"),

@@ -89,6 +89,19 @@ def test_everything_declared_reaches_the_plan(tmp_path):
     assert (events.delivery, events.apply) == ("firehose", "scheduled")
 
 
+def test_a_renamed_column_keeps_its_name_in_the_lake(tmp_path):
+    text = VALID.replace("note: text", "Remark: {type: text, renamed_from: [note, notes]}")
+    text = text.replace("placed_at: ", "seen_at: {renamed_from: placed_at, type: ").replace(
+        "timestamptz\n", "timestamptz}\n    partition_by: [day(seen_at)]\n"
+    )
+    plan = load_plan(write(tmp_path, text))
+    _, remark, seen = plan.tables[0].columns
+    assert (remark.name, remark.names) == ("note", ("Remark", "notes", "note"))
+    assert (seen.name, plan.tables[0].partition_by) == ("placed_at", ("day(placed_at)",))
+    assert plan.tables[0].carried == ("note", "placed_at")
+    assert Plan.from_json(plan.to_json()) == plan
+
+
 def test_an_environment_is_merged_over_the_file(tmp_path):
     plan = full_plan(tmp_path, "prod")
     assert (plan.trigger_seconds, plan.mode, plan.source_database) == (5, "scheduled", "p")

@@ -41,7 +41,22 @@ def schema(*columns: tuple[str, str]) -> TableSchema:
 
 
 def test_a_table_that_fits_is_left_alone():
-    assert evolve_table("d", schema(("a", "int")), {"a": "int", "gone": "string"}) == []
+    actual = {"a": "int", "cdc_dropped_gone": "string", "cdc_op": "string"}
+    assert evolve_table("d", schema(("a", "int")), actual) == []
+
+
+def test_a_column_that_is_declared_no_more_keeps_its_values_under_another_name():
+    actual = {"a": "int", "gone": "string", "cdc_dropped_gone": "int"}
+    assert evolve_table("d", schema(("a", "int")), actual) == [
+        "ALTER TABLE lake.`d`.`t` RENAME COLUMN `gone` TO `cdc_dropped_gone_2`",
+    ]
+
+
+def test_a_column_that_comes_again_begins_anew_with_whatever_type():
+    actual = {"a": "int", "cdc_dropped_b": "int"}
+    assert evolve_table("d", schema(("a", "int"), ("b", "date")), actual) == [
+        "ALTER TABLE lake.`d`.`t` ADD COLUMNS (`b` date)",
+    ]
 
 
 def test_columns_are_added_and_widened():

@@ -1,9 +1,40 @@
-"""A table that refuses too much stops, whoever reads its rows."""
+"""A table's place in the stream: how it stops, flows again, and what it remembers of columns."""
 
-from glue_jobs.ingest.progress import TableProgress
+from dataclasses import asdict
+
+from glue_jobs.ingest.progress import Progress, TableProgress
 
 
-def test_a_table_stops_at_one_refused_event_too_many():
+def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
+    place = TableProgress(offsets={0: 7}, quarantined=3, resume_requested=True, gap_given_up=True)
+    place.stop("why", ["y"])
+    assert (place.state, place.last_error, place.columns) == ("stopped", "why", ["y"])
+    assert (place.offsets, place.resume_requested, place.gap_given_up) == ({0: 7}, False, False)
+    place.resume_requested = True
+    place.flow()
+    assert place == TableProgress(offsets={0: 7})
+
+
+def test_a_table_that_flows_goes_on_counting() -> None:
+    place = TableProgress(quarantined=3)
+    place.flow()
+    assert place.quarantined == 3
+
+
+def test_a_column_that_is_declared_otherwise_is_forgotten() -> None:
+    place = TableProgress(seen={"y text": "1", "z int": "2"})
+    place.forget_all_but({"y int", "z int"})
+    assert place.seen == {"z int": "2"}
+
+
+def test_what_an_earlier_version_wrote_is_read() -> None:
+    raw = asdict(Progress(tables={"t": TableProgress(offsets={0: 7})}))
+    raw["heartbeat_offsets"] = {}
+    raw["tables"]["t"] = {"offsets": {"0": 7}, "state": "streaming", "quarantined": 0}
+    assert Progress.parse(raw).tables["t"] == TableProgress(offsets={0: 7})
+
+
+def test_a_table_stops_at_one_refused_event_too_many() -> None:
     progress = TableProgress()
     assert not progress.note_refused(7, 10)
     assert not progress.note_refused(3, 10)

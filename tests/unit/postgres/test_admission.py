@@ -7,10 +7,17 @@ from typing import Any
 
 import pytest
 
+from cdclake.plan import Column
 from cdclake.postgres.admission import check_table
 from cdclake.postgres.catalog import UniqueIndex
+from cdclake.postgres.file_lines import renamed_line
 from cdclake.postgres.identity import alterations
-from cdclake.postgres.published import omitted_columns, published_columns
+from cdclake.postgres.published import (
+    as_named_now,
+    omitted_columns,
+    published_columns,
+    undeclared_columns,
+)
 from cdclake.postgres.refusal import Refusal, refused
 from tests.unit.postgres.tables import BY_NUMBER, PRIMARY, actual, column, declared, leaf
 
@@ -211,3 +218,42 @@ def test_all_refusals_come_as_one_error() -> None:
     assert error.exit_code == 2
     assert "1. a: is x\n2. b: is z" in error.message
     assert error.remedy == "1. do y\n2. do w"
+
+
+RENAMED = declared(("id", "integer"), ("number", "integer"))
+RENAMED = replace(
+    RENAMED,
+    columns=(
+        RENAMED.columns[0],
+        replace(RENAMED.columns[1], source="nr", renamed_from=("number",)),
+    ),
+)
+
+
+@pytest.mark.parametrize("present", ["number", "nr"])
+def test_a_column_is_found_under_its_old_and_its_new_name(present: str) -> None:
+    source = actual(columns=(COLUMNS[0], column(present), column("more")))
+    assert check_table(RENAMED, source, role=ROLE) == []
+    assert published_columns(RENAMED, source) == ("id", present)
+    assert omitted_columns(RENAMED, source) == undeclared_columns(RENAMED, source) == ("more",)
+    assert as_named_now(RENAMED, source.by_name).columns[1].source == present
+
+
+def test_another_column_of_the_old_name_stays_in_the_database() -> None:
+    source = actual(columns=(COLUMNS[0], column("nr"), column("number", "text")))
+    assert published_columns(RENAMED, source) == ("id", "nr")
+
+
+def test_for_a_column_that_is_gone_the_renaming_is_written_out() -> None:
+    source = actual(columns=(COLUMNS[0], column("nr"), column("text", "text")))
+    refusal = only(check_table(declared(), source, role=ROLE))
+    assert "no column 'number'" in refusal.message
+    assert "write `nr: {type: integer, renamed_from: number}` in its place" in refusal.remedy
+
+
+def test_the_line_of_a_renaming_keeps_mask_type_and_every_earlier_name() -> None:
+    once = Column(source="mail", name="mail", type="varchar(20)", mask="truncate", truncate_to=3)
+    line = renamed_line(once, "e-mail")
+    assert line == "'e-mail': {type: 'varchar(20)', mask: 'truncate(3)', renamed_from: mail}"
+    twice = Column(source="b", name="a", type="text", mask="hash", renamed_from=("a",))
+    assert renamed_line(twice, "c") == "c: {type: text, mask: hash, renamed_from: [a, b]}"

@@ -56,6 +56,13 @@ def test_an_equal_publication_is_left_alone() -> None:
     assert not any("PUBLICATION" in sql for sql in statements(publication=state))
 
 
+def test_a_table_that_the_publication_has_lost_is_noticed() -> None:
+    lost = PublicationState(True, False, True, OWN)
+    assert lost.lacks(declared())
+    whole, every = PublicationState(True, False, True, WHOLE), replace(lost, all_tables=True)
+    assert not any(state.lacks(declared()) for state in (whole, every, PublicationState()))
+
+
 @pytest.mark.parametrize(
     ("state", "words"),
     [

@@ -13,7 +13,8 @@ from cdclake.config.resolve import load_plan
 from cdclake.config.spellings import parse_table_key
 from cdclake.postgres.candidates import candidate_keys, first_unique, uniqueness_query
 from cdclake.postgres.catalog import SourceTable, column_type
-from cdclake.postgres.pipeline_text import pipeline_name, render_pipeline, scalar, table_key
+from cdclake.postgres.file_lines import scalar
+from cdclake.postgres.pipeline_text import pipeline_name, render_pipeline, table_key
 from cdclake.postgres.proposal import flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
 from tests.unit.postgres.tables import BY_NUMBER, PRIMARY, actual, column, leaf

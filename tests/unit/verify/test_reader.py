@@ -28,7 +28,7 @@ def metadata(*commits: tuple[int, int | None, int, dict[str, str]]) -> dict[str,
         for i, parent, ms, summary in commits
     ]
     return {
-        "schemas": [{"schema-id": 0, "fields": [{"name": "id", "type": "long"}]}],
+        "schemas": [{"schema-id": 0, "fields": [{"id": 1, "name": "id", "type": "long"}]}],
         "current-schema-id": 0,
         "current-snapshot-id": commits[-1][0] if commits else -1,
         "snapshots": snapshots,
@@ -65,6 +65,21 @@ def test_an_empty_table_is_typed():
     empty = parse_table("t", "s3://b/t/m.json", metadata())
     assert duckdb.sql(relations.scan(empty, NOW)).fetchall() == []
     assert "snapshot_from_id = 2::UBIGINT)" in relations.scan(THREE, at_snapshot(2, [THREE]))
+
+
+def test_a_column_of_then_does_not_pass_for_one_that_has_its_name_today():
+    raw = metadata((1, None, 1000, {}), (2, 1, 2000, {}))
+    then = [{"id": 1, "name": "id", "type": "long"}, {"id": 2, "name": "y", "type": "int"}]
+    today = [then[0], {"id": 2, "name": "cdc_dropped_y"}, {"id": 3, "name": "y"}]
+    raw["schemas"] = [
+        {"schema-id": 0, "fields": then},
+        {"schema-id": 1, "fields": [{"type": "string", **field} for field in today]},
+    ]
+    raw["snapshots"][0]["schema-id"], raw["current-schema-id"] = 0, 1
+    table = parse_table("t", "s3://b/t/m.json", raw)
+    scan = relations.scan(table, at_snapshot(1, [table]))
+    assert scan.startswith('SELECT "id" AS "id", "y" AS "cdc_dropped_y" FROM iceberg_scan(')
+    assert 'AS "y" WHERE false' in scan
 
 
 def test_moments():

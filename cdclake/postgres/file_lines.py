@@ -1,0 +1,46 @@
+"""Lines of a pipeline file, as text that YAML reads as it is meant."""
+
+from __future__ import annotations
+
+import re
+
+from cdclake.plan import Column
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*")
+_NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+
+
+def scalar(text: str) -> str:
+    """`text` as a YAML scalar that is read as this very text, in any place.
+
+    >>> scalar("public.orders"), scalar("a: #b"), scalar("it's"), scalar("no")
+    ('public.orders', "'a: #b'", "'it''s'", "'no'")
+    """
+    if _PLAIN.fullmatch(text) and text.lower() not in _NOT_TEXT:
+        return text
+    if all(character.isprintable() for character in text):
+        return "'" + text.replace("'", "''") + "'"
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"
+
+
+def renamed_line(column: Column, name: str) -> str:
+    """The column's line if its name in the source is `name` now.
+
+    >>> renamed_line(Column(source="mail", name="mail", type="varchar(20)", mask="hash"), "email")
+    "email: {type: 'varchar(20)', mask: hash, renamed_from: mail}"
+    """
+    fields = [f"type: {scalar(column.type)}"]
+    if column.mask is not None:
+        width = "" if column.truncate_to is None else f"({column.truncate_to})"
+        fields.append(f"mask: {scalar(column.mask + width)}")
+    earlier = ", ".join(map(scalar, (*column.renamed_from, column.source)))
+    fields.append(
+        f"renamed_from: [{earlier}]" if column.renamed_from else f"renamed_from: {earlier}"
+    )
+    return f"{scalar(name)}: {{{', '.join(fields)}}}"

@@ -1,0 +1,144 @@
+"""Whether an event has the fields that its table declares, each in the form that it declares.
+
+`from_json` gives NULL for a field that is not there and for one of another type, and text for a
+number where text is declared. Debezium writes every column of the source in a form that follows
+from its type: so a field that is missing, or has another form, tells of a changed table. All fields
+of an event are read a second time only where something looks odd; what usually is there is proved
+by a search in the event's text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.plan import Column, Table
+
+ABSENT = "cdc__absent"  # declared columns of which the event has no field; NULL if it has them all
+MISFITS = "cdc__misfits"  # declared columns whose field is of another type; NULL if none is
+_FIELDS = "cdc__fields"  # the row's fields as text, where something looks odd
+
+# Fields of such a name stand elsewhere in an event, too: to find one in its text proves nothing.
+_ELSEWHERE = frozenset(
+    {
+        "before", "after", "source", "op", "transaction", "ts_ms", "ts_us", "ts_ns", "version",
+        "connector", "name", "snapshot", "db", "sequence", "schema", "table", "txId", "lsn", "xmin",
+        "origin", "x", "y", "wkb", "srid", naming.EPOCH,
+    }
+)  # fmt: skip
+_NO_JSON_STRING = frozenset({"point", "vector", "bit"})  # text in the log all the same
+_OVERFLOWING = frozenset({"smallint", "integer"})  # their own values never do, wider ones may
+_REAL_DIGITS = 10  # a digit and more than nine: no real is written with so many
+
+
+class RowFields:
+    """Expressions over a decoded event: `event` is its parsed value, `text` the value as text."""
+
+    def __init__(self, table: Table, *, event: str, text: str, corrupt: str) -> None:
+        self._table = table
+        self._event = event
+        self._text = F.expr(text)
+        self._corrupt = F.col(f"{event}.{corrupt}")
+        self._whole = table.replica_identity == "full"
+
+    def read(self) -> Expression:
+        """The row's fields as text, if anything about the event looks odd."""
+        odd = _any([self._seems_absent(column) for column in self._table.columns])
+        fields = F.from_json(self._row_text(), "map<string,string>")
+        return F.when(self._corrupt.isNotNull() | odd, fields).alias(_FIELDS)
+
+    def _row_text(self) -> Expression:
+        row = F.when(F.col(naming.OP).isin("c", "u", "r"), F.get_json_object(self._text, "$.after"))
+        if self._whole:
+            row = row.when(F.col(naming.OP) == "d", F.get_json_object(self._text, "$.before"))
+        return row
+
+    def image(self, column: Column) -> Expression:
+        """The column's value in `after`, under whatever name the event has it."""
+        value = self._after(column.source)
+        if not column.renamed_from:
+            return value
+        is_null = self._proves_null(column.source) | self._has(column.source)
+        earlier = F.coalesce(*(self._after(name) for name in column.names[1:]))
+        return F.when(value.isNotNull() | is_null, value).otherwise(earlier)
+
+    def absent(self) -> Expression:
+        """`ABSENT`: by its present name, whatever the event has under an earlier one."""
+        listed = [F.when(~self._has(c.source), F.lit(c.source)) for c in self._table.columns]
+        absent = F.array_compact(F.array(*listed))
+        was_read = F.col(_FIELDS).isNotNull()
+        return F.when(was_read & (F.size(absent) > 0), absent).alias(ABSENT)
+
+    def is_unsent(self, column: Column) -> Expression:
+        """Whether the event has a renamed column under none of its names."""
+        found = _any([self._has(name) for name in column.names])
+        return F.col(_FIELDS).isNotNull() & ~found
+
+    def misfits(self) -> Expression:
+        """`MISFITS`, by the columns' present names."""
+        listed = [F.when(self._is_misfit(c), F.lit(c.source)) for c in self._table.columns]
+        misfits = F.array_compact(F.array(*listed))
+        return F.when(F.size(misfits) > 0, misfits).alias(MISFITS)
+
+    def _after(self, name: str) -> Expression:
+        after = F.col(f"{self._event}.after").getField(name)
+        if not self._whole:
+            return after
+        before = F.col(f"{self._event}.before").getField(name)
+        return F.when(F.col(naming.OP) == "d", before).otherwise(after)
+
+    def _has(self, name: str) -> Expression:
+        return F.coalesce(F.map_contains_key(_FIELDS, name), F.lit(False))
+
+    def _seems_absent(self, column: Column) -> Expression:
+        """A value, or the text that says NULL, proves that the field of the present name is there.
+
+        Short of that all fields are read. An earlier name proves nothing: the event may have both.
+        """
+        return self._after(column.source).isNull() & ~self._proves_null(column.source)
+
+    def _proves_null(self, name: str) -> Expression:
+        if name in _ELSEWHERE:
+            return F.lit(False)
+        return self._text.contains(f"{_json_key(name)}:null")
+
+    def _is_misfit(self, column: Column) -> Expression:
+        """The event has a value that no column of the declared type is written as."""
+        value = self.image(column)
+        raw = F.coalesce(*(F.col(_FIELDS).getItem(name) for name in column.names))
+        lost = value.isNull() & raw.isNotNull()
+        if column.column_type.base in _OVERFLOWING:  # too large, which one value may be
+            lost &= ~raw.rlike("^-?[0-9]+$")
+        other = self._is_of_another_form(column, value)
+        return lost if other is None else lost | (value.isNotNull() & other)
+
+    def _is_of_another_form(self, column: Column, value: Expression) -> Expression | None:
+        """A form that `from_json` takes all the same; None where there is no such form."""
+        kind = column.column_type
+        if kind.log == "float":
+            names = "|".join(re.escape(_json_key(name)) for name in column.names)
+            digits = rf"(?:{names})\s*:\s*-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}"
+            return self._text.rlike(digits) & self._row_text().rlike(digits)
+        if kind.log != "string" or kind.array or kind.base in _NO_JSON_STRING:
+            return None
+        first = F.ascii(value)
+        looks_so = first.between(ord("-"), ord("9")) | first.isin(ord("["), ord("{"))
+        is_text = _any([self._row_text().contains(f'{_json_key(n)}:"') for n in column.names])
+        if column.source not in _ELSEWHERE:
+            is_text = self._text.contains(f'{_json_key(column.source)}:"') | is_text
+        return (looks_so | value.isin("true", "false")) & ~is_text
+
+
+def _json_key(name: str) -> str:
+    """The field's name as a JSON converter writes it."""
+    return json.dumps(name, ensure_ascii=False)
+
+
+def _any(conditions: Sequence[Expression]) -> Expression:
+    return reduce(lambda left, right: left | right, conditions)

@@ -1,0 +1,98 @@
+"""What may change between two plans, and what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from cdclake.errors import InputError
+from cdclake.plan import Column, Plan, Table
+from local.membership import Change, compare
+
+
+def column(name: str, kind: str = "text", *earlier: str, **changes: str) -> Column:
+    lake_name = (earlier[0] if earlier else name).lower()
+    made = Column(source=name, name=lake_name, type=kind, renamed_from=earlier)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def table(*columns: Column, name: str = "t") -> Table:
+    return Table(
+        schema="public", table=name, name=name, topic=f"x.public.{name}", key=("id",),
+        columns=(column("id", "bigint"), *columns),
+    )  # fmt: skip
+
+
+def plan(*tables: Table) -> Plan:
+    return Plan(name="x", source_database="d", lake_database="l", tables=tables)
+
+
+def change(before: Table, after: Table) -> Change:
+    return compare(plan(before), plan(after))
+
+
+def refused(before: Table, after: Table) -> str:
+    with pytest.raises(InputError) as error:
+        change(before, after)
+    return error.value.message
+
+
+MAIL = table(column("mail"))
+
+
+def test_an_equal_table_is_kept_and_nothing_follows() -> None:
+    found = change(MAIL, MAIL)
+    assert (found.kept, found.reshaped, found.widened, found.renamed) == ((MAIL,), (), (), ())
+    assert not found.changes_tables
+
+
+def test_a_column_may_go_without_anything_read_again() -> None:
+    found = change(MAIL, table())
+    assert (found.reshaped, found.widened, found.renamed) == ((table(),), (), ())
+
+
+def test_a_column_that_comes_again_is_read_with_whatever_type() -> None:
+    again = table(column("mail", "bigint"))
+    found = change(table(), again)
+    assert (found.widened, found.reshaped) == ((again,), (again,))
+
+
+def test_a_renamed_column_is_read_again_only_where_its_new_name_came_first() -> None:
+    renamed = table(column("email", "text", "mail"))
+    found = change(MAIL, renamed)
+    assert (found.renamed, found.widened) == ((renamed,), ())
+    assert found.found([], []).widened == ()
+    late = found.found(["public.t"], [])
+    assert (late.widened, late.changes_tables) == ((renamed,), True)
+    assert change(renamed, renamed).found(["public.t"], []).widened == ()
+
+
+def test_a_table_that_the_publication_had_lost_joins_again() -> None:
+    other = table(name="other")
+    found = compare(plan(MAIL, other), plan(MAIL, other)).found([], ["public.t"])
+    assert (found.joining, found.changes_tables) == ((MAIL,), True)
+    assert compare(None, plan(MAIL)).found([], ["public.t"]).joining == (MAIL,)
+
+
+def test_a_column_that_takes_anothers_name_in_the_lake_is_refused() -> None:
+    said = refused(MAIL, table(column("Mail")))
+    assert "would take the name mail" in said
+    assert "`Mail: {type: text, renamed_from: mail}`" in said
+
+
+def test_every_earlier_name_stays_in_the_file() -> None:
+    once = table(column("email", "text", "mail"))
+    twice = table(column("post", "text", "mail", "email"))
+    assert change(once, twice).renamed == (twice,)
+    said = refused(once, table(column("post", "text", "email")))
+    assert "write `renamed_from: [mail, email]`" in said
+    assert "write `renamed_from: [mail]`" in refused(once, table(column("email")))
+    said = refused(table(column("email")), table(column("email", "text", "mail")))
+    assert "remove its `renamed_from`" in said
+
+
+def test_a_type_that_cannot_become_the_new_one_is_refused_with_the_way_there() -> None:
+    said = refused(MAIL, table(column("mail", "bigint")))
+    assert "changed from text to bigint" in said
+    assert "and in again with its new type" in said and "cdc_dropped_mail" in said

@@ -1,0 +1,65 @@
+"""Columns that the source has otherwise than the file says, and the file's lines."""
+
+from pathlib import Path
+
+import pytest
+
+from cli.status import _notes
+from local.source_changes import Lines, compare_columns
+from tests.unit.config.pipelines import VALID
+from tests.unit.postgres.tables import actual, column, declared
+
+ID = actual().columns[0]
+NUMBER = actual().columns[1]
+
+
+def test_a_table_as_declared_has_no_changes() -> None:
+    assert list(compare_columns(declared(), actual())) == []
+
+
+@pytest.mark.parametrize(
+    ("columns", "name", "message", "remedy"),
+    [
+        ((ID,), "number", "no column 'number'", "remove `number`"),
+        ((ID, column("number", "text")), "number", "has the type text", "write `number: text`"),
+        ((ID, NUMBER, column("x", "date")), "x", "not declared", "write `x: date`, or `x: {excl"),
+        ((ID, NUMBER, column("x", None)), "x", "not declared", "write `x: {exclude: true}`"),
+        ((ID, NUMBER, column("Number")), "Number", "not declared", "write `Number: {exclude: tr"),
+        ((ID, NUMBER, column("cdc_x")), "cdc_x", "not declared", "write `cdc_x: {exclude: true}`"),
+    ],
+)
+def test_each_change_says_what_to_write(columns, name, message, remedy) -> None:
+    [(found, said, to_do)] = compare_columns(declared(), actual(columns=columns))
+    assert found == name
+    assert message in said
+    assert remedy in to_do
+
+
+def test_generated_and_excluded_columns_are_no_changes() -> None:
+    source = actual(columns=(ID, NUMBER, column("sum", generated=True), column("secret", "text")))
+    assert list(compare_columns(declared(excluded=("secret",)), source)) == []
+
+
+def test_lines_are_those_of_the_file_as_it_is_now(tmp_path: Path) -> None:
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(VALID)
+    lines = Lines(str(file))
+    assert (lines.of(declared(), "note"), lines.of(declared(), "added")) == (9, 7)
+    assert lines.of(declared(table="others"), "note") is None
+    assert Lines(str(tmp_path / "moved.yaml")).of(declared(), "note") is None
+
+
+def test_status_shows_line_gap_and_changes() -> None:
+    change = {"line": 9, "message": "column 'x' is new", "remedy": "write it"}
+    table = {
+        "lines": [9],
+        "gap": {"events": 5, "kept_until": "2026-11-28T00:00:00+00:00"},
+        "source_changes": [change],
+    }
+    assert list(_notes(table, "p.yaml")) == [
+        "the line to change: p.yaml:9",
+        "its gap holds 5 events, which Kafka keeps at least until 2026-11-28T00:00:00+00:00",
+        "p.yaml:9: column 'x' is new; write it",
+    ]
+    silent = {"lines": [None], "gap": None, "source_changes": None}
+    assert list(_notes(silent, "p.yaml")) == []
