@@ -149,6 +149,11 @@ LOAD_JOB = "load_tables"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 
+def load_start(epoch: int) -> str:
+    """The control object in which a bulk load says at which LSN the slot takes over."""
+    return f"loads/{epoch}.json"
+
+
 def connector_name(pipeline: str) -> str:
     """The connector's name; it never changes, for Connect keys its offsets by it."""
     return f"{pipeline}-source"

@@ -37,11 +37,6 @@ _ARGUMENTS = ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source", "
 log = logging.getLogger("cdclake.load")
 
 
-def start_name(epoch: int) -> str:
-    """The control object in which the job says from where on the slot has everything."""
-    return f"loads/{epoch}.json"
-
-
 @dataclass(frozen=True, slots=True)
 class BulkLoad:
     """The load of all tables of a plan."""
@@ -57,7 +52,7 @@ class BulkLoad:
         self._create_tables()
         self.leases.abandon_earlier_runs()
         with exported_snapshot(source, slot, self.plan.tables) as snapshot:
-            self.control.write(start_name(self.epoch), {"lsn": snapshot.lsn})
+            self.control.write(naming.load_start(self.epoch), {"lsn": snapshot.lsn})
             refused: dict[str, int] = {}
 
             def load(table: Table) -> TableReport:

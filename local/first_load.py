@@ -15,7 +15,6 @@ import psycopg
 from cdclake import naming
 from cdclake.debezium.connector import SourceAddress
 from cdclake.errors import ComponentFailed
-from glue_jobs.load_tables import start_name
 from local import stack
 from local.connector import Connector
 from local.jobs import STREAM, RunningJob, start_job
@@ -96,7 +95,7 @@ def _first_lsn(lake: Lake, job: RunningJob) -> int:
     """Where the slot begins, as soon as the job says so; ComponentFailed if it ends before."""
     while True:
         ended = job.process.poll() is not None
-        started = lake.control.read(start_name(lake.state.epoch))
+        started = lake.control.read(naming.load_start(lake.state.epoch))
         if started is not None:
             return int(started.content["lsn"])
         if ended:
