@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium.position import Position
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Column, Table
 from cdclake.postgres.file_lines import renamed_line
@@ -64,11 +65,14 @@ def find_drift(
     parts = list(summaries)
     if not any(part.rows or part.misfits for part in parts):
         return Drift(known=known)
-    if not _is_odd(parts, table, known):
-        absent = {name for part in parts for name in part.absent}
-        first = min(part.lowest_row for part in parts if part.lowest_row is not None)
-        present = {c.source: first for c in table.columns if c.source not in absent}
-        return Drift(known=Known(seen=_seen_too(known.seen, table, present)))
+    absent = _absent(decoded) if any(part.lacking for part in parts) else set[str]()
+    if not _is_odd(parts, absent, table, known):
+        present = [column for column in table.columns if column.source not in absent]
+        if _were_all_seen(present, parts, known):
+            return Drift(known=Known(seen=known.seen))
+        first = decoded.where(IS_ROW).agg(F.min(naming.POSITION)).collect()[0][0]
+        found = {column.source: first for column in present}
+        return Drift(known=Known(seen=_seen_too(known.seen, table, found)))
     firsts = _first_present(decoded, table)
     seen = _seen_too(known.seen, table, _lowest(firsts))
     gone = _gone(decoded, table, known, seen, firsts)
@@ -81,13 +85,31 @@ def find_drift(
     )
 
 
-def _is_odd(parts: Iterable[PartitionSummary], table: Table, known: Known) -> bool:
+def _absent(decoded: DataFrame) -> set[str]:
+    """The columns that some event lacks, by their names in the source."""
+    names = decoded.where(IS_ROW).select(F.explode(ABSENT).alias("source")).distinct()
+    return {row["source"] for row in names.collect()}
+
+
+def _is_odd(
+    parts: Iterable[PartitionSummary], absent: set[str], table: Table, known: Known
+) -> bool:
     """Whether an event does not fit, lacks what an earlier one had, or only some lack a column."""
     had = {c.source for c in table.columns if column_key(c) in known.seen}
-    return any(
-        part.misfits or had.intersection(part.absent) or 0 < part.lacking < part.rows
+    return bool(had & absent) or any(part.misfits or 0 < part.lacking < part.rows for part in parts)
+
+
+def _were_all_seen(
+    present: Iterable[Column], parts: Iterable[PartitionSummary], known: Known
+) -> bool:
+    """Whether all these columns were seen at lower positions than any of the batch."""
+    lowest = min(
+        str(Position(part.lowest_row_epoch, part.lowest_row_prev, 0, 0, 0))
         for part in parts
+        if part.lowest_row_epoch is not None and part.lowest_row_prev is not None
     )
+    seen = (known.seen.get(column_key(column)) for column in present)
+    return all(at is not None and at <= lowest for at in seen)
 
 
 def _seen_too(seen: Mapping[str, str], table: Table, present: Mapping[str, str]) -> dict[str, str]:

@@ -44,9 +44,9 @@ class PartitionSummary:
     snapshot_read_until: int | None
     rows: int  # events that bring a row, and are not refused
     lacking: int  # of these, those that lack a declared column
-    absent: list[str]  # columns that one of them lacks, by their names in the source
     misfits: int  # events that hold a column in another form than the declared
-    lowest_row: str | None  # the lowest position of an event that brings a row
+    lowest_row_epoch: int | None  # of events that bring a row; and the lowest previous commit
+    lowest_row_prev: int | None
 
 
 def identity(table: Table) -> list[str]:
@@ -101,7 +101,9 @@ def not_in_log(changes: DataFrame, log: DataFrame, table: Table, lowest_lsn: int
     return changes.join(recent, match, "left_anti")
 
 
-_LOWEST = ("first_offset", "lowest_epoch", "snapshot_read_at", "lowest_row")
+_LOWEST = (
+    "first_offset", "lowest_epoch", "snapshot_read_at", "lowest_row_epoch", "lowest_row_prev",
+)  # fmt: skip
 _GREATEST = ("next_offset", "epoch", "snapshot_read_until")
 _SUMMED = (
     "accepted", "refused", "truncates", "carried_key_changes", "rows", "lacking", "misfits",
@@ -122,7 +124,6 @@ def summarize(changes: DataFrame, table: Table) -> list[PartitionSummary]:
         **{name: f"min({name})" for name in _LOWEST},
         **{name: f"max({name})" for name in _GREATEST},
         **{name: f"sum({name})" for name in (*_SUMMED, *lacks)},
-        "absent": _UNITED.format("absent"),
         "rows_at_one_lsn": "max(accepted)",
         "lowest_lsn": "min(lsn)",
         "highest_lsn": "max(lsn)",
@@ -136,13 +137,11 @@ def summarize(changes: DataFrame, table: Table) -> list[PartitionSummary]:
     return [_summary(row.asDict(), table) for row in rows]
 
 
-_UNITED = "array_distinct(flatten(collect_set({})))"
-
-
 def _counted() -> dict[str, str]:
     """Aggregates of the events at one LSN.
 
-    As text: a call from Python to Java for each part of them would take longer than the sums.
+    As text: a call from Python to Java for each part of them would take longer than the sums. Of
+    numbers only: a set or the least of some texts would have Spark sort instead of hash.
     """
     accepted = f"{REFUSAL} IS NULL"
     key_change = f"{naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL"
@@ -161,9 +160,9 @@ def _counted() -> dict[str, str]:
         "snapshot_read_until": f"max({read_at})",
         "rows": f"count_if({IS_ROW})",
         "lacking": f"count_if({IS_ROW} AND {ABSENT} IS NOT NULL)",
-        "absent": _UNITED.format(f"IF({IS_ROW}, {ABSENT}, NULL)"),
         "misfits": f"count_if({MISFITS} IS NOT NULL)",
-        "lowest_row": f"min(IF({IS_ROW}, {naming.POSITION}, NULL))",
+        "lowest_row_epoch": f"min(IF({IS_ROW}, {naming.EPOCH}, NULL))",
+        "lowest_row_prev": f"min(IF({IS_ROW}, {naming.PREV_COMMIT_LSN}, NULL))",
     }
 
 
