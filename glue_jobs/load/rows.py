@@ -58,8 +58,8 @@ def _as_events_spell(value: Expression, column: Column) -> Expression:
 
 
 def _lost(table: Table) -> Iterator[int]:
-    """Columns that may come in a form which is no JSON: arrays of several dimensions."""
-    return (index for index, column in enumerate(table.columns) if column.column_type.array)
+    """Columns that should come as JSON and may not: arrays of several dimensions do not."""
+    return (index for index, column in enumerate(table.columns) if is_json(column.column_type))
 
 
 def _raw_name(index: int) -> str:
@@ -102,18 +102,28 @@ def _facts(snapshot: ExportedSnapshot, epoch: int) -> list[Expression]:
 
 def _refusal(table: Table, plan: Plan) -> Expression:
     """The first reason that speaks against the row, NULL if none does."""
-    reasons: list[Reason] = [
+    nulls = [
         (F.col(SPARK.name(key)).isNull(), "NULL_KEY: a key column is NULL") for key in table.key
     ]
+    return first_reason([*nulls, *_unsendable(table), *unrepresentable(table, plan)])
+
+
+def _unsendable(table: Table) -> list[Reason]:
+    """Values that have no form in an event."""
+    reasons = []
     for index in _lost(table):
         name = table.columns[index].name
         lost = F.col(_raw_name(index)).isNotNull() & F.col(SPARK.name(name)).isNull()
-        reasons.append((lost, f"NOT_REPRESENTABLE: {name!r} is an array of several dimensions"))
-    return first_reason([*reasons, *unrepresentable(table, plan)])
+        reason = f"NOT_REPRESENTABLE: {name!r} has no form in events (several dimensions?)"
+        reasons.append((lost, reason))
+    return reasons
 
 
 def _record(snapshot: ExportedSnapshot, table: Table, epoch: int) -> list[Expression]:
-    """Key and value that the connector would have sent, for those who want them in quarantine."""
+    """Key and value that the connector would have sent, for those who want them in quarantine.
+
+    Without the row where one of its values has no form: no replay shall take it for NULL.
+    """
     by_source = {c.source: F.col(SPARK.name(c.name)).alias(c.source) for c in table.columns}
     place = f'[null,"{snapshot.lsn}"]'
     source = F.struct(
@@ -121,8 +131,9 @@ def _record(snapshot: ExportedSnapshot, table: Table, epoch: int) -> list[Expres
         F.lit(place).alias("sequence"),
         F.lit(snapshot.read_at).alias("ts_us"),
     )
+    unsendable = first_reason([*_unsendable(table), (F.lit(False), "")])
     event = F.struct(
-        F.struct(*by_source.values()).alias("after"),
+        F.when(unsendable.isNull(), F.struct(*by_source.values())).alias("after"),
         source.alias("source"),
         F.lit(SNAPSHOT_OP).alias("op"),
         F.lit(str(epoch)).alias(naming.EPOCH),
