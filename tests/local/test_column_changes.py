@@ -149,7 +149,7 @@ def _mend(lake: RunningLake, folder: Path) -> None:
     email = "email: {type: text, mask: hash, renamed_from: mail}"
     mended = {"dropped": [], "renamed": [email], "listed": ["secret: {exclude: true}"]}
     said = lake.run("up", pipeline(folder, **mended, again=["y: text"]), expect=2)
-    assert "column 'y' changed from int to text" in said["error"]["message"]
+    assert "column 'y' changed from integer to text" in said["error"]["message"]
     lake.run("up", pipeline(folder, **mended, again=[]))
     lake.eventually(lambda: stopped(lake) == set(), 90)
     lake.run("up", pipeline(folder, **mended, again=["y: text"]))
@@ -185,7 +185,8 @@ def _what_the_lake_keeps(lake: RunningLake) -> None:
     assert rows == [[500]]
     assert lake.sql("select count(*) from again_current where y <> 'again'") == [[1]]
     assert lake.sql("select count(*) from again_changes where cdc_dropped_y = 5") != [[0]]
-    assert lake.sql("select count(*) from renamed where cdc_toast_missing is not null") == [[0]]
+    missing = "select count(*) from renamed where cdc_toast_missing is not null"
+    lake.eventually(lambda: lake.sql(missing) == [[0]])
     everything = lake.sql("select mail from renamed_changes where mail like '%@%'")
     assert everything == []  # masked under each of its names
     lake.assert_each_identity_once("dropped", "id")
@@ -201,7 +202,8 @@ def test_a_gap_that_kafka_has_lost_is_told_and_resync_mends_it(tmp_path: Path) -
         connection.execute("insert into dropped values (7000, 1)")
         lake.eventually(lambda: stopped(lake) == {"dropped"}, 60)
         connection.execute("insert into dropped values (7001, 1)")
-        lake.eventually(lambda: tables_of(lake)["dropped"]["gap"]["events"] >= 2)
+        lake.assert_equal("--table", "steady")  # the stream itself is past what is deleted now
+        assert tables_of(lake)["dropped"]["gap"]["events"] >= 2
         _delete_records(kafka, "columns.public.dropped")
         connection.execute("insert into dropped values (7002, 1)")
         lake.eventually(lambda: tables_of(lake)["dropped"]["gap"]["events"] == 1)

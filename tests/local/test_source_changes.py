@@ -220,3 +220,67 @@ def test_a_truncate_and_our_grants_do_not_fail_each_other(database: str, tmp_pat
         ended.set()
         worker.join(timeout=30)
     assert failed == []
+
+
+def test_a_table_that_a_cascade_took_out_of_the_publication_is_noticed(
+    database: str, tmp_path: Path
+) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY, secret text, y text)")
+    hidden = ("secret: text", "secret: {exclude: true}")
+    plan = proposed(database, tmp_path / "p.yaml", lambda text: text.replace(*hidden))
+    assert prepare_source(database, plan, embedded=True, role_password=PASSWORD).unpublished == {
+        *()
+    }
+    with pytest.raises(psycopg.errors.DependentObjectsStillExist):
+        run(database, "ALTER TABLE a DROP COLUMN y")
+    run(database, "ALTER TABLE a DROP COLUMN y CASCADE")
+    mended = proposed(database, tmp_path / "q.yaml", lambda text: text.replace(*hidden))
+    for lost in ({"public.a"}, {*()}):
+        prepared = prepare_source(database, mended, embedded=True, role_password=PASSWORD)
+        assert prepared.unpublished == lost
+
+
+def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
+    database: str, tmp_path: Path
+) -> None:
+    run(database, "CREATE TABLE a (id int PRIMARY KEY, secret text, n int)")
+    plan = proposed(
+        database,
+        tmp_path / "p.yaml",
+        lambda text: text.replace("secret: text", "secret: {exclude: true}"),
+    )
+    name = plan.source_object
+    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
+    with pytest.raises(psycopg.errors.FeatureNotSupported):
+        run(database, "ALTER TABLE a ALTER COLUMN n TYPE bigint")
+    done = threading.Event()
+
+    def write() -> None:
+        with psycopg.connect(database, autocommit=True) as writer:
+            for number in range(400):
+                writer.execute("INSERT INTO a VALUES (%s, 'x', 1)", (number,))
+        done.set()
+
+    worker = threading.Thread(target=write)
+    worker.start()
+    while run(database, "SELECT count(*) FROM a") < [(20,)]:
+        time.sleep(0.01)
+    with psycopg.connect(database) as owner:
+        for statement in (
+            "LOCK TABLE a",
+            f"ALTER PUBLICATION {name} DROP TABLE a",
+            "ALTER TABLE a ALTER COLUMN n TYPE bigint",
+            f"ALTER PUBLICATION {name} ADD TABLE a (id, n)",
+        ):
+            owner.execute(statement.encode())
+        assert not done.is_set()
+    worker.join(timeout=60)
+    [(inserts,)] = run(
+        database,
+        "SELECT count(*) FROM pg_logical_slot_get_binary_changes("
+        f"'{name}', NULL, NULL, 'proto_version', '1', 'publication_names', '{name}')"
+        " WHERE get_byte(data, 0) = ascii('I')",
+    )
+    run(database, f"SELECT pg_drop_replication_slot('{name}')")
+    assert inserts == 400
