@@ -67,7 +67,8 @@ def _or_raw(lake: str) -> str:
 def _micros(send: str, x: str = "{x}") -> str:
     # Microseconds since 2000 are what PostgreSQL stores: exact, and cheaper than extract().
     stored = f"('x' || encode({send}({x}), 'hex'))::bit(64)::bigint"
-    return f"CASE WHEN isfinite({x}) THEN ({stored} + 946684800000000)::text ELSE {x}::text END"
+    held = f"isfinite({x}) AND {x} < '294247-01-01'"  # later, the sum is no bigint
+    return f"CASE WHEN {held} THEN ({stored} + 946684800000000)::text ELSE {x}::text END"
 
 
 _DAYS = "CASE WHEN isfinite({x}) THEN ({x} - DATE '1970-01-01')::text ELSE {x}::text END"
