@@ -14,6 +14,7 @@ from tests.model_lake.shapes import EMPTIED, SHAPES, Shape
 from tests.model_lake.statements import FreeRows, Row, Statements
 
 TRANSACTIONS = 14
+TRANSACTIONS_OF_TRUNCATES = 40  # such histories are few, each in a table that nobody else writes
 SESSIONS = 3
 KEYS = range(1, 9)
 
@@ -69,6 +70,7 @@ class _Writer:
     def __init__(self, random: Random, seed: int, shapes: tuple[Shape, ...]) -> None:
         self._random = random
         self._shapes = shapes
+        self._to_begin = TRANSACTIONS_OF_TRUNCATES if EMPTIED in shapes else TRANSACTIONS
         self._statements = Statements(random, seed)
         self._sessions = list(range(1, random.randint(1, SESSIONS) + 1))
         self._rows: Rows = {}
@@ -76,11 +78,11 @@ class _Writer:
 
     def steps(self) -> Iterator[Step]:
         """Statements until as many transactions have ended as there shall be."""
-        begun = 0
-        while begun < TRANSACTIONS or self._open:
+        while self._to_begin or self._open:
             idle = [s for s in self._sessions if s not in {t.session for t in self._open}]
-            if begun < TRANSACTIONS and idle and (not self._open or self._random.random() < 0.2):
-                begun += 1
+            may_begin = self._to_begin > 0 and bool(idle)
+            if may_begin and (not self._open or self._random.random() < 0.2):
+                self._to_begin -= 1
                 self._open.append(Transaction(idle[0], self._random.randint(1, 6)))
                 yield Step(idle[0], "BEGIN")
             transaction = self._random.choice(self._open)

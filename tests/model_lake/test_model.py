@@ -15,7 +15,7 @@ from cdclake import naming
 from tests.local.running import RunningLake, lake_in
 from tests.model_lake.audit import Change, Place, create_tables, read_changes
 from tests.model_lake.compare import Differences, compare_logs, compare_states
-from tests.model_lake.disturbances import describe, disturb
+from tests.model_lake.disturbances import bring_up, describe, disturb
 from tests.model_lake.log import events_by_key, events_query, rows_by_key, state_query
 from tests.model_lake.player import Players
 from tests.model_lake.report import fail_on, verified
@@ -59,7 +59,7 @@ class Model:
         seconds = FIRST_WAVE_S if is_first else WAVE_S
         players = Players(self._lake.dsn, wave.histories, seconds)
         if is_first:
-            self._lake.run("up", str(self._file))
+            bring_up(self._lake, self._file)
         disturb(self._lake, wave.number, self._file)
         players.wait()
 
