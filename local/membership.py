@@ -14,7 +14,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
-from glue_jobs.ingest.progress import PROGRESS, Progress
+from glue_jobs.ingest.progress import COLUMNS
 from local.lake import Lake
 from local.reader.figures import last_position
 from local.repair import request_resync
@@ -188,14 +188,7 @@ def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -
             if known is not None:
                 request_resync(lake, table, known, rejoins=True)
     write_plan()
-    for table in change.reshaped:  # after the plan: the stream reads requests before it reads that
-        if _stopped_by_columns(lake, table):
-            lake.control.write(f"resume/{table.name}.json", {})
-
-
-def _stopped_by_columns(lake: Lake, table: Table) -> bool:
-    """Whether the stream has stopped the table because its events do not fit its columns."""
-    stored = lake.control.read(PROGRESS)
-    progress = Progress.parse(stored.content) if stored else Progress()
-    found = progress.tables.get(table.name)
-    return found is not None and found.state == "stopped" and bool(found.columns)
+    for table in change.reshaped:
+        # After the plan, of which the stream reads requests first; also to one that flows, for a
+        # batch that runs by the plan before may still stop it.
+        lake.control.write(f"resume/{table.name}.json", {"mended": COLUMNS})

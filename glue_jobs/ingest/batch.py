@@ -29,7 +29,7 @@ from glue_jobs.ingest.drift import Known, column_keys, describe_drift
 from glue_jobs.ingest.gap import read_gap
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import GIVEN_UP, Progress, TableProgress
+from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.repairs import Repairs
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
@@ -250,9 +250,8 @@ class MicroBatch:
         for name in list(self._control.names("resume")):
             progress = self._progress.tables.get(name.removesuffix(".json"))
             stored = self._control.read(f"resume/{name}")
-            if progress is not None and progress.state == "stopped" and stored is not None:
-                progress.resume_requested = True
-                progress.gap_given_up = stored.content.get("gap") == GIVEN_UP
+            if progress is not None and stored is not None:
+                progress.ask_to_resume(stored.content)
             self._control.delete(f"resume/{name}")
 
     def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:

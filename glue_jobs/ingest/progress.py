@@ -6,7 +6,7 @@ last error. A stopped table keeps its resume offsets here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -16,6 +16,7 @@ from glue_jobs.runtime.objects import ObjectStore
 
 PROGRESS = "progress.json"
 GIVEN_UP = "given up"  # `gap` of a resume request: go on from whatever Kafka still keeps
+COLUMNS = "columns"  # `mended` of a resume request: only if these were why the table stopped
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,6 +53,13 @@ class TableProgress:
         """The table takes nothing any more, from its offsets on."""
         self.state, self.last_error, self.columns = "stopped", reason, list(columns)
         self.resume_requested = self.gap_given_up = False
+
+    def ask_to_resume(self, request: Mapping[str, Any]) -> None:
+        """Have a stopped table read its gap with the next batch; others take no notice."""
+        is_for_others = request.get("mended") == COLUMNS and not self.columns
+        if self.state == "stopped" and not is_for_others:
+            self.resume_requested = True
+            self.gap_given_up = request.get("gap") == GIVEN_UP
 
     def forget_all_but(self, columns: Collection[str]) -> None:
         """What was seen of other columns: one that is declared again is another one."""

@@ -15,6 +15,18 @@ def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
     assert place == TableProgress(offsets={0: 7})
 
 
+def test_mended_columns_wake_a_table_that_they_had_stopped() -> None:
+    by_columns = TableProgress(state="stopped", columns=["y"])
+    by_refusals, flowing = TableProgress(state="stopped"), TableProgress()
+    for place in (by_columns, by_refusals, flowing):
+        place.ask_to_resume({"mended": "columns"})
+    assert [place.resume_requested for place in (by_columns, by_refusals, flowing)] == [
+        True, False, False,
+    ]  # fmt: skip
+    by_refusals.ask_to_resume({})
+    assert by_refusals.resume_requested
+
+
 def test_a_table_that_flows_goes_on_counting() -> None:
     place = TableProgress(quarantined=3)
     place.flow()

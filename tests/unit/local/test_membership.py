@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +10,6 @@ import pytest
 
 from cdclake.errors import InputError
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.progress import Progress, TableProgress
 from local.membership import Change, compare, join_tables
 
 
@@ -101,25 +100,12 @@ def test_a_type_that_cannot_become_the_new_one_is_refused_with_the_way_there() -
     assert "and in again with its new type" in said and "cdc_dropped_mail" in said
 
 
-@pytest.mark.parametrize(
-    ("place", "asked"),
-    [
-        (TableProgress(state="stopped", columns=["mail"]), ["plan", "resume/t.json"]),
-        (TableProgress(state="stopped"), ["plan"]),  # by refused events, say: nothing is mended
-        (TableProgress(), ["plan"]),
-    ],
-)
-def test_a_table_that_its_columns_stopped_goes_on_when_they_are_mended(
-    place: TableProgress, asked: list[str]
-) -> None:
+def test_a_table_whose_columns_are_mended_is_asked_to_go_on_after_its_plan() -> None:
     written: list[str] = []
-    stored = SimpleNamespace(content=asdict(Progress(tables={"t": place})))
-    control = SimpleNamespace(
-        read=lambda _: stored, write=lambda name, content: written.append(name)
-    )
+    control = SimpleNamespace(write=lambda name, content: written.append(f"{name} {content}"))
     lake: Any = SimpleNamespace(control=control)
     join_tables(lake, change(MAIL, table()), write_plan=lambda: written.append("plan"))
-    assert written == asked
+    assert written == ["plan", "resume/t.json {'mended': 'columns'}"]
     written.clear()
     join_tables(lake, change(MAIL, MAIL), write_plan=lambda: written.append("plan"))
     assert written == ["plan"]
