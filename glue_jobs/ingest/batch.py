@@ -138,10 +138,28 @@ class MicroBatch:
                 records, share = gap
                 if not share:
                     progress.flow()
+            elif self._stops_at_a_hole(table, progress, share):
+                continue
             apply_now = table.name in to_apply
             if share or (apply_now and table.name in self._turns.waiting):
                 work.append(Work(table, records, share, apply_now))
         return work
+
+    def _stops_at_a_hole(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
+        """Stop a table whose records do not begin where the last ones ended; whether they do not.
+
+        A stream that has lost its checkpoint begins where Kafka does, which may have deleted some.
+        """
+        holes = [
+            f"{progress.offsets[partition]} to {first - 1} of partition {partition}"
+            for partition, (first, _) in sorted(share.items())
+            if progress.offsets.get(partition, first) < first
+        ]
+        if holes:
+            message = f"nobody has read its records {', '.join(holes)}, and Kafka has deleted them"
+            remedy = f"`cdclake resync {table.name}` reads the table again and lets it go on"
+            self._stop(progress, table, {}, str(TableError(table.name, message, remedy)))
+        return bool(holes)
 
     def _flowing(self, plan: Plan) -> frozenset[str]:
         """The stream's tables, but for those that are stopped and not to rejoin now."""

@@ -148,6 +148,19 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
     assert len(one.quarantined()) == 3
 
 
+def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(stream: Stream) -> None:
+    """As after a lost checkpoint: the stream begins where Kafka does."""
+    one, two = stream.one, stream.two
+    stream.run(*stream.records((one, one.event("c", 10, 10, v="a")), (two, two.event("c", 1, 1))))
+    stream.offsets[one.table.topic] = 4
+    stream.start()
+    stream.run(*stream.records((one, one.event("u", 50, 50, v="e")), (two, two.event("d", 2, 2))))
+    mine = stream.progress().table(one.table.name)
+    assert (mine.state, mine.offsets) == ("stopped", {0: 1})
+    assert mine.last_error is not None and "records 1 to 3 of partition 0" in mine.last_error
+    assert (one.state(), two.state()) == ({1: ("a", None)}, {})
+
+
 def test_a_batch_that_brings_nothing_makes_no_snapshot(stream: Stream) -> None:
     """F9: heartbeats only, and the empty records that follow deletes."""
     one = stream.one
