@@ -33,7 +33,7 @@ test-spark: setup ## Run the tests that need a Spark session
 test-local: setup ## Run the tests on the real local lake, without the slow ones
 	@$(PYTEST) -m "local and not slow"
 
-test-slow: setup ## Run the longer proofs on the real local lake
+test-slow: setup ## Run the longer proofs, most of them on the real local lake
 	@$(PYTEST) -m slow
 
 test-mutations: setup ## Break the engine on purpose and see that the tests notice (some 15 min)

@@ -18,7 +18,10 @@ def spark(tmp_path_factory):
         "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*:{driver}",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": "-Duser.timezone=UTC",
+        # Short queries, each new to the JVM: a second compiler would cost more than it gives.
+        "spark.driver.extraJavaOptions": (
+            "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+        ),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

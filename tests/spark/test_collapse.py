@@ -20,7 +20,7 @@ MICROS = 1_000_000
 def ingest_at(monkeypatch):
     def set_clock(moment: datetime) -> None:
         nanos = int(moment.timestamp() * MICROS) * 1000
-        monkeypatch.setattr("glue_jobs.ingest.table_batch.time.time_ns", lambda: nanos)
+        monkeypatch.setattr("glue_jobs.runtime.stamps.time.time_ns", lambda: nanos)
 
     return set_clock
 

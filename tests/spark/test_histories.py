@@ -12,7 +12,7 @@ from tests.model.histories import history
 from tests.model.scenarios import Case
 from tests.spark.packed import Packed, written
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 TOGETHER, STEPS = 12, 40
 ALONE, STEPS_ALONE = 5, 80

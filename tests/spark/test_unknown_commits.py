@@ -18,7 +18,7 @@ from local.aws.http_server import Answer, Server
 from local.aws.server import DurableAws
 from tests.spark.events import Engine
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 KEYS = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
