@@ -22,7 +22,7 @@ from tests.recorded.script import Statement, steps
 from tests.spark.bulk import BulkSource
 from tests.spark.events import RECORD, Engine, plan_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 # What Debezium does not carry of these rows; the load does. It cuts no values: refused in the file.
 OTHERWISE = {

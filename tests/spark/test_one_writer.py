@@ -159,6 +159,7 @@ def small_files(engine: Engine) -> Upkeep:
     )
 
 
+@pytest.mark.slow
 def test_a_merge_that_lost_to_a_compaction_is_done_again(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -175,6 +176,7 @@ def test_a_merge_that_lost_to_a_compaction_is_done_again(
     assert engine.state() == rows
 
 
+@pytest.mark.slow
 def test_a_compaction_that_lost_to_a_merge_is_done_again(
     engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -194,6 +196,7 @@ def test_a_compaction_that_lost_to_a_merge_is_done_again(
     assert files.count() < 6
 
 
+@pytest.mark.slow
 def test_a_merge_that_always_loses_leaves_the_state_for_later(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +220,7 @@ def test_a_merge_that_always_loses_leaves_the_state_for_later(
 # --- stamps ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_tables_stamped_side_by_side_carry_each_their_own_stamp(spark: SparkSession) -> None:
     engines = [Engine(spark) for _ in range(8)]
 
@@ -251,6 +255,7 @@ def stamps_in(engine: Engine, table: str) -> list[int]:
     return [stamp.get("ingested", stamp.get("ingested_through")) for stamp in found]
 
 
+@pytest.mark.slow
 def test_a_stamp_that_another_tool_expired_stops_the_table(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, v="a"))
@@ -262,6 +267,7 @@ def test_a_stamp_that_another_tool_expired_stops_the_table(engine: Engine) -> No
         engine.run(e("u", 30, 30, v="c"))
 
 
+@pytest.mark.slow
 def test_a_state_whose_stamp_was_expired_is_brought_up_from_the_whole_log(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, v="1", big="A"), e("c", 10, 11, id=2, v="x"), e("d", 20, 20, id=2))
@@ -275,6 +281,7 @@ def test_a_state_whose_stamp_was_expired_is_brought_up_from_the_whole_log(engine
     assert engine.lake.stamped(engine.table.name).stamp is not None
 
 
+@pytest.mark.slow
 def test_expiry_that_leaves_the_stamp_leaves_everything(engine: Engine) -> None:
     e = engine.event
     batch = [e("c", 10, 10, v="a"), e("u", 20, 20, v="b")]
@@ -285,6 +292,7 @@ def test_expiry_that_leaves_the_stamp_leaves_everything(engine: Engine) -> None:
     assert (lsns(engine), engine.state()) == ([10, 20, 30], {1: ("c", None)})
 
 
+@pytest.mark.slow
 def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(engine: Engine) -> None:
     for lsn in range(10, 17):
         engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
