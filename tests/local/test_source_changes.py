@@ -201,7 +201,7 @@ def test_a_truncate_and_our_grants_do_not_fail_each_other(database: str, tmp_pat
 
     def truncate() -> None:
         with psycopg.connect(database) as writer:
-            while not ended.wait(0.02):
+            while not ended.wait(0.1):
                 try:
                     writer.execute("TRUNCATE a")
                     time.sleep(0.05)

@@ -23,7 +23,8 @@ def test_each_block_is_in_one_chunk(blocks):
     conditions = chunks(blocks)
     assert len(set(conditions)) == len(conditions) <= 4000
     edges = {int(edge) for c in conditions for edge in re.findall(r"\((\d+),0\)", c)}
-    for block in {0, blocks, blocks + 1, blocks + 10**6, *edges, *(e - 1 for e in edges)}:
+    some = sorted(edges)[:: len(edges) // 100 + 1]
+    for block in {0, blocks, blocks + 1, blocks + 10**6, *some, *(edge - 1 for edge in some)}:
         assert sum(holds(condition, block) for condition in conditions) == 1
 
 
