@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
+# A Spark session keeps one core busy: two files at a time, each file in one process.
+SIDE_BY_SIDE := -n 2 --dist loadfile
 COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock"
 
@@ -22,13 +24,13 @@ demo: setup ## Stream a shop into a lake of its own and prove it row for row
 	@$(BIN)/cdclake demo
 
 test: setup ## Run the default tests: unit, spark and one run of the real local lake
-	@$(PYTEST) -m "not slow and not model"
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model"
 
 test-unit: setup ## Run the tests that need neither Spark nor a lake
 	@$(PYTEST) -m "not spark and not local and not slow and not model"
 
 test-spark: setup ## Run the tests that need a Spark session
-	@$(PYTEST) -m "spark and not slow"
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "spark and not slow"
 
 test-local: setup ## Run the tests on the real local lake, without the slow ones
 	@$(PYTEST) -m "local and not slow"
@@ -36,7 +38,7 @@ test-local: setup ## Run the tests on the real local lake, without the slow ones
 test-slow: setup ## Run the longer proofs, most of them on the real local lake
 	@$(PYTEST) -m slow
 
-test-mutations: setup ## Break the engine on purpose and see that the tests notice (some 15 min)
+test-mutations: setup ## Break the engine on purpose and see that the tests notice
 	@$(BIN)/python -m tests.mutations.run
 
 test-model: setup ## Run random histories on the real local lake: SEEDS=200 of them from SEED=0 on

@@ -164,10 +164,7 @@ def _await_marker(lake: Lake, connector: Connector, markers: MarkerReader) -> No
             offset = markers.find(marker)
         if offset is None:
             return False
-        stored = lake.control.read("progress.json")
-        if stored is None:
-            return False
-        progress = Progress.parse(stored.content)
+        progress = Progress.load(lake.control)
         return progress.heartbeat_offsets.get(0, 0) > offset and _all_objects_exist(lake)
 
     _await(lake, connector, came_through)
@@ -320,8 +317,7 @@ def resume(home: Home, lake: Lake) -> dict[str, Any]:
     """Start a paused stream; stopped tables read their gap from Kafka and rejoin."""
     if lake.state.loading:
         raise NotRunning("the bulk load has not come to its end", "run `cdclake up`")
-    stored = lake.control.read("progress.json")
-    progress = Progress.parse(stored.content) if stored else Progress()
+    progress = Progress.load(lake.control)
     done = []
     for table in lake.plan.tables:
         state = progress.table(table.name).state

@@ -10,7 +10,7 @@ from typing import Any
 from cdclake.debezium.position import epoch_start, just_after
 from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
 from cdclake.plan import Table
-from glue_jobs.ingest.progress import GIVEN_UP, PROGRESS, Progress, TableProgress
+from glue_jobs.ingest.progress import GIVEN_UP, Progress, TableProgress
 from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
 from local import stack
 from local.connector import Connector
@@ -128,8 +128,7 @@ def _not_alive(lake: Lake) -> dict[str, str]:
 
 def stopped(lake: Lake, table: Table) -> TableError | None:
     """Why the stream does nothing for this table now; None if it flows."""
-    stored = lake.control.read("progress.json")
-    progress = Progress.parse(stored.content) if stored else Progress()
+    progress = Progress.load(lake.control)
     found = progress.tables.get(table.name, TableProgress())
     if found.state != "stopped":
         return None
@@ -146,10 +145,10 @@ def rejoin_after_loss(lake: Lake, table: Table, wait_s: float = REPLAY_S) -> Non
     Its TableError if nothing of its gap is lost, or if it stops again. For a resync, which reads
     what was lost from the source.
     """
-    trouble, stored = stopped(lake, table), lake.control.read(PROGRESS)
-    if trouble is None or stored is None:
+    trouble = stopped(lake, table)
+    if trouble is None:
         return
-    gap = find_gap(lake.kafka, table.topic, Progress.parse(stored.content).table(table.name))
+    gap = find_gap(lake.kafka, table.topic, Progress.load(lake.control).table(table.name))
     if gap is None or gap.lost_events == 0:
         raise trouble
     lake.control.write(f"resume/{table.name}.json", {"gap": GIVEN_UP})

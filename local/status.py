@@ -56,10 +56,9 @@ def lake_status(home: Home) -> dict[str, Any]:
 def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
         return [_unknown(table, "the local S3 and Glue do not run") for table in lake.plan.tables]
-    stored = lake.control.read("progress.json")
     topics = [table.topic for table in lake.plan.tables]
     connector = Connector(lake.endpoints.connect, lake.plan)
-    progress = Progress.parse(stored.content) if stored else Progress()
+    progress = Progress.load(lake.control)
     lines = Lines(lake.state.pipeline_file)
     facts = _Facts(
         progress=progress,
@@ -102,7 +101,6 @@ def _table(
         "source": table.source,
         **figures,
         "lag_events": None if ends is None else _lag(ends, progress.offsets),
-        "quarantined": figures["quarantined"],
         "state": "loading" if facts.loading else _state(progress, running),
         "last_error": _last_error(table, progress, facts),
         "gap": gap.to_json() if (gap := facts.gaps.get(table.name)) else None,

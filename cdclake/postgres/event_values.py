@@ -3,7 +3,7 @@
 One row per type beside those of `cdclake.debezium.types`: what Debezium makes of the type under our
 settings, and the decoder of it. A session that runs this has `SESSION`. `{x}` is the column, or an
 element of an array. Proved cell by cell against what Debezium wrote of the same rows:
-`tests/spark/test_bulk_load.py`, `tests/local/test_bulk.py`.
+`tests/spark/test_bulk_load.py`.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position, epoch_start
-from glue_jobs.ingest.repeats import PartitionSummary
+from glue_jobs.ingest.summary import PartitionSummary
 from glue_jobs.runtime.conflicts import REFUSED, Fenced, cause_of
 from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables

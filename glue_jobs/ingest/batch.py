@@ -65,6 +65,7 @@ class MicroBatch:
         self._created_for: Plan | None = None
         self._turns = ApplyTurns()
         self._decoders: dict[str, EventDecoder] = {}
+        self._odd: set[str] = set()  # tables whose last batch had events to be read by name
         self._threads = ThreadPoolExecutor(TABLES_AT_ONCE)
         self._leases.abandon_earlier_runs()
 
@@ -210,12 +211,14 @@ class MicroBatch:
             self._decoders[turn.table.name],
             apply_now=turn.apply_now,
             known=Known(seen=progress.seen, suspected=progress.suspected),
+            odd_before=turn.table.name in self._odd,
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
         except (TableError, AnalysisException) as error:
             self._stop(progress, turn.table, turn.ranges, str(error).splitlines()[0])
             return
+        (self._odd.add if outcome.odd else self._odd.discard)(turn.table.name)
         for partition, (first, _) in turn.ranges.items():
             progress.offsets[partition] = outcome.taken.get(partition, first)
         if outcome.applied:

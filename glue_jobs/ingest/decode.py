@@ -9,7 +9,7 @@ silence (correctness 1.5).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from functools import cached_property, reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -33,11 +33,11 @@ from cdclake.debezium.unavailable import unavailable_forms
 from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.fields import ABSENT, MISFITS, RowFields
+from glue_jobs.ingest.fields import ABSENT, MISFITS, ODD, NamedFields, PlainFields
 
 # Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
 REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can
-RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # as Kafka has it
+_TEXT = "cdc__text"
 _EVENT, _KEY, _CORRUPT = "cdc__event", "cdc__event_key", "cdc__corrupt"
 
 _LOG_TYPES: dict[str, DataType] = {
@@ -58,44 +58,52 @@ class EventDecoder:
     """
 
     def __init__(self, table: Table, plan: Plan) -> None:
+        self._table = table
+        self._plan = plan
         self._parsed = [
             F.col("partition").alias(naming.PARTITION),
             F.col("offset").alias(naming.OFFSET),
-            *(F.col(name).alias(column) for name, column in RECORD.items()),
+            F.col("value").cast("string").alias(_TEXT),
             _parse("value", _envelope_schema(table)).alias(_EVENT),
             _parse("key", _key_schema(table)).alias(_KEY),
         ]
-        every = F.col("*")
-        text = f"CAST({RECORD['value']} AS string)"
-        fields = RowFields(table, event=_EVENT, text=text, corrupt=_CORRUPT)
-        self._facts = [every, *_facts()]
-        self._fields = [every, fields.read()]
-        self._images = [every, *_images(table, fields), fields.absent(), fields.misfits()]
-        self._values = [
-            every, *_values(table, fields, plan.placeholder),
-            _unavailable(table, fields, plan.placeholder),
-        ]  # fmt: skip
-        self._rows = [
-            *(F.col(SPARK.name(column.name)) for column in table.columns),
-            *(F.col(name) for name in (*_FACT_COLUMNS, naming.UNAVAILABLE)),
-            _refusal(table, plan).alias(REFUSAL),
-            *(F.col(column) for column in (ABSENT, MISFITS, *RECORD.values())),
-        ]
+        self._plain = self._steps(PlainFields)
+
+    @cached_property
+    def _named(self) -> list[list[Expression]]:
+        return self._steps(NamedFields)
 
     def decode(self, events: DataFrame) -> DataFrame:
-        """The log's columns but `cdc_ingested_at`, with `REFUSAL`, `ABSENT`, `MISFITS`, `RECORD`'s.
+        """The log's columns but `cdc_ingested_at`, with `REFUSAL`, `ABSENT`, `MISFITS` and `ODD`.
 
         `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they
         carry no row. No order is promised.
         """
+        return self._decoded(events, self._named)
+
+    def decode_plain(self, events: DataFrame) -> DataFrame:
+        """As `decode`, at less cost; wrong for events that are `ODD`, which few batches have."""
+        return self._decoded(events, self._plain)
+
+    def _decoded(self, events: DataFrame, steps: list[list[Expression]]) -> DataFrame:
         parsed = events.where(F.col("value").isNotNull()).select(*self._parsed)
-        return (
-            parsed.select(*self._facts)
-            .select(*self._fields)
-            .select(*self._images)
-            .select(*self._values)
-            .select(*self._rows)
-        )
+        return reduce(lambda rows, step: rows.select(*step), steps, parsed)
+
+    def _steps(self, how: type[PlainFields]) -> list[list[Expression]]:
+        table, placeholder, every = self._table, self._plan.placeholder, F.col("*")
+        fields = how(table, event=_EVENT, text=_TEXT, corrupt=_CORRUPT)
+        values = _values(table, fields, placeholder)
+        return [
+            *([[every, *read]] if (read := fields.read()) else []),
+            [every, *_facts(), *_images(table, fields), *fields.findings()],
+            [every, *values, _unavailable(table, fields, placeholder)],
+            [
+                *(F.col(SPARK.name(column.name)) for column in table.columns),
+                *(F.col(name) for name in FACT_COLUMNS),
+                _refusal(table, self._plan).alias(REFUSAL),
+                *(F.col(column) for column in (ABSENT, MISFITS, ODD)),
+            ],
+        ]
 
 
 def _parse(column: str, schema: StructType) -> Expression:
@@ -140,7 +148,7 @@ def _logs_whole_rows(table: Table) -> bool:
     return table.replica_identity == "full"
 
 
-_FACT_COLUMNS = (
+FACT_COLUMNS = (
     naming.OP,
     naming.POSITION,
     naming.TX_ID,
@@ -151,12 +159,13 @@ _FACT_COLUMNS = (
     naming.LSN,
     naming.PREV_COMMIT_LSN,
     naming.PHASE,
+    naming.UNAVAILABLE,
 )
 
 
 def _facts() -> list[Expression]:
     """Everything about the event that is not its row."""
-    sequence = F.split(F.regexp_replace(f"{_EVENT}.source.sequence", r'[\[\]"\s]', ""), ",")
+    sequence = F.split(F.translate(f"{_EVENT}.source.sequence", '[]" ', ""), ",")
     prev = F.coalesce(F.get(sequence, F.lit(0)).cast("bigint"), F.lit(0).cast("bigint"))
     # Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
     lsn = F.coalesce(F.col(f"{_EVENT}.source.lsn"), F.get(sequence, F.lit(1)).cast("bigint"))
@@ -190,22 +199,23 @@ def _image_name(index: int) -> str:
     return f"cdc__image_{index}"
 
 
-def _images(table: Table, fields: RowFields) -> list[Expression]:
-    """Each column as the event has it: `after`; of a delete the key, or the whole `before`."""
-    op = F.col(naming.OP)
+def _images(table: Table, fields: PlainFields) -> list[Expression]:
+    """Each column as the event has it; of a delete the key, or the whole `before`.
+
+    Other events than those with a row have no `after`.
+    """
+    is_delete = F.col(f"{_EVENT}.op") == "d"
     images = []
     for index, column in enumerate(table.columns):
-        image = F.when(op.isin("c", "u", "r"), fields.image(column))
+        image = fields.image(column)
         if column.name in table.key:
-            image = image.when(op == "d", F.col(_KEY).getField(column.source))
-        elif _logs_whole_rows(table):
-            image = image.when(op == "d", fields.image(column))
+            image = F.when(is_delete, F.col(_KEY).getField(column.source)).otherwise(image)
         images.append(image.alias(_image_name(index)))
     return images
 
 
 def _is_unavailable(
-    table: Table, fields: RowFields, index: int, placeholder: str
+    table: Table, fields: PlainFields, index: int, placeholder: str
 ) -> Expression | None:
     """Whether the value was not sent; None where it always is."""
     column = table.columns[index]
@@ -227,7 +237,7 @@ def _is_placeholder(table: Table, index: int, placeholder: str) -> Expression | 
     return F.coalesce(F.col(_image_name(index)).isin(*forms), F.lit(False))
 
 
-def _values(table: Table, fields: RowFields, placeholder: str) -> list[Expression]:
+def _values(table: Table, fields: PlainFields, placeholder: str) -> list[Expression]:
     values = []
     for index, column in enumerate(table.columns):
         value = F.col(_image_name(index))
@@ -238,7 +248,7 @@ def _values(table: Table, fields: RowFields, placeholder: str) -> list[Expressio
     return values
 
 
-def _unavailable(table: Table, fields: RowFields, placeholder: str) -> Expression:
+def _unavailable(table: Table, fields: PlainFields, placeholder: str) -> Expression:
     """Lake names of the columns whose value was not sent; NULL where all were."""
     names = [
         F.when(unavailable, F.lit(column.name))

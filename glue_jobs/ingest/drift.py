@@ -22,7 +22,14 @@ from cdclake.plan import Column, Table
 from cdclake.postgres.file_lines import renamed_line
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.fields import ABSENT, MISFITS
-from glue_jobs.ingest.repeats import IS_ROW, PartitionSummary
+from glue_jobs.ingest.summary import (
+    COMPLETE_ROW,
+    IS_ROW,
+    LACKING_ROW,
+    MISFIT,
+    ROW,
+    PartitionSummary,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,9 +70,9 @@ def find_drift(
 ) -> Drift:
     """What the decoded events show; they are not looked at again unless some of them are odd."""
     parts = list(summaries)
-    if not any(part.rows or part.misfits for part in parts):
+    if not any(part.shows(ROW) or part.shows(MISFIT) for part in parts):
         return Drift(known=known)
-    absent = _absent(decoded) if any(part.lacking for part in parts) else set[str]()
+    absent = _absent(decoded) if any(part.shows(LACKING_ROW) for part in parts) else set[str]()
     if not _is_odd(parts, absent, table, known):
         present = [column for column in table.columns if column.source not in absent]
         if _were_all_seen(present, parts, known):
@@ -96,7 +103,10 @@ def _is_odd(
 ) -> bool:
     """Whether an event does not fit, lacks what an earlier one had, or only some lack a column."""
     had = {c.source for c in table.columns if column_key(c) in known.seen}
-    return bool(had & absent) or any(part.misfits or 0 < part.lacking < part.rows for part in parts)
+    return bool(had & absent) or any(
+        part.shows(MISFIT) or (part.shows(LACKING_ROW) and part.shows(COMPLETE_ROW))
+        for part in parts
+    )
 
 
 def _were_all_seen(

@@ -2,9 +2,11 @@
 
 `from_json` gives NULL for a field that is not there and for one of another type, and text for a
 number where text is declared. Debezium writes every column of the source in a form that follows
-from its type: so a field that is missing, or has another form, tells of a changed table. All fields
-of an event are read a second time only where something looks odd; what usually is there is proved
-by a search in the event's text.
+from its type: so a field that is missing, or has another form, tells of a changed table.
+
+What usually is there is proved by a search in the event's text (`PlainFields`). Only where that
+leaves an event odd are its fields read a second time, by name (`NamedFields`): for a small batch,
+planning the second reading takes longer than all the rest.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from cdclake.plan import Column, Table
 
 ABSENT = "cdc__absent"  # declared columns of which the event has no field; NULL if it has them all
 MISFITS = "cdc__misfits"  # declared columns whose field is of another type; NULL if none is
+ODD = "cdc__odd"  # whether only a reading by name tells what the event has
 _FIELDS = "cdc__fields"  # the row's fields as text, where something looks odd
 
 # Fields of such a name stand elsewhere in an event, too: to find one in its text proves nothing.
@@ -37,30 +40,102 @@ _OVERFLOWING = frozenset({"smallint", "integer"})  # their own values never do, 
 _REAL_DIGITS = 10  # a digit and more than nine: no real is written with so many
 
 
-class RowFields:
-    """Expressions over a decoded event: `event` is its parsed value, `text` the value as text."""
+class PlainFields:
+    """Expressions over a decoded event, right for all that are not `odd`.
+
+    `event` is its parsed value, `corrupt` a field of it that says it is none, `text` the text.
+    """
 
     def __init__(self, table: Table, *, event: str, text: str, corrupt: str) -> None:
         self._table = table
         self._event = event
-        self._text = F.expr(text)
+        self._op = F.col(f"{event}.op")
+        self._text = F.col(text)
         self._corrupt = F.col(f"{event}.{corrupt}")
         self._whole = table.replica_identity == "full"
 
-    def read(self) -> Expression:
-        """The row's fields as text, if anything about the event looks odd."""
-        odd = _any([self._seems_absent(column) for column in self._table.columns])
-        fields = F.from_json(self._row_text(), "map<string,string>")
-        return F.when(self._corrupt.isNotNull() | odd, fields).alias(_FIELDS)
+    def is_odd(self) -> Expression:
+        """`ODD`: whether only a reading by name tells what the event has."""
+        doubts = [doubt for column in self._table.columns for doubt in self._doubts(column)]
+        is_odd = self._corrupt.isNotNull() | (self._has_row() & _any(doubts))
+        return F.coalesce(is_odd, F.lit(False)).alias(ODD)
 
-    def _row_text(self) -> Expression:
-        row = F.when(F.col(naming.OP).isin("c", "u", "r"), F.get_json_object(self._text, "$.after"))
-        if self._whole:
-            row = row.when(F.col(naming.OP) == "d", F.get_json_object(self._text, "$.before"))
-        return row
+    def read(self) -> list[Expression]:
+        """What the other expressions refer to by name."""
+        return []
 
     def image(self, column: Column) -> Expression:
-        """The column's value in `after`, under whatever name the event has it."""
+        """The column's value in `after`, or in the `before` of a delete that has the whole row."""
+        return self._after(column.source)
+
+    def absent(self) -> Expression:
+        """`ABSENT`: nothing is."""
+        return F.lit(None).cast("array<string>").alias(ABSENT)
+
+    def findings(self) -> list[Expression]:
+        """`ODD`, `ABSENT` and `MISFITS`."""
+        return [self.is_odd(), self.absent(), self.misfits()]
+
+    def is_unsent(self, column: Column) -> Expression:
+        """Whether the event has a renamed column under none of its names."""
+        return F.lit(False)
+
+    def misfits(self) -> Expression:
+        """`MISFITS`: nothing is."""
+        return F.lit(None).cast("array<string>").alias(MISFITS)
+
+    def _doubts(self, column: Column) -> list[Expression]:
+        value = self._after(column.source)
+        is_other = self._seems_of_another_form(column, value)
+        return [self._seems_absent(column), *([] if is_other is None else [is_other])]
+
+    def _has_row(self) -> Expression:
+        return self._op.isin("c", "u", "r", *(["d"] if self._whole else []))
+
+    def _after(self, name: str) -> Expression:
+        after = F.col(f"{self._event}.after").getField(name)
+        if not self._whole:
+            return after
+        before = F.col(f"{self._event}.before").getField(name)
+        return F.when(self._op == "d", before).otherwise(after)
+
+    def _seems_absent(self, column: Column) -> Expression:
+        """A value, or the text that says NULL, proves that the field of the present name is there.
+
+        Short of that all fields are read. An earlier name proves nothing: the event may have both.
+        """
+        return self._after(column.source).isNull() & ~self._proves_null(column.source)
+
+    def _proves_null(self, name: str) -> Expression:
+        if name in _ELSEWHERE:
+            return F.lit(False)
+        return self._text.contains(f"{_json_key(name)}:null")
+
+    def _seems_of_another_form(self, column: Column, value: Expression) -> Expression | None:
+        """A form that `from_json` takes all the same; None where there is no such form."""
+        kind = column.column_type
+        if kind.log == "float":
+            return self._text.rlike(_too_many_digits(column))
+        if kind.log != "string" or kind.array or kind.base in _NO_JSON_STRING:
+            return None
+        first = F.ascii(value)
+        looks_so = first.between(ord("-"), ord("9")) | first.isin(ord("["), ord("{"))
+        looks_so |= value.isin("true", "false")
+        if column.source in _ELSEWHERE:
+            return looks_so
+        return looks_so & ~self._text.contains(f'{_json_key(column.source)}:"')
+
+
+class NamedFields(PlainFields):
+    """The same expressions, right for every event: odd ones are read a second time, by name."""
+
+    def read(self) -> list[Expression]:
+        """The row's fields as text, if the event is odd."""
+        fields = F.from_json(self._row_text(), "map<string,string>")
+        return [F.when(self.is_odd(), fields).alias(_FIELDS)]
+
+    def image(self, column: Column) -> Expression:
+        """The column's value, under whatever name the event has it."""
         value = self._after(column.source)
         if not column.renamed_from:
             return value
@@ -86,27 +161,14 @@ class RowFields:
         misfits = F.array_compact(F.array(*listed))
         return F.when(F.size(misfits) > 0, misfits).alias(MISFITS)
 
-    def _after(self, name: str) -> Expression:
-        after = F.col(f"{self._event}.after").getField(name)
-        if not self._whole:
-            return after
-        before = F.col(f"{self._event}.before").getField(name)
-        return F.when(F.col(naming.OP) == "d", before).otherwise(after)
+    def _row_text(self) -> Expression:
+        row = F.when(self._op.isin("c", "u", "r"), F.get_json_object(self._text, "$.after"))
+        if self._whole:
+            row = row.when(self._op == "d", F.get_json_object(self._text, "$.before"))
+        return row
 
     def _has(self, name: str) -> Expression:
         return F.coalesce(F.map_contains_key(_FIELDS, name), F.lit(False))
-
-    def _seems_absent(self, column: Column) -> Expression:
-        """A value, or the text that says NULL, proves that the field of the present name is there.
-
-        Short of that all fields are read. An earlier name proves nothing: the event may have both.
-        """
-        return self._after(column.source).isNull() & ~self._proves_null(column.source)
-
-    def _proves_null(self, name: str) -> Expression:
-        if name in _ELSEWHERE:
-            return F.lit(False)
-        return self._text.contains(f"{_json_key(name)}:null")
 
     def _is_misfit(self, column: Column) -> Expression:
         """The event has a value that no column of the declared type is written as."""
@@ -119,20 +181,19 @@ class RowFields:
         return lost if other is None else lost | (value.isNotNull() & other)
 
     def _is_of_another_form(self, column: Column, value: Expression) -> Expression | None:
-        """A form that `from_json` takes all the same; None where there is no such form."""
-        kind = column.column_type
-        if kind.log == "float":
-            names = "|".join(re.escape(_json_key(name)) for name in column.names)
-            digits = rf"(?:{names})\s*:\s*-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}"
-            return self._text.rlike(digits) & self._row_text().rlike(digits)
-        if kind.log != "string" or kind.array or kind.base in _NO_JSON_STRING:
+        seems_so = self._seems_of_another_form(column, value)
+        if seems_so is None:
             return None
-        first = F.ascii(value)
-        looks_so = first.between(ord("-"), ord("9")) | first.isin(ord("["), ord("{"))
-        is_text = _any([self._row_text().contains(f'{_json_key(n)}:"') for n in column.names])
-        if column.source not in _ELSEWHERE:
-            is_text = self._text.contains(f'{_json_key(column.source)}:"') | is_text
-        return (looks_so | value.isin("true", "false")) & ~is_text
+        if column.column_type.log == "float":
+            return seems_so & self._row_text().rlike(_too_many_digits(column))
+        row = self._row_text()
+        return seems_so & ~_any([row.contains(f'{_json_key(name)}:"') for name in column.names])
+
+
+def _too_many_digits(column: Column) -> str:
+    """An expression for text in which the column has more digits than a real is written with."""
+    names = "|".join(re.escape(_json_key(name)) for name in column.names)
+    return rf"(?:{names})\s*:\s*-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}"
 
 
 def _json_key(name: str) -> str:

@@ -26,6 +26,7 @@ from cdclake.iceberg.fold import history_part
 from cdclake.plan import Table
 from glue_jobs.ingest.append import SYNTHETIC_PARTITION
 from glue_jobs.ingest.table_batch import TableBatch
+from glue_jobs.runtime.persistence import persisted
 
 
 def sweep_ghosts(batch: TableBatch, position: str) -> int:
@@ -37,11 +38,8 @@ def sweep_ghosts(batch: TableBatch, position: str) -> int:
     if stamped.snapshot_id is None:
         return 0
     log = batch.lake.read(batch.table.changes, stamped.snapshot_id)
-    deletes = _deletes(log, batch.table, position).cache()
-    try:
+    with persisted(_deletes(log, batch.table, position)) as deletes:
         return batch.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
-    finally:
-        deletes.unpersist()
 
 
 def count_older_values(batch: TableBatch, position: str) -> int:

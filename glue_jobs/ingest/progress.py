@@ -14,7 +14,7 @@ from typing import Any
 from cdclake import naming
 from glue_jobs.runtime.objects import ObjectStore
 
-PROGRESS = "progress.json"
+_STORED = "progress.json"
 GIVEN_UP = "given up"  # `gap` of a resume request: go on from whatever Kafka still keeps
 COLUMNS = "columns"  # `mended` of a resume request: only if these were why the table stopped
 
@@ -92,12 +92,12 @@ class Progress:
     def save(self, control: ObjectStore) -> None:
         """Write it, with the present time."""
         self.written_at = datetime.now(UTC).isoformat()
-        control.write(PROGRESS, asdict(self))
+        control.write(_STORED, asdict(self))
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:
         """The stored progress, or that of a stream that never ran."""
-        stored = control.read(PROGRESS)
+        stored = control.read(_STORED)
         return Progress.parse(stored.content) if stored else Progress()
 
     @staticmethod

@@ -17,8 +17,10 @@ from cdclake.iceberg.dialect import SPARK
 from glue_jobs.ingest.append import next_stamp
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.gap import RECORD_COLUMNS
-from glue_jobs.ingest.repeats import PartitionSummary, not_in_log, summarize, without_repeats
+from glue_jobs.ingest.repeats import not_in_log, without_repeats
+from glue_jobs.ingest.summary import PartitionSummary, summarize
 from glue_jobs.ingest.table_batch import TableBatch
+from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.stamps import ChangesStamp
 
 
@@ -42,16 +44,13 @@ def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
     They take no Kafka offset and move none: the log's stamp keeps its offsets. `epoch` is the
     stream's, for a log that has no stamp yet. Doing it again changes nothing.
     """
-    decoded = batch.decoder.decode(_held(batch)).cache()
-    try:
+    with persisted(batch.decoder.decode(_held(batch))) as decoded:
         summaries = summarize(decoded, batch.table)
         accepted = sum(part.accepted for part in summaries)
         replayed = _append(batch, decoded, summaries, epoch) if accepted else 0
         if accepted:
             _release(batch, decoded)
         refused = _reasons(decoded)
-    finally:
-        decoded.unpersist()
     return Replayed(replayed=replayed, known=accepted - replayed, refused=refused)
 
 
@@ -72,13 +71,9 @@ def _append(
         log = batch.lake.read(batch.table.changes, stamped.snapshot_id)
         lowest = min(part.lowest_lsn for part in summaries if part.lowest_lsn is not None)
         rows = not_in_log(rows, log, batch.table, lowest)
-    rows = rows.cache()
-    try:
-        return batch.add(
-            rows, read_from=stamped.snapshot_id, stamp=_marked(stamp, summaries, epoch)
-        )
-    finally:
-        rows.unpersist()
+    marked = _marked(stamp, summaries, epoch)
+    with persisted(rows):
+        return batch.add(rows, read_from=stamped.snapshot_id, stamp=marked)
 
 
 def _marked(stamp: ChangesStamp, summaries: list[PartitionSummary], epoch: int) -> ChangesStamp:

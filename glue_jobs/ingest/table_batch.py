@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column as Expression
@@ -20,16 +21,18 @@ from glue_jobs.ingest.decode import REFUSAL, EventDecoder
 from glue_jobs.ingest.drift import Drift, Known, find_drift
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.quarantine import quarantine
-from glue_jobs.ingest.repeats import (
+from glue_jobs.ingest.repeats import may_repeat, may_repeat_within, not_in_log, without_repeats
+from glue_jobs.ingest.summary import (
+    CARRIED_KEY_CHANGE,
+    ODD_EVENT,
+    REFUSED,
+    TRUNCATE,
     PartitionSummary,
-    may_repeat,
-    may_repeat_within,
-    not_in_log,
     summarize,
-    without_repeats,
 )
 from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
 from glue_jobs.state.apply import Batch, Facts, applied_through, apply_changes, facts_of
@@ -48,6 +51,7 @@ class Outcome:
     quarantined: int
     applied: bool  # the state holds everything that the log does, or is not applied in the stream
     drift: Drift | None = None  # None: there was nothing to decode
+    odd: bool = False  # there were events that only a reading by name tells the truth of
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
 
 
@@ -61,6 +65,19 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
+class Decoded:
+    """A batch's records, the rows that they make, and what each Kafka partition's share holds."""
+
+    records: DataFrame
+    rows: DataFrame
+    parts: list[PartitionSummary]
+
+    def show(self, sign: str) -> bool:
+        """Whether some event is such a one (`PartitionSummary.signs`)."""
+        return any(part.shows(sign) for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
 class TableBatch:
     """Brings one table's Kafka records into its log and, if it applies each batch, its state."""
 
@@ -71,6 +88,7 @@ class TableBatch:
     decoder: EventDecoder
     apply_now: bool  # False: the log only; a later batch brings the state up
     known: Known = field(default_factory=Known)  # what earlier events have shown
+    odd_before: bool = False  # the last batch had odd events: this one will, too
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; replaying them changes nothing.
@@ -84,48 +102,43 @@ class TableBatch:
         sweep = epoch_sweep(epoch) if 0 < stamp.epoch < epoch else None
         if not ranges and sweep is None:
             return self._apply(stamp.ingested_through, None, 0)
-        decoded = self._decode(events, ranges, stamp).cache()
         laps = Laps()
-        try:
-            summaries = summarize(decoded, self.table)
-            drift = find_drift(decoded, self.table, summaries, self.known)
+        with self._decoded(self._fresh(events, ranges, stamp)) as decoded:
+            drift = find_drift(decoded.rows, self.table, decoded.parts, self.known)
             laps.end("decode")
             if not drift.cuts:
                 log_now = Log(stamped, stamp, epoch)
-                outcome = self._ingest(decoded, summaries, log_now, sweep, laps)
-                return replace(
-                    outcome, drift=drift, taken={p: end for p, (_, end) in ranges.items()}
-                )
-        finally:
-            decoded.unpersist()
+                outcome = self._ingest(decoded, log_now, sweep, laps)
+                taken = {partition: end for partition, (_, end) in ranges.items()}
+                odd = decoded.show(ODD_EVENT)
+                return replace(outcome, drift=drift, taken=taken, odd=odd)
         before = _before(ranges, drift.cuts)
         outcome = self.run(_records_before(events, drift.cuts), before, epoch=epoch)
         return replace(outcome, drift=drift)
 
     def _ingest(
         self,
-        decoded: DataFrame,
-        summaries: list[PartitionSummary],
+        decoded: Decoded,
         log_now: Log,
         sweep: str | None,
         laps: Laps,
     ) -> Outcome:
         """Quarantine what is refused, append the rest, and bring the state up."""
         stamp = log_now.stamp
-        quarantined = self._quarantine(decoded, summaries)
-        sweep = sweep or self._missing_sweep(summaries, log_now.epoch)
-        facts = _facts(summaries, sweeps=1 if sweep else 0)
+        quarantined = self._quarantine(decoded)
+        sweep = sweep or self._missing_sweep(decoded.parts, log_now.epoch)
+        facts = _facts(decoded, sweeps=1 if sweep else 0)
         if facts.events == 0:
             return self._apply(stamp.ingested_through, None, quarantined)
         ingested_at = moment_after(stamp)
-        rows = self._rows_to_append(decoded, summaries, log_now.stamped, sweep, ingested_at)
+        rows = self._rows_to_append(decoded, log_now.stamped, sweep, ingested_at)
         append_changes(
             rows,
             self.lake,
             self.table.changes,
             read_from=log_now.stamped.snapshot_id,
             follows=stamp.ingested_through,
-            stamp=next_stamp(stamp, summaries, epoch=log_now.epoch, ingested_at=ingested_at),
+            stamp=next_stamp(stamp, decoded.parts, epoch=log_now.epoch, ingested_at=ingested_at),
         )
         laps.end("append")
         batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
@@ -172,14 +185,25 @@ class TableBatch:
             )
         return stamped, ChangesStamp()
 
-    def _decode(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
-        """The decoded events that the log's stamp does not cover yet."""
+    @contextmanager
+    def _decoded(self, records: DataFrame) -> Iterator[Decoded]:
+        if not self.odd_before:
+            with persisted(self.decoder.decode_plain(records)) as rows:
+                decoded = Decoded(records, rows, summarize(rows, self.table))
+                if not decoded.show(ODD_EVENT):
+                    yield decoded
+                    return
+        with persisted(self.decoder.decode(records)) as rows:
+            yield Decoded(records, rows, summarize(rows, self.table))
+
+    def _fresh(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
+        """The records that the log's stamp does not cover yet."""
         fresh = events.where(F.col("topic") == self.table.topic)
         for partition, offset in stamp.offsets.items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
         tasks = sum(following - first for first, following in ranges.values()) // ROWS_PER_TASK + 1
-        return self.decoder.decode(fresh.coalesce(tasks))
+        return fresh.coalesce(tasks)
 
     def _missing_sweep(self, summaries: list[PartitionSummary], epoch: int) -> str | None:
         """The newest epoch's sweep, if events of an older one come and the log may lack it.
@@ -194,15 +218,20 @@ class TableBatch:
         is_applied = applied_through(self.lake, self.table).floor >= history_part(sweep)
         return None if is_applied else sweep
 
-    def _quarantine(self, decoded: DataFrame, summaries: list[PartitionSummary]) -> int:
-        if not any(part.refused for part in summaries):
+    def _quarantine(self, decoded: Decoded) -> int:
+        if not decoded.show(REFUSED):
             return 0
-        return quarantine(decoded, self.lake, self.table)
+        reasons = decoded.rows.where(F.col(REFUSAL).isNotNull()).select(
+            F.col(naming.PARTITION).alias("partition"),
+            F.col(naming.OFFSET).alias("offset"),
+            F.col(REFUSAL).alias("reason"),
+        )
+        refused = decoded.records.join(reasons, ["partition", "offset"])
+        return quarantine(refused, self.lake, self.table)
 
     def _rows_to_append(
         self,
-        decoded: DataFrame,
-        summaries: list[PartitionSummary],
+        decoded: Decoded,
         stamped: StampedSnapshot,
         sweep: str | None,
         ingested_at: int,
@@ -211,7 +240,7 @@ class TableBatch:
 
         The same rows however often they are evaluated.
         """
-        rows = decoded.where(F.col(REFUSAL).isNull())
+        rows, summaries = decoded.rows.where(F.col(REFUSAL).isNull()), decoded.parts
         if may_repeat_within(summaries):
             rows = without_repeats(rows, self.table)
         if stamped.stamp and may_repeat(summaries, ChangesStamp.from_json(stamped.stamp)):
@@ -269,12 +298,13 @@ def _records_before(events: DataFrame, cuts: Mapping[int, int]) -> DataFrame:
     return events
 
 
-def _facts(summaries: list[PartitionSummary], *, sweeps: int) -> Facts:
-    deleted = [p.lowest_deleted_lsn for p in summaries if p.lowest_deleted_lsn is not None]
+def _facts(decoded: Decoded, *, sweeps: int) -> Facts:
+    parts = decoded.parts
+    deleted = [p.lowest_deleted_lsn for p in parts if p.lowest_deleted_lsn is not None]
     return Facts(
-        events=sum(part.accepted for part in summaries) + sweeps,
-        truncates=sum(part.truncates for part in summaries) + sweeps,
-        carried_key_changes=sum(part.carried_key_changes for part in summaries),
-        unavailable=frozenset(name for part in summaries for name in part.unavailable),
+        events=sum(part.accepted for part in parts) + sweeps,
+        truncates=sweeps > 0 or decoded.show(TRUNCATE),
+        carried_key_changes=decoded.show(CARRIED_KEY_CHANGE),
+        unavailable=frozenset(name for part in parts for name in part.unavailable),
         lowest_deleted_lsn=min(deleted, default=None),
     )

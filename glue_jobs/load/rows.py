@@ -15,9 +15,16 @@ from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
 from glue_jobs.ingest.append import LOAD_PARTITION
-from glue_jobs.ingest.decode import RECORD, REFUSAL, Reason, first_reason, unrepresentable
+from glue_jobs.ingest.decode import (
+    FACT_COLUMNS,
+    REFUSAL,
+    Reason,
+    first_reason,
+    unrepresentable,
+)
 from glue_jobs.load.snapshot import ExportedSnapshot
 
+RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # as Kafka has it
 SNAPSHOT_OP = "r"
 _ROW_BITS = 46
 
@@ -25,8 +32,8 @@ _ROW_BITS = 46
 def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch: int) -> DataFrame:
     """The log's columns but `cdc_ingested_at`, with `REFUSAL` and the columns of `RECORD`.
 
-    As `EventDecoder.decode` gives them for a snapshot by the connector: `RECORD` is the event that
-    it would have sent, and reading that decodes to the same row. Reads the source anew each time,
+    As `EventDecoder.decode` gives them for a snapshot by the connector, and `RECORD` is the event
+    that it would have sent, which decodes to the same row. Reads the source anew each time,
     and gives the same rows each time.
     """
     source_rows = snapshot.rows(table)
@@ -41,7 +48,7 @@ def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch
     events = events.select("*", *_facts(snapshot, epoch))
     return events.select(
         *(F.col(SPARK.name(column.name)) for column in table.columns),
-        *_FACT_COLUMNS,
+        *FACT_COLUMNS,
         _refusal(table, plan).alias(REFUSAL),
         *_record(snapshot, table, epoch),
     )
@@ -64,21 +71,6 @@ def _lost(table: Table) -> Iterator[int]:
 
 def _raw_name(index: int) -> str:
     return f"cdc__raw_{index}"
-
-
-_FACT_COLUMNS = (
-    naming.OP,
-    naming.POSITION,
-    naming.TX_ID,
-    naming.COMMITTED_AT,
-    naming.PARTITION,
-    naming.OFFSET,
-    naming.EPOCH,
-    naming.LSN,
-    naming.PREV_COMMIT_LSN,
-    naming.PHASE,
-    naming.UNAVAILABLE,
-)
 
 
 def _facts(snapshot: ExportedSnapshot, epoch: int) -> list[Expression]:

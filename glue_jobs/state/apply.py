@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -21,6 +22,7 @@ from cdclake.iceberg.merge import delete_truncated, merge_changes, rebuilt_rows
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Table
 from glue_jobs.runtime.conflicts import retried
+from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.state.origins import carried_creations, with_origins
@@ -31,8 +33,8 @@ class Facts:
     """What a set of changes holds that calls for more than a merge."""
 
     events: int
-    truncates: int
-    carried_key_changes: int  # creations with unavailable values: a key changed
+    truncates: bool
+    carried_key_changes: bool  # creations with unavailable values: a key changed
     unavailable: frozenset[str]  # columns of which a value was not sent
     lowest_deleted_lsn: int | None  # None: nothing is deleted
 
@@ -81,7 +83,7 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
     if batch is not None and applied.ingested == batch.follows:
         _merge(lake, table, batch.rows, batch.facts, applied, through)
         return batch.facts.events
-    with _persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
+    with persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
         facts = facts_of(pending)
         _merge(lake, table, pending, facts, applied, through)
         return facts.events
@@ -92,7 +94,7 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
     through = ingested_through(lake, table)
     log = _ingested(lake, table, after=-1, through=through)
     with ExitStack() as held:
-        changes = held.enter_context(_persisted(log))
+        changes = held.enter_context(persisted(log))
         facts = facts_of(changes)
         carried = _carried(table, {*facts.unavailable})
         if facts.carried_key_changes:
@@ -186,22 +188,16 @@ def facts_of(pending: DataFrame) -> Facts:
     key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
     row = pending.agg(
         F.count(F.lit(1)).alias("events"),
-        F.count_if(F.col(naming.OP) == "t").alias("truncates"),
-        F.count_if(key_change).alias("carried_key_changes"),
+        _any_is(F.col(naming.OP) == "t").alias("truncates"),
+        _any_is(key_change).alias("carried_key_changes"),
         F.flatten(F.collect_set(naming.UNAVAILABLE)).alias("unavailable"),
         F.min(F.when(F.col(naming.OP) == "d", F.col(naming.LSN))).alias("lowest_deleted_lsn"),
     ).collect()[0]
     return Facts(**{**row.asDict(), "unavailable": frozenset(row["unavailable"])})
 
 
-@contextmanager
-def _persisted(changes: DataFrame) -> Iterator[DataFrame]:
-    """Held once: the merge reads its source more than once (correctness K22)."""
-    changes.cache()
-    try:
-        yield changes
-    finally:
-        changes.unpersist()
+def _any_is(condition: Expression) -> Expression:
+    return F.coalesce(F.bool_or(condition), F.lit(False))
 
 
 @contextmanager

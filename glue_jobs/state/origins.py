@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
+from glue_jobs.runtime.persistence import persisted
 
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 _LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
@@ -36,13 +37,13 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> Iterator[D
     creation. Holds its steps in memory as long as the block lasts.
     """
     with ExitStack() as held:
-        creations = _held_in(held, pending.where(is_carried_creation(pending)))
+        creations = held.enter_context(persisted(pending.where(is_carried_creation(pending))))
         spans = _spans(creations, log, table, held)
         if not spans:
             yield pending
             return
         origins = _origins(reduce(DataFrame.unionByName, spans), log, table)
-        filled = _held_in(held, _filled(creations, origins, table))
+        filled = held.enter_context(persisted(_filled(creations, origins, table)))
         yield pending.where(~is_carried_creation(pending)).unionByName(filled)
 
 
@@ -60,12 +61,6 @@ def is_carried_creation(changes: DataFrame) -> Expression:
     return (changes[naming.OP] == "c") & changes[naming.UNAVAILABLE].isNotNull()
 
 
-def _held_in(held: ExitStack, step: DataFrame) -> DataFrame:
-    step = step.cache()
-    held.callback(step.unpersist)
-    return step
-
-
 def _spans(creations: DataFrame, log: DataFrame, table: Table, held: ExitStack) -> list[DataFrame]:
     """The creations' spans, step by step back, as far as rows were born by a key change."""
     born = creations.select(F.col(naming.POSITION).alias(_CREATED_AT), *_PAIR)
@@ -76,7 +71,7 @@ def _spans(creations: DataFrame, log: DataFrame, table: Table, held: ExitStack) 
             break
         events = log.where(F.col(naming.LSN) <= highest)
         step = _step_back(born, events, events.where(F.col(naming.LSN) >= lowest), table)
-        spans.append(_held_in(held, step))
+        spans.append(held.enter_context(persisted(step)))
         born = step.where(F.col(_BORN_AT).isNotNull()).select(_CREATED_AT, *_PAIR)
     return spans
 

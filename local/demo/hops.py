@@ -58,8 +58,7 @@ class Hops:
 
     def look(self) -> Look:
         """The hops now."""
-        stored = self._control.read("progress.json")
-        progress = Progress.parse(stored.content) if stored else Progress()
+        progress = Progress.load(self._control)
         ends = end_offsets(self._lake.kafka, [table.topic for table in self._lake.plan.tables])
         if progress.batch != self._batch:
             self._take(progress)

@@ -6,8 +6,9 @@ import random
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -180,3 +181,40 @@ class ShopWriter:
                 f"insert into order_items values ({self._next}, 1, 's', 1, 1, 0, null)",
             ]
         )
+
+
+class Business:
+    """Changes of the shop's tables on a thread of their own, for as long as the block lasts.
+
+    Between two rounds of two transactions `beside` may do something with the connection.
+    """
+
+    def __init__(
+        self,
+        lake: RunningLake,
+        *,
+        seed: int,
+        pause_s: float = 0.1,
+        beside: "Callable[[psycopg.Connection[tuple[Any, ...]], int], None] | None" = None,
+    ) -> None:
+        self._lake, self._seed, self._pause_s, self._beside = lake, seed, pause_s, beside
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.rounds = 0
+
+    def __enter__(self) -> "Business":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        with self._lake.connect() as connection:
+            writer = ShopWriter(connection, self._seed)
+            while not self._closed.wait(self._pause_s):
+                writer.change(transactions=2)
+                if self._beside is not None:
+                    self._beside(connection, self.rounds)
+                self.rounds += 1

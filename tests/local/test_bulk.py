@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import psycopg
 import pytest
 
 from local.strays import component_in
-from tests.local.running import PROJECT, SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+from tests.local.running import PROJECT, SHOP, SHOP_SQL, Business, RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -39,28 +38,6 @@ def bulk(pipeline: Path, folder: Path) -> Path:
     return path
 
 
-class Writing:
-    """A shop that is open, until the block ends."""
-
-    def __init__(self, lake: RunningLake, seed: int) -> None:
-        self._lake, self._seed = lake, seed
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> None:
-        self._thread.start()
-
-    def __exit__(self, *exception: object) -> None:
-        self._closed.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        with psycopg.connect(**self._lake.dsn, autocommit=True) as connection:
-            writer = ShopWriter(connection, self._seed)
-            while not self._closed.wait(0.02):
-                writer.change(transactions=2)
-
-
 def assert_each_identity_once(lake: RunningLake) -> None:
     """Over everything in the logs, what the load read included."""
     for table, key in KEYS.items():
@@ -81,7 +58,7 @@ def test_a_load_under_writes_is_exact(tmp_path: Path) -> None:
         with lake.connect() as connection:
             connection.execute(SHOP_SQL)
             connection.execute(MORE_ORDERS)
-        with Writing(lake, seed=1):
+        with Business(lake, seed=1, pause_s=0.02):
             lake.run("up", str(bulk(SHOP, tmp_path)))
         tables = lake.assert_equal()
         assert tables["orders"]["source_rows"] > 200_000
@@ -92,7 +69,7 @@ def test_a_load_under_writes_is_exact(tmp_path: Path) -> None:
         secrets = (lake.home / "secrets.properties").read_text().splitlines()
         assert len(secrets) > 2
         assert not [line for line in secrets if line.partition("=")[2] in written]
-        with Writing(lake, seed=2):
+        with Business(lake, seed=2, pause_s=0.02):
             assert lake.run("job", "rebuild_tables")["ok"]
         lake.assert_equal()
         lake.run("down")
@@ -133,7 +110,7 @@ def test_a_load_that_was_killed_begins_again_under_the_next_epoch(tmp_path: Path
             connection.execute(SHOP_SQL)
             connection.execute(MORE_ORDERS)
         file = bulk(SHOP, tmp_path)
-        with Writing(lake, seed=3):
+        with Business(lake, seed=3, pause_s=0.02):
             starting = start_up(lake, file)
             lake.eventually(lambda: " Loaded(" in load_log(lake), seconds=300)  # and orders not yet
             for pid in loader(lake):

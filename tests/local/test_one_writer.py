@@ -4,17 +4,15 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
-import psycopg
 import pytest
 
-from tests.local.running import SHOP, RunningLake, ShopWriter, shop_lake_in
+from tests.local.running import SHOP, Business, RunningLake, shop_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -26,29 +24,6 @@ OUSTED = ("another stream has written", "Multiple streaming jobs detected")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
     with shop_lake_in(tmp_path_factory.mktemp("lake")) as running:
         yield running
-
-
-class Business:
-    """Changes of the shop's tables until it is closed."""
-
-    def __init__(self, lake: RunningLake, seed: int) -> None:
-        self._lake, self._seed = lake, seed
-        self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._run)
-
-    def __enter__(self) -> "Business":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._closed.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        with psycopg.connect(**self._lake.dsn, autocommit=True) as connection:
-            writer = ShopWriter(connection, self._seed)
-            while not self._closed.wait(0.1):
-                writer.change(transactions=2)
 
 
 def stream_of(lake: RunningLake) -> psutil.Process:

@@ -12,6 +12,7 @@ ONE_WRITER = "tests/spark/test_one_writer.py"
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 
 _DECODE = "glue_jobs/ingest/decode.py"
+_FIELDS = "glue_jobs/ingest/fields.py"
 _BATCH = "glue_jobs/ingest/table_batch.py"
 _REPEATS = "glue_jobs/ingest/repeats.py"
 _APPLY = "glue_jobs/state/apply.py"
@@ -156,16 +157,16 @@ MUTATIONS = (
     Mutation(
         "take the key from `before`", _cases("D6 or D7"),
         (_ALWAYS_BEFORE,
-         (_DECODE, 'image.when(op == "d", F.col(_KEY).',
-          'image.when(op == "d", F.col(f"{_EVENT}.before").')),
+         (_DECODE, "F.when(is_delete, F.col(_KEY).",
+          'F.when(is_delete, F.col(f"{_EVENT}.before").')),
     ),
     Mutation(
         "trust the values of `before`", _cases("D7"),
-        (_ALWAYS_BEFORE, (_DECODE, "        elif _logs_whole_rows(table):", "        else:")),
+        (_ALWAYS_BEFORE, (_FIELDS, 'table.replica_identity == "full"', "True")),
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),
-        ((_BATCH, "if not any(part.refused for part in summaries):", "if summaries:"),),
+        ((_BATCH, "if not decoded.show(REFUSED):", "if decoded.parts:"),),
     ),
     Mutation(
         "quarantine a replayed event again", _cases("F7"),
@@ -174,7 +175,7 @@ MUTATIONS = (
     ),
     Mutation(
         "any type will do", _cases("Y13"),
-        ((_DECODE, ' | F.col(f"{_EVENT}.{_CORRUPT}").isNotNull()', ""),),
+        ((_DECODE, " | corrupt | F.col(MISFITS).isNotNull()", ""),),
     ),
     Mutation(
         "key and row may differ", _cases("P11"),
