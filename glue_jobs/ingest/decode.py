@@ -94,7 +94,7 @@ class EventDecoder:
         fields = how(table, event=_EVENT, text=_TEXT, corrupt=_CORRUPT)
         values = _values(table, fields, placeholder)
         return [
-            *([[every, *read]] if (read := fields.read()) else []),
+            *([every, *step] for step in fields.steps()),
             [every, *_facts(), *_images(table, fields), *fields.findings()],
             [every, *values, _unavailable(table, fields, placeholder)],
             [

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from functools import reduce
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
@@ -25,6 +24,7 @@ from cdclake.plan import Column, Table
 ABSENT = "cdc__absent"  # declared columns of which the event has no field; NULL if it has them all
 MISFITS = "cdc__misfits"  # declared columns whose field is of another type; NULL if none is
 ODD = "cdc__odd"  # whether only a reading by name tells what the event has
+_ROW = "cdc__row"  # the row that an event brings, or that a delete has whole
 _FIELDS = "cdc__fields"  # the row's fields as text, where something looks odd
 
 # Fields of such a name stand elsewhere in an event, too: to find one in its text proves nothing.
@@ -53,6 +53,7 @@ class PlainFields:
         self._text = F.col(text)
         self._corrupt = F.col(f"{event}.{corrupt}")
         self._whole = table.replica_identity == "full"
+        self._row = F.col(_ROW if self._whole else f"{event}.after")
 
     def is_odd(self) -> Expression:
         """`ODD`: whether only a reading by name tells what the event has."""
@@ -60,13 +61,16 @@ class PlainFields:
         is_odd = self._corrupt.isNotNull() | (self._has_row() & _any(doubts))
         return F.coalesce(is_odd, F.lit(False)).alias(ODD)
 
-    def read(self) -> list[Expression]:
-        """What the other expressions refer to by name."""
-        return []
+    def steps(self) -> list[list[Expression]]:
+        """What the other expressions refer to by name, step by step."""
+        if not self._whole:
+            return []
+        before, after = F.col(f"{self._event}.before"), F.col(f"{self._event}.after")
+        return [[F.when(self._op == "d", before).otherwise(after).alias(_ROW)]]
 
     def image(self, column: Column) -> Expression:
         """The column's value in `after`, or in the `before` of a delete that has the whole row."""
-        return self._after(column.source)
+        return self._value(column.source)
 
     def absent(self) -> Expression:
         """`ABSENT`: nothing is."""
@@ -85,26 +89,22 @@ class PlainFields:
         return F.lit(None).cast("array<string>").alias(MISFITS)
 
     def _doubts(self, column: Column) -> list[Expression]:
-        value = self._after(column.source)
+        value = self._value(column.source)
         is_other = self._seems_of_another_form(column, value)
         return [self._seems_absent(column), *([] if is_other is None else [is_other])]
 
     def _has_row(self) -> Expression:
         return self._op.isin("c", "u", "r", *(["d"] if self._whole else []))
 
-    def _after(self, name: str) -> Expression:
-        after = F.col(f"{self._event}.after").getField(name)
-        if not self._whole:
-            return after
-        before = F.col(f"{self._event}.before").getField(name)
-        return F.when(self._op == "d", before).otherwise(after)
+    def _value(self, name: str) -> Expression:
+        return self._row.getField(name)
 
     def _seems_absent(self, column: Column) -> Expression:
         """A value, or the text that says NULL, proves that the field of the present name is there.
 
         Short of that all fields are read. An earlier name proves nothing: the event may have both.
         """
-        return self._after(column.source).isNull() & ~self._proves_null(column.source)
+        return self._value(column.source).isNull() & ~self._proves_null(column.source)
 
     def _proves_null(self, name: str) -> Expression:
         if name in _ELSEWHERE:
@@ -129,18 +129,18 @@ class PlainFields:
 class NamedFields(PlainFields):
     """The same expressions, right for every event: odd ones are read a second time, by name."""
 
-    def read(self) -> list[Expression]:
-        """The row's fields as text, if the event is odd."""
+    def steps(self) -> list[list[Expression]]:
+        """And the row's fields as text, if the event is odd."""
         fields = F.from_json(self._row_text(), "map<string,string>")
-        return [F.when(self.is_odd(), fields).alias(_FIELDS)]
+        return [*super().steps(), [F.when(self.is_odd(), fields).alias(_FIELDS)]]
 
     def image(self, column: Column) -> Expression:
         """The column's value, under whatever name the event has it."""
-        value = self._after(column.source)
+        value = self._value(column.source)
         if not column.renamed_from:
             return value
         is_null = self._proves_null(column.source) | self._has(column.source)
-        earlier = F.coalesce(*(self._after(name) for name in column.names[1:]))
+        earlier = F.coalesce(*(self._value(name) for name in column.names[1:]))
         return F.when(value.isNotNull() | is_null, value).otherwise(earlier)
 
     def absent(self) -> Expression:
@@ -202,4 +202,8 @@ def _json_key(name: str) -> str:
 
 
 def _any(conditions: Sequence[Expression]) -> Expression:
-    return reduce(lambda left, right: left | right, conditions)
+    """Whether one holds; halved and halved again, for Spark takes long over a chain of hundreds."""
+    if len(conditions) == 1:
+        return conditions[0]
+    half = len(conditions) // 2
+    return _any(conditions[:half]) | _any(conditions[half:])

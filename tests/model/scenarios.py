@@ -162,7 +162,12 @@ def _record(shape: str, event: Any, place: Place) -> Record:
             key = {**key, "id": place.key(key["id"])}
     offset = int(facts["off"]) if "off" in facts else None
     partition = place.partition(int(facts.get("p", 0)))
-    return Record(partition, offset, key and json.dumps(key).encode(), json.dumps(value).encode())
+    return Record(
+        partition,
+        offset,
+        key and json.dumps(key).encode(),
+        json.dumps(value, separators=(",", ":")).encode(),
+    )
 
 
 def _filled(value: Any, placeholder: str) -> Any:

@@ -124,7 +124,7 @@ class Engine:
             key, value = event
         else:
             key = None if event["key"] is None else json.dumps(event["key"]).encode()
-            value = json.dumps(event["value"]).encode()
+            value = json.dumps(event["value"], separators=(",", ":")).encode()  # as Debezium does
         return (self.table.topic, 0, offset, key, value, None)
 
     def event(
