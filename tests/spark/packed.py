@@ -102,9 +102,7 @@ class Packed:
             for record in placed:
                 at = (record.partition, record.offset or 0)
                 self.owners[at] = (instance.place.number, record)
-        self._epoch = max(
-            [self._epoch, *(2 for r in records if b'epoch":"2"' in (r.value or b""))]
-        )
+        self._epoch = max([self._epoch, *(2 for r in records if b'epoch":"2"' in (r.value or b""))])
         rows: list[tuple[Any, ...]] = [
             (self.table.topic, r.partition, r.offset, r.key, r.value, None) for r in records
         ]
