@@ -178,6 +178,10 @@ MUTATIONS = (
         ((_DECODE, " | corrupt | F.col(MISFITS).isNotNull()", ""),),
     ),
     Mutation(
+        "no event is odd", ("tests/spark/test_columns.py", "-k", "lacks_a_declared or misfit"),
+        ((_FIELDS, "F.coalesce(is_odd, F.lit(False)).alias(ODD)", "F.lit(False).alias(ODD)"),),
+    ),
+    Mutation(
         "key and row may differ", _cases("P11"),
         ((_DECODE, "has_row & _any(_key_mismatches(table))", "F.lit(False)"),),
     ),
