@@ -23,7 +23,7 @@ def catalog_conf(warehouse: str) -> dict[str, str]:
         # Each table has some dozens of generated classes. With Spark's default of 100 every batch
         # throws out what the next one needs, and compiles it again (measured: a second a batch).
         "spark.sql.codegen.cache.maxEntries": "10000",
-        # Rows are held for seconds: to find out how each column is best compressed costs more.
+        # A batch's rows are held for seconds: how each column is best compressed need not be found.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
         # The plan's text that nobody reads, written for each of a batch's queries.
         "spark.sql.ui.explainMode": "simple",
