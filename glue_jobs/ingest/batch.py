@@ -35,6 +35,7 @@ from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.objects import ObjectStore
+from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.tables import LakeTables
 
 log = logging.getLogger("cdclake.stream")
@@ -73,8 +74,7 @@ class MicroBatch:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
         self._laps = Laps()
-        events = records.cache()
-        try:
+        with persisted(records) as events:
             self._take_resume_requests()  # before the plan, which is mended before one asks
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
@@ -90,8 +90,6 @@ class MicroBatch:
             merged = any(turn.apply_now for turn in work)
             self._turns.note_batch(busy=_is_busy(plan, ranges), merged=merged, seconds=seconds)
             self._note(plan, ranges, batch, seconds)
-        finally:
-            events.unpersist()
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
         """Every object exists before its first event, and whether or not one ever comes."""
@@ -218,7 +216,8 @@ class MicroBatch:
         except (TableError, AnalysisException) as error:
             self._stop(progress, turn.table, turn.ranges, str(error).splitlines()[0])
             return
-        (self._odd.add if outcome.odd else self._odd.discard)(turn.table.name)
+        if outcome.drift is not None:  # something was decoded
+            (self._odd.add if outcome.odd else self._odd.discard)(turn.table.name)
         for partition, (first, _) in turn.ranges.items():
             progress.offsets[partition] = outcome.taken.get(partition, first)
         if outcome.applied:

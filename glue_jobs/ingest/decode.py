@@ -32,8 +32,9 @@ from cdclake.debezium.types import Conversion
 from cdclake.debezium.unavailable import unavailable_forms
 from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.fields import ABSENT, MISFITS, ODD, NamedFields, PlainFields
+from glue_jobs.ingest.fields import ABSENT, MISFITS, ODD, NamedFields, PlainFields, any_of
 
 # Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
 REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can
@@ -148,18 +149,9 @@ def _logs_whole_rows(table: Table) -> bool:
     return table.replica_identity == "full"
 
 
-FACT_COLUMNS = (
-    naming.OP,
-    naming.POSITION,
-    naming.TX_ID,
-    naming.COMMITTED_AT,
-    naming.PARTITION,
-    naming.OFFSET,
-    naming.EPOCH,
-    naming.LSN,
-    naming.PREV_COMMIT_LSN,
-    naming.PHASE,
-    naming.UNAVAILABLE,
+# What the log has beside the row's own columns, but for when it was ingested.
+FACT_COLUMNS = tuple(
+    name for name, _ in (*SHARED_COLUMNS, *CHANGES_COLUMNS) if name != naming.INGESTED_AT
 )
 
 
@@ -223,7 +215,7 @@ def _is_unavailable(
     if not column.renamed_from:
         return unsent
     # Before its new name was declared, and after its old one was gone.
-    return _any([fields.is_unsent(column), *([] if unsent is None else [unsent])])
+    return any_of([fields.is_unsent(column), *([] if unsent is None else [unsent])])
 
 
 def _is_placeholder(table: Table, index: int, placeholder: str) -> Expression | None:
@@ -283,10 +275,10 @@ def _refusal(table: Table, plan: Plan) -> Expression:
         ),
         (has_row & F.col(f"{_EVENT}.after").isNull(), "NO_ROW: `after` is missing"),
         (
-            has_key & _any([image.isNull() for image in key_images]),
+            has_key & any_of([image.isNull() for image in key_images]),
             "NULL_KEY: a key column is NULL",
         ),
-        (has_row & _any(_key_mismatches(table)), "KEY_MISMATCH: key and row name different keys"),
+        (has_row & any_of(_key_mismatches(table)), "KEY_MISMATCH: key and row name different keys"),
     ]
     reasons += _unsent_values(table, plan.placeholder)
     return first_reason([*reasons, *unrepresentable(table, plan)])
@@ -341,7 +333,3 @@ def _key_mismatches(table: Table) -> list[Expression]:
         ~F.col(_KEY).getField(c.source).eqNullSafe(F.col(f"{_EVENT}.after").getField(c.source))
         for c in table.key_columns
     ]
-
-
-def _any(conditions: Sequence[Expression]) -> Expression:
-    return reduce(lambda left, right: left | right, conditions)

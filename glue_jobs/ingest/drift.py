@@ -27,7 +27,6 @@ from glue_jobs.ingest.summary import (
     IS_ROW,
     LACKING_ROW,
     MISFIT,
-    ROW,
     PartitionSummary,
 )
 
@@ -70,7 +69,7 @@ def find_drift(
 ) -> Drift:
     """What the decoded events show; they are not looked at again unless some of them are odd."""
     parts = list(summaries)
-    if not any(part.shows(ROW) or part.shows(MISFIT) for part in parts):
+    if not any(part.signs & {COMPLETE_ROW, LACKING_ROW, MISFIT} for part in parts):
         return Drift(known=known)
     absent = _absent(decoded) if any(part.shows(LACKING_ROW) for part in parts) else set[str]()
     if not _is_odd(parts, absent, table, known):

@@ -5,8 +5,8 @@ number where text is declared. Debezium writes every column of the source in a f
 from its type: so a field that is missing, or has another form, tells of a changed table.
 
 What usually is there is proved by a search in the event's text (`PlainFields`). Only where that
-leaves an event odd are its fields read a second time, by name (`NamedFields`): for a small batch,
-planning the second reading takes longer than all the rest.
+leaves an event odd are its fields read a second time, by name (`NamedFields`): the plan of that
+reading would cost every batch, however few its events.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _REAL_DIGITS = 10  # a digit and more than nine: no real is written with so many
 
 
 class PlainFields:
-    """Expressions over a decoded event, right for all that are not `odd`.
+    """Expressions over a decoded event, right for all that are not `ODD`.
 
     `event` is its parsed value, `corrupt` a field of it that says it is none, `text` the text.
     """
@@ -58,7 +58,7 @@ class PlainFields:
     def is_odd(self) -> Expression:
         """`ODD`: whether only a reading by name tells what the event has."""
         doubts = [doubt for column in self._table.columns for doubt in self._doubts(column)]
-        is_odd = self._corrupt.isNotNull() | (self._has_row() & _any(doubts))
+        is_odd = self._corrupt.isNotNull() | (self._has_row() & any_of(doubts))
         return F.coalesce(is_odd, F.lit(False)).alias(ODD)
 
     def steps(self) -> list[list[Expression]]:
@@ -132,7 +132,11 @@ class NamedFields(PlainFields):
     def steps(self) -> list[list[Expression]]:
         """And the row's fields as text, if the event is odd."""
         fields = F.from_json(self._row_text(), "map<string,string>")
-        return [*super().steps(), [F.when(self.is_odd(), fields).alias(_FIELDS)]]
+        return [*super().steps(), [self.is_odd()], [F.when(F.col(ODD), fields).alias(_FIELDS)]]
+
+    def findings(self) -> list[Expression]:
+        """`ABSENT` and `MISFITS`; `ODD` is there."""
+        return [self.absent(), self.misfits()]
 
     def image(self, column: Column) -> Expression:
         """The column's value, under whatever name the event has it."""
@@ -152,7 +156,7 @@ class NamedFields(PlainFields):
 
     def is_unsent(self, column: Column) -> Expression:
         """Whether the event has a renamed column under none of its names."""
-        found = _any([self._has(name) for name in column.names])
+        found = any_of([self._has(name) for name in column.names])
         return F.col(_FIELDS).isNotNull() & ~found
 
     def misfits(self) -> Expression:
@@ -187,7 +191,7 @@ class NamedFields(PlainFields):
         if column.column_type.log == "float":
             return seems_so & self._row_text().rlike(_too_many_digits(column))
         row = self._row_text()
-        return seems_so & ~_any([row.contains(f'{_json_key(name)}:"') for name in column.names])
+        return seems_so & ~any_of([row.contains(f'{_json_key(name)}:"') for name in column.names])
 
 
 def _too_many_digits(column: Column) -> str:
@@ -201,9 +205,9 @@ def _json_key(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)
 
 
-def _any(conditions: Sequence[Expression]) -> Expression:
-    """Whether one holds; halved and halved again, for Spark takes long over a chain of hundreds."""
+def any_of(conditions: Sequence[Expression]) -> Expression:
+    """Whether one holds; halved and halved again, for a chain of hundreds would nest as deep."""
     if len(conditions) == 1:
         return conditions[0]
     half = len(conditions) // 2
-    return _any(conditions[:half]) | _any(conditions[half:])
+    return any_of(conditions[:half]) | any_of(conditions[half:])

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.plan import Table
+from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.tables import LakeTables
 
 _PLACE = ("partition", "offset")  # of a record in its topic
+
+
+def refusals(events: DataFrame, record: Mapping[str, str]) -> DataFrame:
+    """The refused ones of decoded events: their place, `reason`, and the columns of `record`.
+
+    `record` names the columns of `events` that stand for a record's.
+    """
+    names = {"partition": naming.PARTITION, "offset": naming.OFFSET, "reason": REFUSAL, **record}
+    columns = [F.col(column).alias(name) for name, column in names.items()]
+    return events.where(F.col(REFUSAL).isNotNull()).select(*columns)
 
 
 def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:

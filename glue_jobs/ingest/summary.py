@@ -36,7 +36,7 @@ class PartitionSummary:
     snapshot_read_until: int | None
     lowest_row_epoch: int | None  # of events that bring a row; and the lowest previous commit
     lowest_row_prev: int | None
-    signs: frozenset[str]  # which of `_signs` some event shows
+    signs: frozenset[str]  # which of `_SIGNS` some event shows
     unavailable: frozenset[str]  # columns of which a value was not sent
 
     def shows(self, sign: str) -> bool:
@@ -47,9 +47,8 @@ class PartitionSummary:
 REFUSED = "refused"
 TRUNCATE = "truncate"
 CARRIED_KEY_CHANGE = "carried_key_change"  # a creation with unavailable values: a key changed
-ROW = "row"  # brings a row, and is not refused
-COMPLETE_ROW = "complete_row"
-LACKING_ROW = "lacking_row"  # without a declared column
+COMPLETE_ROW = "complete_row"  # brings a row, and is not refused but perhaps for its key
+LACKING_ROW = "lacking_row"  # the same, without a declared column
 MISFIT = "misfit"  # has a column in another form than the declared
 ODD_EVENT = "odd_event"  # a plain decoding does not read it rightly
 
@@ -61,7 +60,6 @@ _SIGNS = {
     REFUSED: f"NOT ({_ACCEPTED})",
     TRUNCATE: f"{_ACCEPTED} AND {naming.OP} = 't'",
     CARRIED_KEY_CHANGE: f"{_ACCEPTED} AND {naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL",
-    ROW: IS_ROW,
     COMPLETE_ROW: f"{IS_ROW} AND {ABSENT} IS NULL",
     LACKING_ROW: f"{IS_ROW} AND {ABSENT} IS NOT NULL",
     MISFIT: f"{MISFITS} IS NOT NULL",
@@ -105,7 +103,7 @@ def _counted() -> dict[str, str]:
 
     As text: a call from Python to Java for each part of them would take longer than the sums. Of
     numbers only: a set or the least of some texts would have Spark sort instead of hash. And few:
-    to plan each of them takes as long as to add up a thousand events.
+    each is planned anew for every batch, however few its events.
     """
     read_at = f"IF({_ACCEPTED} AND {naming.OP} = 'r', unix_micros({naming.COMMITTED_AT}), NULL)"
     return {

@@ -20,7 +20,7 @@ from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, swe
 from glue_jobs.ingest.decode import REFUSAL, EventDecoder
 from glue_jobs.ingest.drift import Drift, Known, find_drift
 from glue_jobs.ingest.laps import Laps
-from glue_jobs.ingest.quarantine import quarantine
+from glue_jobs.ingest.quarantine import quarantine, refusals
 from glue_jobs.ingest.repeats import may_repeat, may_repeat_within, not_in_log, without_repeats
 from glue_jobs.ingest.summary import (
     CARRIED_KEY_CHANGE,
@@ -88,7 +88,7 @@ class TableBatch:
     decoder: EventDecoder
     apply_now: bool  # False: the log only; a later batch brings the state up
     known: Known = field(default_factory=Known)  # what earlier events have shown
-    odd_before: bool = False  # the last batch had odd events: this one will, too
+    odd_before: bool = False  # the last batch had odd events: this one may, too
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; replaying them changes nothing.
@@ -221,12 +221,7 @@ class TableBatch:
     def _quarantine(self, decoded: Decoded) -> int:
         if not decoded.show(REFUSED):
             return 0
-        reasons = decoded.rows.where(F.col(REFUSAL).isNotNull()).select(
-            F.col(naming.PARTITION).alias("partition"),
-            F.col(naming.OFFSET).alias("offset"),
-            F.col(REFUSAL).alias("reason"),
-        )
-        refused = decoded.records.join(reasons, ["partition", "offset"])
+        refused = decoded.records.join(refusals(decoded.rows, {}), ["partition", "offset"])
         return quarantine(refused, self.lake, self.table)
 
     def _rows_to_append(

@@ -17,7 +17,7 @@ from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
 from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.quarantine import quarantine
+from glue_jobs.ingest.quarantine import quarantine, refusals
 from glue_jobs.load.rows import RECORD, loaded_events
 from glue_jobs.load.snapshot import ExportedSnapshot
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
@@ -91,7 +91,7 @@ class TableLoad:
         expected, accepted = self.snapshot.count(self.table), self._in_log().count()
         refused = 0
         if accepted < expected:
-            refused = quarantine(_refused(events), self.lake, self.table)
+            refused = quarantine(refusals(events, RECORD), self.lake, self.table)
         if accepted + refused != expected:
             raise TableError(
                 self.table.name,
@@ -124,10 +124,3 @@ class TableLoad:
             )
             writer = self.lake.spark.sql(statement).writeTo(self.lake.qualified(self.table.name))
             writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp).append()
-
-
-def _refused(events: DataFrame) -> DataFrame:
-    """The records of the events that are refused, and why."""
-    names = {"partition": naming.PARTITION, "offset": naming.OFFSET, "reason": REFUSAL, **RECORD}
-    columns = [F.col(column).alias(name) for name, column in names.items()]
-    return events.where(F.col(REFUSAL).isNotNull()).select(*columns)

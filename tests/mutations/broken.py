@@ -183,7 +183,7 @@ MUTATIONS = (
     ),
     Mutation(
         "key and row may differ", _cases("P11"),
-        ((_DECODE, "has_row & _any(_key_mismatches(table))", "F.lit(False)"),),
+        ((_DECODE, "has_row & any_of(_key_mismatches(table))", "F.lit(False)"),),
     ),
     Mutation(
         "pair a changed key's events by the previous commit, too", _cases("P5"),
