@@ -86,7 +86,7 @@ def test_no_writer_waits_while_a_reader_delays_the_change(database: str, tmp_pat
         assert worker.is_alive()
     worker.join(timeout=30)
     assert run(database, "SELECT relreplident::text FROM pg_class WHERE relname = 'a'") == [("d",)]
-    assert slowest < 1.0
+    assert slowest < 3.0  # without a limit they would wait for the reader's end
 
 
 @pytest.mark.parametrize("identity", ["FULL", "USING INDEX parts_key"])
@@ -254,18 +254,22 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
     run(database, f"SELECT pg_create_logical_replication_slot('{name}', 'pgoutput')")
     with pytest.raises(psycopg.errors.FeatureNotSupported):
         run(database, "ALTER TABLE a ALTER COLUMN n TYPE bigint")
-    done = threading.Event()
+    closing = threading.Event()
+    written: list[int] = []
 
     def write() -> None:
         with psycopg.connect(database, autocommit=True) as writer:
-            for number in range(400):
-                writer.execute("INSERT INTO a VALUES (%s, 'x', 1)", (number,))
-        done.set()
+            while not closing.is_set():
+                writer.execute("INSERT INTO a VALUES (%s, 'x', 1)", (len(written),))
+                written.append(len(written))
 
-    worker = threading.Thread(target=write)
+    def wait_for(rows: int) -> None:
+        while len(written) < rows and worker.is_alive():
+            time.sleep(0.01)
+
+    worker = threading.Thread(target=write, daemon=True)
     worker.start()
-    while run(database, "SELECT count(*) FROM a") < [(20,)]:
-        time.sleep(0.01)
+    wait_for(20)
     with psycopg.connect(database) as owner:
         for statement in (
             "LOCK TABLE a",
@@ -274,8 +278,11 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
             f"ALTER PUBLICATION {name} ADD TABLE a (id, n)",
         ):
             owner.execute(statement.encode())
-        assert not done.is_set()
-    worker.join(timeout=60)
+    changed_at = len(written)
+    wait_for(changed_at + 20)
+    closing.set()
+    worker.join()
+    assert len(written) >= changed_at + 20
     [(inserts,)] = run(
         database,
         "SELECT count(*) FROM pg_logical_slot_get_binary_changes("
@@ -283,4 +290,4 @@ def test_a_listed_columns_type_changes_in_one_transaction_and_no_change_is_lost(
         " WHERE get_byte(data, 0) = ascii('I')",
     )
     run(database, f"SELECT pg_drop_replication_slot('{name}')")
-    assert inserts == 400
+    assert inserts == len(written)
