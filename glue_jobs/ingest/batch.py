@@ -1,13 +1,14 @@
 """A micro-batch over all tables: what the streaming query calls with each batch.
 
-Tables run side by side on a few threads, each on its own, since a commit's stamp is thread-local.
-One table's trouble stops that table alone; trouble of the lake as a whole fails the query, which
-replays the batch when it is started again.
+Tables run side by side on a few threads, the largest first; each on one thread, since a commit's
+stamp is thread-local. One table's trouble stops that table alone; trouble of the lake as a whole
+fails the query, which replays the batch when it is started again.
 """
 
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,12 +25,12 @@ from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.decode import EventDecoder
 from glue_jobs.ingest.drift import Known, column_keys, describe_drift
 from glue_jobs.ingest.gap import read_gap
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress, TableProgress
+from glue_jobs.ingest.reader import TableReader
 from glue_jobs.ingest.repairs import Repairs
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
@@ -40,7 +41,9 @@ from glue_jobs.runtime.tables import LakeTables
 
 log = logging.getLogger("cdclake.stream")
 
-TABLES_AT_ONCE = 4
+# Planning a table's queries keeps one of the driver's cores busy: more at once would only all end
+# late. With the largest first, most events are in the lake before the batch has ended.
+TABLES_AT_ONCE = max(2, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Work:
     events: DataFrame
     ranges: Ranges
     apply_now: bool
+
+    @property
+    def size(self) -> int:
+        """How many records it has, at most: a transaction's end is an offset, too."""
+        return sum(following - first for first, following in self.ranges.values())
 
 
 class MicroBatch:
@@ -65,7 +73,7 @@ class MicroBatch:
         self._repairs = Repairs(control, brokers)
         self._created_for: Plan | None = None
         self._turns = ApplyTurns()
-        self._decoders: dict[str, EventDecoder] = {}
+        self._readers: dict[str, TableReader] = {}
         self._odd: set[str] = set()  # tables whose last batch had events to be read by name
         self._threads = ThreadPoolExecutor(TABLES_AT_ONCE)
         self._leases.abandon_earlier_runs()
@@ -103,7 +111,7 @@ class MicroBatch:
             del self._progress.tables[removed]
         for table in plan.tables:
             self._progress.table(table.name).forget_all_but(column_keys(table))
-        self._decoders = {table.name: EventDecoder(table, plan) for table in plan.tables}
+        self._readers = {table.name: TableReader(table, plan) for table in plan.tables}
         self._turns.wait(kept)  # a crash may have come between an append and its merge
         self._created_for = plan
 
@@ -196,7 +204,8 @@ class MicroBatch:
             self._run_table(plan, lake, turn)
 
         on_thread: Callable[[Work], None] = inheritable_thread_target(run)
-        for finished in [self._threads.submit(on_thread, turn) for turn in work]:
+        largest_first = sorted(work, key=lambda turn: turn.size, reverse=True)
+        for finished in [self._threads.submit(on_thread, turn) for turn in largest_first]:
             finished.result()
 
     def _run_table(self, plan: Plan, lake: LakeTables, turn: Work) -> None:
@@ -206,7 +215,7 @@ class MicroBatch:
             plan,
             turn.table,
             self._leases,
-            self._decoders[turn.table.name],
+            self._readers[turn.table.name],
             apply_now=turn.apply_now,
             known=Known(seen=progress.seen, suspected=progress.suspected),
             odd_before=turn.table.name in self._odd,
@@ -231,10 +240,11 @@ class MicroBatch:
         self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
     ) -> None:
         def batch_of(table: Table) -> TableBatch:
-            decoder = self._decoders[table.name]
             # A state that another job holds now is brought up in a later batch.
             self._turns.wait([table.name])
-            return TableBatch(lake, plan, table, self._leases, decoder, apply_now=True)
+            return TableBatch(
+                lake, plan, table, self._leases, self._readers[table.name], apply_now=True
+            )
 
         self._repairs.run(plan, events, ranges, self._progress, batch_of)
 

@@ -52,11 +52,7 @@ _LOG_TYPES: dict[str, DataType] = {
 
 
 class EventDecoder:
-    """Makes rows of `<t>_changes` out of one table's Kafka records.
-
-    The expressions are built once: they are the same for every batch, and building some hundreds of
-    them over py4j would cost a small batch more than running them.
-    """
+    """Makes rows of `<t>_changes` out of one table's Kafka records."""
 
     def __init__(self, table: Table, plan: Plan) -> None:
         self._table = table

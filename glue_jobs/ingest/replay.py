@@ -17,8 +17,9 @@ from cdclake.iceberg.dialect import SPARK
 from glue_jobs.ingest.append import next_stamp
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.gap import RECORD_COLUMNS
+from glue_jobs.ingest.reader import Decoded
 from glue_jobs.ingest.repeats import not_in_log, without_repeats
-from glue_jobs.ingest.summary import PartitionSummary, summarize
+from glue_jobs.ingest.summary import PartitionSummary
 from glue_jobs.ingest.table_batch import TableBatch
 from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.stamps import ChangesStamp
@@ -44,13 +45,12 @@ def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
     They take no Kafka offset and move none: the log's stamp keeps its offsets. `epoch` is the
     stream's, for a log that has no stamp yet. Doing it again changes nothing.
     """
-    with persisted(batch.decoder.decode(_held(batch))) as decoded:
-        summaries = summarize(decoded, batch.table)
-        accepted = sum(part.accepted for part in summaries)
-        replayed = _append(batch, decoded, summaries, epoch) if accepted else 0
+    with batch.reader.read(_held(batch), odd=True) as decoded:
+        accepted = sum(part.accepted for part in decoded.parts)
+        replayed = _append(batch, decoded, epoch) if accepted else 0
         if accepted:
-            _release(batch, decoded)
-        refused = _reasons(decoded)
+            _release(batch, decoded.rows)
+        refused = _reasons(decoded.rows)
     return Replayed(replayed=replayed, known=accepted - replayed, refused=refused)
 
 
@@ -62,16 +62,14 @@ def _held(batch: TableBatch) -> DataFrame:
     return held.where(mine).select(*RECORD_COLUMNS)
 
 
-def _append(
-    batch: TableBatch, decoded: DataFrame, summaries: list[PartitionSummary], epoch: int
-) -> int:
+def _append(batch: TableBatch, decoded: Decoded, epoch: int) -> int:
     stamped, stamp = batch.read_stamp()
-    rows = without_repeats(decoded.where(F.col(REFUSAL).isNull()), batch.table)
+    rows = without_repeats(decoded.rows.where(F.col(REFUSAL).isNull()), batch.table)
     if stamped.snapshot_id is not None:
         log = batch.lake.read(batch.table.changes, stamped.snapshot_id)
-        lowest = min(part.lowest_lsn for part in summaries if part.lowest_lsn is not None)
+        lowest = min(part.lowest_lsn for part in decoded.parts if part.lowest_lsn is not None)
         rows = not_in_log(rows, log, batch.table, lowest)
-    marked = _marked(stamp, summaries, epoch)
+    marked = _marked(stamp, decoded.parts, epoch)
     with persisted(rows):
         return batch.add(rows, read_from=stamped.snapshot_id, stamp=marked)
 

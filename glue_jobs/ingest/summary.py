@@ -71,39 +71,38 @@ _LOWEST = (
 _GREATEST = ("next_offset", "epoch", "snapshot_read_until")
 
 
-def summarize(changes: DataFrame, table: Table) -> list[PartitionSummary]:
-    """One summary per Kafka partition of the decoded batch.
+class Summarizer:
+    """Sums up one table's decoded batches; its expressions are built once."""
 
-    First by LSN, for two accepted events at one may be the same one.
-    """
-    words = list(_words(_conditions(table)))
-    at_one_lsn = _counted() | {
-        _word(index): f"bit_or({' | '.join(flags)})" for index, flags in enumerate(words)
-    }
-    in_partition = {
-        **{name: f"min({name})" for name in _LOWEST},
-        **{name: f"max({name})" for name in _GREATEST},
-        **{_word(index): f"bit_or({_word(index)})" for index, _ in enumerate(words)},
-        "rows_at_one_lsn": "max(accepted)",
-        "accepted": "sum(accepted)",
-        "lowest_lsn": "min(lsn)",
-        "highest_lsn": "max(lsn)",
-        "lowest_deleted_lsn": "min(IF(deletes, lsn, NULL))",
-    }
-    by_lsn = changes.groupBy(
-        F.expr(f"{naming.PARTITION} AS partition"),
-        F.expr(f"IF({_ACCEPTED}, {naming.LSN}, NULL) AS lsn"),
-    ).agg(*_named(at_one_lsn))
-    rows = by_lsn.groupBy("partition").agg(*_named(in_partition)).collect()
-    return [_summary(row, table, len(words)) for row in rows]
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        words = list(_words(_conditions(table)))
+        self._words = len(words)
+        self._partition_and_lsn = [
+            F.expr(f"{naming.PARTITION} AS partition"),
+            F.expr(f"IF({_ACCEPTED}, {naming.LSN}, NULL) AS lsn"),
+        ]
+        self._at_one_lsn = _named(
+            _counted()
+            | {_word(index): f"bit_or({' | '.join(flags)})" for index, flags in enumerate(words)}
+        )
+        self._in_partition = _named(_counted_again(self._words))
+
+    def summarize(self, changes: DataFrame) -> list[PartitionSummary]:
+        """One summary per Kafka partition of the decoded batch.
+
+        First by LSN, for two accepted events at one may be the same one.
+        """
+        by_lsn = changes.groupBy(*self._partition_and_lsn).agg(*self._at_one_lsn)
+        rows = by_lsn.groupBy("partition").agg(*self._in_partition).collect()
+        return [_summary(row, self._table, self._words) for row in rows]
 
 
 def _counted() -> dict[str, str]:
     """Aggregates of the events at one LSN.
 
-    As text: a call from Python to Java for each part of them would take longer than the sums. Of
-    numbers only: a set or the least of some texts would have Spark sort instead of hash. And few:
-    each is planned anew for every batch, however few its events.
+    Of numbers only: a set or the least of some texts would have Spark sort instead of hash. And
+    few: each is planned anew for every batch, however few its events.
     """
     read_at = f"IF({_ACCEPTED} AND {naming.OP} = 'r', unix_micros({naming.COMMITTED_AT}), NULL)"
     return {
@@ -117,6 +116,20 @@ def _counted() -> dict[str, str]:
         "snapshot_read_until": f"max({read_at})",
         "lowest_row_epoch": f"min(IF({IS_ROW}, {naming.EPOCH}, NULL))",
         "lowest_row_prev": f"min(IF({IS_ROW}, {naming.PREV_COMMIT_LSN}, NULL))",
+    }
+
+
+def _counted_again(words: int) -> dict[str, str]:
+    """Aggregates of what was counted at each LSN of a partition."""
+    return {
+        **{name: f"min({name})" for name in _LOWEST},
+        **{name: f"max({name})" for name in _GREATEST},
+        **{_word(index): f"bit_or({_word(index)})" for index in range(words)},
+        "rows_at_one_lsn": "max(accepted)",
+        "accepted": "sum(accepted)",
+        "lowest_lsn": "min(lsn)",
+        "highest_lsn": "max(lsn)",
+        "lowest_deleted_lsn": "min(IF(deletes, lsn, NULL))",
     }
 
 

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.errors import TableError
+from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_row
-from glue_jobs.ingest.decode import REFUSAL, EventDecoder
+from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.drift import Drift, Known, find_drift
 from glue_jobs.ingest.laps import Laps
 from glue_jobs.ingest.quarantine import quarantine, refusals
+from glue_jobs.ingest.reader import Decoded, TableReader
 from glue_jobs.ingest.repeats import may_repeat, may_repeat_within, not_in_log, without_repeats
 from glue_jobs.ingest.summary import (
     CARRIED_KEY_CHANGE,
@@ -28,11 +28,9 @@ from glue_jobs.ingest.summary import (
     REFUSED,
     TRUNCATE,
     PartitionSummary,
-    summarize,
 )
 from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
 from glue_jobs.state.apply import Batch, Facts, applied_through, apply_changes, facts_of
@@ -65,19 +63,6 @@ class Log:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
-    """A batch's records, the rows that they make, and what each Kafka partition's share holds."""
-
-    records: DataFrame
-    rows: DataFrame
-    parts: list[PartitionSummary]
-
-    def show(self, sign: str) -> bool:
-        """Whether some event is such a one (`PartitionSummary.signs`)."""
-        return any(part.shows(sign) for part in self.parts)
-
-
-@dataclass(frozen=True, slots=True)
 class TableBatch:
     """Brings one table's Kafka records into its log and, if it applies each batch, its state."""
 
@@ -85,7 +70,7 @@ class TableBatch:
     plan: Plan
     table: Table
     leases: Leases
-    decoder: EventDecoder
+    reader: TableReader
     apply_now: bool  # False: the log only; a later batch brings the state up
     known: Known = field(default_factory=Known)  # what earlier events have shown
     odd_before: bool = False  # the last batch had odd events: this one may, too
@@ -103,7 +88,8 @@ class TableBatch:
         if not ranges and sweep is None:
             return self._apply(stamp.ingested_through, None, 0)
         laps = Laps()
-        with self._decoded(self._fresh(events, ranges, stamp)) as decoded:
+        fresh = self._fresh(events, ranges, stamp)
+        with self.reader.read(fresh, odd=self.odd_before) as decoded:
             drift = find_drift(decoded.rows, self.table, decoded.parts, self.known)
             laps.end("decode")
             if not drift.cuts:
@@ -185,17 +171,6 @@ class TableBatch:
             )
         return stamped, ChangesStamp()
 
-    @contextmanager
-    def _decoded(self, records: DataFrame) -> Iterator[Decoded]:
-        if not self.odd_before:
-            with persisted(self.decoder.decode_plain(records)) as rows:
-                decoded = Decoded(records, rows, summarize(rows, self.table))
-                if not decoded.show(ODD_EVENT):
-                    yield decoded
-                    return
-        with persisted(self.decoder.decode(records)) as rows:
-            yield Decoded(records, rows, summarize(rows, self.table))
-
     def _fresh(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
         """The records that the log's stamp does not cover yet."""
         fresh = events.where(F.col("topic") == self.table.topic)
@@ -249,9 +224,9 @@ class TableBatch:
 
     def _in_log_columns(self, rows: DataFrame, ingested_at: int) -> DataFrame:
         columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
-        return rows.withColumn(naming.INGESTED_AT, _same_for_all(ingested_at)).select(
-            *(F.col(f"`{name}`") for name in columns)
-        )
+        values = {naming.INGESTED_AT: _same_for_all(ingested_at)}
+        # As text: one call from Python to Java instead of one for each column.
+        return rows.selectExpr(*(values.get(name, SPARK.name(name)) for name in columns))
 
     def _apply(self, through: int, batch: Batch | None, quarantined: int) -> Outcome:
         """Merge in the stream, unless another writer is at the table: a later batch catches up."""
@@ -271,14 +246,14 @@ class TableBatch:
         return replace(outcome, applied=held)
 
 
-def _same_for_all(micros: int) -> Expression:
+def _same_for_all(micros: int) -> str:
     """The moment as a timestamp, in a form that Spark can't fold into a constant of the code.
 
     A number that differs in every batch would be compiled into the generated classes: each batch
     would compile and warm up its own (measured: most of a small batch's CPU time).
     """
-    empty = F.substring(F.col(naming.OP), 1, 0)
-    return F.timestamp_micros(F.concat(F.lit(str(micros)), empty).cast("bigint"))
+    digits = f"concat('{micros}', substring({naming.OP}, 1, 0))"
+    return f"timestamp_micros(CAST({digits} AS bigint)) AS {naming.INGESTED_AT}"
 
 
 def _before(ranges: Ranges, cuts: Mapping[int, int]) -> Ranges:

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.decode import EventDecoder
 from glue_jobs.ingest.drift import Known
+from glue_jobs.ingest.reader import TableReader
 from glue_jobs.ingest.table_batch import Outcome, TableBatch
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.objects import Stored
@@ -109,9 +109,9 @@ class Engine:
 
     def batch(self, *, apply_now: bool = True) -> TableBatch:
         """What works on the table in a batch, under the plan of now."""
-        decoder = EventDecoder(self.table, self.plan)
+        reader = TableReader(self.table, self.plan)
         return TableBatch(
-            self.lake, self.plan, self.table, self.leases, decoder, apply_now, self.known
+            self.lake, self.plan, self.table, self.leases, reader, apply_now, self.known
         )
 
     def declare(self, plan: Plan) -> None:

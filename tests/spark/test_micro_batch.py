@@ -1,6 +1,7 @@
 """A batch over several tables: one that stops, one that was left half done, one that is empty."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from glue_jobs.ingest import batch as micro_batch
 from glue_jobs.ingest import table_batch
 from glue_jobs.ingest.batch import MicroBatch
 from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.table_batch import TableBatch
+from glue_jobs.ingest.table_batch import Outcome, TableBatch
 from glue_jobs.runtime.conflicts import Fenced
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
@@ -82,6 +83,22 @@ def stream(spark: SparkSession) -> Stream:
 def snapshots(engine: Engine) -> list[int]:
     names = (engine.table.name, engine.table.changes, "cdclake_quarantine")
     return [len(list(engine.lake.load(name).snapshots())) for name in names]
+
+
+def test_the_table_with_the_most_records_comes_first(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+
+    def run(batch: TableBatch, *_: Any, **how: Any) -> Any:
+        begun.append(batch.table.name)
+        return Outcome(appended=0, quarantined=0, applied=True)
+
+    monkeypatch.setattr(TableBatch, "run", run)
+    stream.process._threads = ThreadPoolExecutor(1)
+    event = stream.two.event("c", 0, 1)
+    stream.run(*stream.records((stream.one, event), (stream.two, event), (stream.two, event)))
+    assert begun == [stream.two.table.name, stream.one.table.name]
 
 
 def test_a_process_killed_between_tables_goes_on_with_those_that_lack_the_batch(
