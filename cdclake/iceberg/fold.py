@@ -47,13 +47,15 @@ def truncate_floor(changes: str, known: str, dialect: Dialect) -> str:
     )
 
 
-def folded_rows(table: Table, changes: str, carried: Carried, dialect: Dialect) -> str:
+def folded_rows(
+    table: Table, changes: str, carried: Carried, dialect: Dialect, floor: str = ""
+) -> str:
     """SELECT of one row per key, out of the relation `changes` in the log's schema.
 
     The row has the state's columns and types except `cdc_toast_missing` and
     `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
     holds a real value). `changes` must hold no truncates, and no unavailable value of a column that
-    is not `carried`.
+    is not `carried`. Rows below the truncate at `floor` are deleted ones.
     """
     selected = [
         *(
@@ -66,11 +68,18 @@ def folded_rows(table: Table, changes: str, carried: Carried, dialect: Dialect) 
         ),
         naming.POSITION,
         *(f"cdc__newest.{fact} AS {fact}" for fact in _NEWEST_FACTS),
-        f"cdc__newest.{naming.OP} = 'd' AS {naming.DELETED}",
+        f"{_is_deleted(floor, dialect)} AS {naming.DELETED}",
         *(value_position(carried, column) for column in carried),
     ]
     grouped = _grouped(table, changes, carried, dialect)
     return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
+
+
+def _is_deleted(floor: str, dialect: Dialect) -> str:
+    is_delete = f"cdc__newest.{naming.OP} = 'd'"
+    if not floor:
+        return is_delete
+    return f"({is_delete} OR {history_part(naming.POSITION)} < {dialect.text(floor)})"
 
 
 def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect) -> str:

@@ -16,32 +16,37 @@ from cdclake.plan import Table
 _MISSING = ""  # the position of a value that no event has held yet: below every real one
 
 
-def merge_changes(table: Table, database: str, changes: str, carried: Carried) -> str:
+def merge_changes(
+    table: Table, database: str, changes: str, carried: Carried, floor: str = ""
+) -> str:
     """MERGE of `changes` (a relation in the log's schema, without truncates) into `<t>`.
 
     `carried` must name every column of which an unavailable value is in `changes` or was merged
-    before; the fewer, the plainer the statement.
+    before; the fewer, the plainer the statement. `floor` is the newest truncate's, where `changes`
+    may hold rows from below it (`above_truncates`).
     """
     name = SPARK.name
     matches = " AND ".join(f"t.{name(key)} = s.{name(key)}" for key in table.key)
+    folded = folded_rows(table, changes, carried, SPARK, _floor_of_kept(table, floor))
     assignments = ",\n  ".join(f"t.{name(c)} = {v}" for c, v in _updated(table, carried).items())
     inserted = _inserted(table, carried)
     return (
         f"MERGE INTO {qualified(database, table.name)} AS t\n"
-        f"USING ({folded_rows(table, changes, carried, SPARK)}) AS s\nON {matches}\n"
+        f"USING ({folded}) AS s\nON {matches}\n"
         f"WHEN MATCHED AND ({_brings_news(carried)}) THEN UPDATE SET\n  {assignments}\n"
         f"WHEN NOT MATCHED THEN INSERT ({', '.join(map(name, inserted))})\n"
         f"VALUES ({', '.join(inserted.values())})"
     )
 
 
-def rebuilt_rows(table: Table, changes: str, carried: Carried) -> str:
-    """SELECT of the whole state, in its column order, out of the whole log."""
+def rebuilt_rows(table: Table, changes: str, carried: Carried, floor: str = "") -> str:
+    """SELECT of the whole state, in its column order, out of the whole log; as `merge_changes`."""
     inserted = _inserted(table, carried)
     ordered = [column.name for column in table.columns]
     ordered += [column for column in inserted if column not in ordered]
     selected = ", ".join(f"{inserted[column]} AS {SPARK.name(column)}" for column in ordered)
-    return f"SELECT {selected}\nFROM ({folded_rows(table, changes, carried, SPARK)}) AS s"
+    folded = folded_rows(table, changes, carried, SPARK, _floor_of_kept(table, floor))
+    return f"SELECT {selected}\nFROM ({folded}) AS s"
 
 
 def loaded_rows(table: Table, changes: str) -> str:
@@ -58,6 +63,22 @@ def loaded_rows(table: Table, changes: str) -> str:
     ours = {naming.DELETED: "false", **_value_facts({}, naming.POSITION)}
     selected = [*values, *facts, *(f"{value} AS {fact}" for fact, value in ours.items())]
     return f"SELECT {', '.join(selected)}\nFROM {changes}"
+
+
+def above_truncates(table: Table, floor: str) -> str:
+    """Condition for the log's rows that the state is made of: no truncate, nor what it deleted.
+
+    Under soft deletes what a truncate deleted counts as well: its last values stay, marked.
+    """
+    is_change = f"{naming.OP} <> 't'"
+    if not floor or table.deletes == "soft":
+        return is_change
+    return f"{is_change} AND {history_part(naming.POSITION)} >= {SPARK.text(floor)}"
+
+
+def _floor_of_kept(table: Table, floor: str) -> str:
+    # Only where it counts: another text in each statement has Spark compile another class.
+    return floor if table.deletes == "soft" else ""
 
 
 def delete_truncated(table: Table, database: str, floor: str) -> str:

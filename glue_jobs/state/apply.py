@@ -17,8 +17,13 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import history_part, truncate_floor
-from cdclake.iceberg.merge import delete_truncated, merge_changes, rebuilt_rows
+from cdclake.iceberg.fold import truncate_floor
+from cdclake.iceberg.merge import (
+    above_truncates,
+    delete_truncated,
+    merge_changes,
+    rebuilt_rows,
+)
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Table
 from glue_jobs.runtime.conflicts import retried
@@ -102,9 +107,9 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
             changes = held.enter_context(with_origins(changes, whole, table))
         with viewed(changes) as view:
             floor = _floor(lake, view, "")
-            kept = _kept(changes, floor)
+            kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
-            rows = lake.spark.sql(rebuilt_rows(table, view, carried))
+            rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
             stamp = state_stamp_json(AppliedThrough(through, floor, carried))
             writer = lake.completed(rows, table.name).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
@@ -133,8 +138,8 @@ def _merge(
         stamp = state_stamp_json(AppliedThrough(through, floor, carried))
         if floor != applied.floor:
             lake.spark.sql(delete_truncated(table, lake.database, floor))
-        with viewed(_kept(pending, floor)) as view:
-            statement = merge_changes(table, lake.database, view, carried)
+        with viewed(pending.where(above_truncates(table, floor))) as view:
+            statement = merge_changes(table, lake.database, view, carried, floor)
             lake.run_stamped(stamp, lambda: _run(lake, statement))
 
 
@@ -170,13 +175,6 @@ def _ingested(lake: LakeTables, table: Table, *, after: int, through: int) -> Da
     low, high = SPARK.instant(after), SPARK.instant(through)
     rows = lake.read(table.changes)
     return rows.where(f"{naming.INGESTED_AT} > {low} AND {naming.INGESTED_AT} <= {high}")
-
-
-def _kept(changes: DataFrame, floor: str) -> DataFrame:
-    rows = changes.where(F.col(naming.OP) != "t")
-    if not floor:
-        return rows
-    return rows.where(f"{history_part(naming.POSITION)} >= {SPARK.text(floor)}")
 
 
 def _floor(lake: LakeTables, view: str, known: str) -> str:

@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium.position import history_part
 from cdclake.iceberg.collapse import collapsed_rows
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import history_part
+from cdclake.iceberg.merge import above_truncates
 from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.state.apply import applied_through, viewed
@@ -50,7 +51,8 @@ class Collapse:
         truncates = old.where(F.col(naming.OP) == "t")
         newest = truncates.agg(F.max(naming.POSITION)).collect()[0][0]
         last = truncates.where(F.col(naming.POSITION) == newest).limit(1)
-        alive = _above(newest, old.where(F.col(naming.OP) != "t"))
+        floor = history_part(newest) if newest else ""
+        alive = old.where(above_truncates(self.table, floor))
         with with_origins(alive, log, self.table) as completed:
             rows = self._collapsed(alive, completed, _straddling(log, before))
             self._replace(rows.unionByName(last), before, read_from)
@@ -97,14 +99,6 @@ class Collapse:
             )
         whole = alive.join(needed, keys, "left_semi").select(*alive.columns)
         return folded.unionByName(whole)
-
-
-def _above(truncate: str | None, rows: DataFrame) -> DataFrame:
-    """The rows that the newest truncate, at this position, left."""
-    if truncate is None:
-        return rows
-    floor = history_part(SPARK.text(truncate))
-    return rows.where(f"{history_part(naming.POSITION)} >= {floor}")
 
 
 def _straddling(log: DataFrame, before: date) -> DataFrame:

@@ -139,7 +139,7 @@ MUTATIONS = (
     ),
     Mutation(
         "the merge drops what stands at a truncate's place", _cases("D8"),
-        ((_APPLY, "(naming.POSITION)} >= {SPARK", "(naming.POSITION)} > {SPARK"),),
+        ((_MERGE, "(naming.POSITION)} >= {SPARK", "(naming.POSITION)} > {SPARK"),),
     ),
     Mutation(
         "the view drops what stands at a truncate's place", VIEWS,
@@ -252,6 +252,10 @@ MUTATIONS = (
         ((_FOLD, 'max_by({held}, {naming.POSITION}) {where} AS',
           "max_by({held}, {naming.POSITION}) "
           "{where[:-1]} AND {dialect.name(name)} IS NOT NULL) AS"),),
+    ),
+    Mutation(
+        "a truncate takes what soft deletes keep", _engine("under_soft_deletes_marks"),
+        ((_MERGE, 'if not floor or table.deletes == "soft":', "if not floor:"),),
     ),
     Mutation(
         "a soft delete empties its row", _engine("soft_deletes_keep"),

@@ -95,11 +95,15 @@ def test_soft_deletes_keep_their_values(spark, ingest_at) -> None:
     e = engine.event
     ingest_at(OLD)
     engine.run(e("c", 10, 10, v="1", big="A"), e("u", 20, 20, v="2", big=...), e("d", 30, 30))
+    engine.run(e("c", 31, 31, id=3, v="truncated"), e("t", 32, 32, id=None))
     ingest_at(NOW)
     engine.run(e("c", 40, 40, id=2, v="x"))
     before = state(engine)
     collapse(engine)
-    assert events(engine)[:2] == [("u", 1, "2", "A"), ("d", 1, None, None)]
+    assert events(engine)[:4] == [
+        ("u", 1, "2", "A"), ("d", 1, None, None), ("c", 3, "truncated", None),
+        ("t", None, None, None),
+    ]  # fmt: skip
     rebuild_state(engine.lake, engine.table)
     assert state(engine) == before
 

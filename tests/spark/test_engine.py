@@ -1,9 +1,13 @@
 """The engine on real Spark and Iceberg: what the catalogue of cases does not say."""
 
+import itertools
+from typing import Any
+
 import pytest
+from pyspark.sql import SparkSession
 
 from cdclake.plan import Column
-from glue_jobs.state.apply import apply_changes, ingested_through
+from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -38,6 +42,31 @@ def test_soft_deletes_keep_the_last_values(spark) -> None:
     assert (row["v"], row["big"], row["cdc_deleted"]) == ("a", "B", True)
     engine.run(e("c", 30, 30, v="again"))
     assert engine.state() == {1: ("again", None)}
+
+
+@pytest.mark.parametrize("cuts", [(), (2,), (3,), (1, 2, 3, 4, 5)])
+def test_a_truncate_under_soft_deletes_marks_the_same_rows_however_batches_are_cut(
+    spark: SparkSession, cuts: tuple[int, ...]
+) -> None:
+    engine = Engine(spark, plan_of(deletes="soft"))
+    e = engine.event
+    sent = [
+        e("c", 10, 10, v="a", big="A"), e("c", 10, 11, id=2, v="b"), e("t", 20, 20, id=None),
+        e("c", 30, 30, id=2, v="again"), e("c", 30, 31, id=3, v="c"),
+        e("u", 12, 12, v="late", big=...), e("c", 12, 13, id=4, v="late"),
+    ]  # fmt: skip
+    for first, end in itertools.pairwise((0, *cuts, len(sent))):
+        engine.run(*sent[first:end])
+    kept = [(1, "late", "A", True), (2, "again", None, False), (3, "c", None, False)]
+    kept.append((4, "late", None, True))
+
+    def whole() -> list[tuple[Any, ...]]:
+        rows = engine.lake.read(engine.table.name).orderBy("id")
+        return [tuple(row) for row in rows.select("id", "v", "big", "cdc_deleted").collect()]
+
+    assert whole() == kept
+    rebuild_state(engine.lake, engine.table)
+    assert whole() == kept
 
 
 def test_a_state_that_was_left_behind_catches_up_from_the_log(engine: Engine) -> None:
