@@ -228,7 +228,7 @@ def test_columns_are_added_and_widened(lake: RunningLake, tmp_path: Path) -> Non
     assert old["rows"] == [[2000, 0]]
     refused = lake.run("up", str(wrong), expect=2)["error"]["message"]
     assert "column 'n' changed from bigint to date" in refused
-    assert "column 'seen' is gone" in refused
+    assert "seen" not in refused  # a column may go
 
 
 def _things(folder: Path, *columns: str) -> Path:
