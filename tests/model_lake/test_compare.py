@@ -55,6 +55,17 @@ def test_a_log_that_tells_the_truth_is_right() -> None:
     assert wrong(dead, snapshotted=frozenset({PLACE})) == ""
 
 
+def test_a_row_that_was_truncated_before_the_snapshot_read_it_may_be_missing() -> None:
+    changes = [Change("c", None, A), Change("t", None, None), Change("c", None, C)]
+    for log, is_right in (
+        ([event("t", 30), event("c", 40, C)], True),
+        ([LOG[4]], True),
+        ([], False),
+    ):
+        read = frozenset({PLACE})
+        assert (compare_logs({PLACE: changes}, {PLACE: log}, read) == {}) == is_right
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [
