@@ -31,11 +31,28 @@ def differences(base: Path, batches: Sequence[Path], found: Path) -> str | None:
             f"SELECT {_ROW} FROM '{base}/*.parquet' ANTI JOIN newest USING (id)"
             f" UNION ALL SELECT {_ROW} FROM newest WHERE cdc_op <> 'd'"
         )
-        actual = f"SELECT {_ROW} FROM '{found}/*.parquet'"
-        if _digest(duck, expected) == _digest(duck, actual):
-            return None
-        lacking = _count(duck, f"({expected}) EXCEPT ALL ({actual})")
-        surplus = _count(duck, f"({actual}) EXCEPT ALL ({expected})")
+        return _compared(duck, expected, f"SELECT {_ROW} FROM '{found}/*.parquet'")
+
+
+def same_rows(
+    columns: Sequence[str], batches: Sequence[Path], found: Path, where: str = "true"
+) -> str | None:
+    """How the rows in `found` differ from those of the batches in these columns; None if not.
+
+    Of both only the rows count of which `where` is true.
+    """
+    changes = ", ".join(f"'{file}'" for file in batches)
+    row = ", ".join(columns)
+    with duckdb.connect(config={"threads": 2, "memory_limit": "4GB"}) as duck:
+        expected = f"SELECT {row} FROM read_parquet([{changes}]) WHERE {where}"
+        return _compared(duck, expected, f"SELECT {row} FROM '{found}/*.parquet' WHERE {where}")
+
+
+def _compared(duck: duckdb.DuckDBPyConnection, expected: str, actual: str) -> str | None:
+    if _digest(duck, expected) == _digest(duck, actual):
+        return None
+    lacking = _count(duck, f"({expected}) EXCEPT ALL ({actual})")
+    surplus = _count(duck, f"({actual}) EXCEPT ALL ({expected})")
     return f"{lacking} rows are missing or other than expected, {surplus} are not expected"
 
 

@@ -15,7 +15,9 @@ class Delta:
     """The same MERGE as the plain one, in Delta's format."""
 
     jars: ClassVar[str] = "benchmarks/jars/delta"
-    given: ClassVar[str] = "deletion vectors, the order of the source's log"
+    given: ClassVar[str] = (
+        "deletion vectors, two partitions for its own log, the order of the source's log"
+    )
     cannot: ClassVar[str] = (
         "refuse a replayed or late change, keep a deleted row deleted, keep a value that was not "
         "sent, say which batch a commit holds"
@@ -27,6 +29,8 @@ class Delta:
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.databricks.delta.merge.deletionVectors.persistent": "true",
+            # Of its own log's entries; its default of 50 is for clusters.
+            "spark.databricks.delta.snapshotPartitions": "2",
         }
 
     def __init__(self, spark: SparkSession, warehouse: str) -> None:

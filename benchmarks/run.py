@@ -1,0 +1,59 @@
+"""`python -m benchmarks.run [SIZE] [MEASURE ...]`: measure, print a line each, write the JSON.
+
+Sizes are `full` (to benchmarks/results/full.json), `short` and `tiny` (below build/benchmarks).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.append import measure_append
+from benchmarks.apply import measure_apply, measure_far, measure_growth
+from benchmarks.decode import measure_decode
+from benchmarks.machine import machine, versions
+from benchmarks.results import Measure
+from benchmarks.session import PROJECT
+from benchmarks.sizes import SIZES, Size
+
+WORK = PROJECT / "build" / "benchmarks"
+RESULTS = PROJECT / "benchmarks" / "results"
+MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
+    "P1": measure_apply,
+    "P2": measure_growth,
+    "P3": measure_append,
+    "P4": measure_decode,
+    "P9": measure_far,
+}
+
+
+def main() -> int:
+    """0 if every target is met that was measured, 1 if not, 2 for a word that is no measure."""
+    name, *chosen = sys.argv[1:] or ["short"]
+    if name not in SIZES or set(chosen) - set(MEASURES):
+        say(f"sizes are {', '.join(SIZES)}, measures {', '.join(MEASURES)}")
+        return 2
+    size = SIZES[name]
+    measures = {}
+    for measure in chosen or size.measures:
+        say(f"{measure} ...")
+        measures[measure] = MEASURES[measure](size, WORK / name).as_json()
+        shown = {k: v for k, v in measures[measure].items() if k != "runs"}
+        say(f"{measure} {json.dumps(shown)}")
+    place = (RESULTS if name == "full" else WORK) / f"{name}.json"
+    place.parent.mkdir(parents=True, exist_ok=True)
+    found = {"machine": machine(), "versions": versions(), "measures": measures}
+    place.write_text(json.dumps(found, indent=1) + "\n")
+    say(f"written to {place.relative_to(PROJECT)}")
+    return 0 if all(measure["met"] for measure in measures.values()) else 1
+
+
+def say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
