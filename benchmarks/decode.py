@@ -110,14 +110,14 @@ def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:
     kinds = dict(LOG_COLUMNS)
     row = ", ".join(f"{name}: {kinds[name]}" for name in COLUMNS)
     event = (
-        f"after: struct<{row}>, op: string, cdc_epoch: string, "
-        "source: struct<lsn: bigint, sequence: string, txId: bigint, ts_us: bigint>"
+        f"struct<after: struct<{row}>, op: string, cdc_epoch: string, "
+        "source: struct<lsn: bigint, sequence: string, txId: bigint, ts_us: bigint>>"
     )
     parsed = records.select(
         F.col("partition"),
         F.col("offset"),
         F.from_json(F.col("value").cast("string"), event).alias("event"),
-        F.from_json(F.col("key").cast("string"), "id bigint").alias("key"),
+        F.from_json(F.col("key").cast("string"), "struct<id: bigint>").alias("key"),
     )
     values = [
         F.col("key.id").alias("id"),
