@@ -15,7 +15,7 @@ import duckdb
 
 from benchmarks.history import MIXED, Change, History, Keys, Mix
 from benchmarks.orders import LOG_COLUMNS
-from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
+from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position, history_part
 
 ROWS_PER_FILE = 1_250_000
 _LOAD_LSN = 1
@@ -87,13 +87,13 @@ def _fields(changes: Iterator[Change]) -> Iterator[tuple[str | int, ...]]:
 
 def _base_query(start: int, stop: int) -> str:
     """The rows with the keys from `start` to before `stop`, as a snapshot reads them."""
-    position = Position(1, 0, SNAPSHOT_PHASE, _LOAD_LSN, 0)
+    position = str(Position(1, 0, SNAPSHOT_PHASE, _LOAD_LSN, 0))
     facts = {
         "cdc_op": "'r'",
-        "cdc_position": f"'{position}'",
+        "cdc_position": f"'{history_part(position)}.' || format('{{:016x}}', key)",
         "cdc_committed_at": _FIRST_COMMIT,
         "cdc_partition": "-2",
-        "cdc_offset": "0",
+        "cdc_offset": "key",
         "cdc_epoch": "1",
         "cdc_lsn": str(_LOAD_LSN),
         "cdc_prev_commit_lsn": "0",
