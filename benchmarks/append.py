@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from benchmarks.contenders import OURS
 from benchmarks.contest import WARM_UP, Arena
 from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
@@ -24,8 +25,6 @@ from benchmarks.storage import in_folder
 from cdclake import naming
 from cdclake.iceberg.ddl import create_table
 from cdclake.iceberg.schemas import TableSchema
-from glue_jobs.ingest.append import append_changes
-from glue_jobs.runtime.stamps import ChangesStamp, moment_after
 from glue_jobs.runtime.tables import LakeTables
 
 BARE = "bare_append"
@@ -47,7 +46,7 @@ def measure_append(size: Size, work: Path) -> Measure:
     ).make()
     arena = Arena(work, in_folder)
     runs = [run for subject in _SUBJECTS for run in _runs(arena, data, subject, size.log_files)]
-    return worst_subject(runs, "ours", {BARE: Bound(">=", 0.8)})
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
 
 
 def _runs(arena: Arena, data: DataSet, subject: str, log_files: int) -> list[Run]:
@@ -91,13 +90,13 @@ def take(
         )
         if log_files:
             filler = spark.read.parquet(batches[0]).limit(1)
-            _fill(ours.lake, filler, log_files)
-        append: Callable[[DataFrame], None] = ours.apply if base else Log(ours.lake).append
-        figures: dict[str, list[Mapping[str, Any]]] = {"ours": [], BARE: []}
+            _fill(ours, filler, log_files)
+        append: Callable[[DataFrame], object] = ours.apply if base else ours.append
+        figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
         for batch in batches:
             rows = spark.read.parquet(batch).cache()
             rows.count()
-            figures["ours"].append(_measure(append, rows))
+            figures[OURS].append(_measure(append, rows))
             figures[BARE].append(_measure(lambda rows: _append_bare(ours.lake, rows), rows))
             rows.unpersist()
         _keep(ours.lake, ORDERS.name if base else ORDERS.changes, f"{written}/ours")
@@ -107,31 +106,11 @@ def take(
         spark.stop()
 
 
-class Log:
-    """The table's log, appended to as the stream does: stamp read, fence set, stamp written."""
-
-    def __init__(self, lake: LakeTables) -> None:
-        self._lake = lake
-
-    def append(self, rows: DataFrame) -> None:
-        stamped = self._lake.stamped(ORDERS.changes)
-        stamp = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
-        moment = moment_after(stamp)
-        append_changes(
-            rows.withColumn(naming.INGESTED_AT, F.timestamp_micros(F.lit(moment))),
-            self._lake,
-            ORDERS.changes,
-            read_from=stamped.snapshot_id,
-            follows=stamp.ingested_through,
-            stamp=ChangesStamp(ingested_through=moment, epoch=1),
-        )
-
-
 def _append_bare(lake: LakeTables, rows: DataFrame) -> None:
     rows.writeTo(lake.qualified(_BARE_TABLE)).append()
 
 
-def _measure(append: Callable[[DataFrame], None], rows: DataFrame) -> Mapping[str, Any]:
+def _measure(append: Callable[[DataFrame], object], rows: DataFrame) -> Mapping[str, Any]:
     with metered() as meter:
         append(rows)
     return {
@@ -139,12 +118,12 @@ def _measure(append: Callable[[DataFrame], None], rows: DataFrame) -> Mapping[st
     }  # fmt: skip
 
 
-def _fill(lake: LakeTables, row: DataFrame, files: int) -> None:
+def _fill(ours: Ours, row: DataFrame, files: int) -> None:
     filler = row.withColumn(naming.OFFSET, F.lit(FILLER_OFFSET).cast("bigint")).cache()
-    Log(lake).append(filler)
-    _append_bare(lake, filler)
+    ours.append(filler)
+    _append_bare(ours.lake, filler)
     for table in (ORDERS.changes, _BARE_TABLE):
-        lengthen(lake, table, files)
+        lengthen(ours.lake, table, files)
 
 
 def _keep(lake: LakeTables, table: str, folder: str) -> None:

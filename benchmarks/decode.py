@@ -9,6 +9,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from benchmarks.contenders import OURS
 from benchmarks.contest import WARM_UP, Arena
 from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
@@ -44,7 +45,7 @@ def measure_decode(size: Size, work: Path) -> Measure:
     ).make()
     arena = Arena(work, in_folder)
     runs = [run for refuse in (False, True) for run in _runs(arena, data, refuse)]
-    return worst_subject(runs, "ours", {BARE: Bound(">=", 0.8)})
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
 
 
 def _runs(arena: Arena, data: DataSet, refuse: bool) -> list[Run]:
@@ -59,11 +60,11 @@ def _runs(arena: Arena, data: DataSet, refuse: bool) -> list[Run]:
         written = place.folder / "written"
         accepted = f"cdc_offset % {REFUSED_EVERY} <> 0 OR price IS NULL" if refuse else "true"
         checked = {
-            "ours": same_rows(_COMPARED, data.batch_files, written / "ours", accepted),
+            OURS: same_rows(_COMPARED, data.batch_files, written / OURS, accepted),
             BARE: same_rows(COLUMNS, data.batch_files, written / BARE, accepted),
         }
     about = {"subject": subject, "events": data.changes}
-    return [Run(who, about, checked[who], figures[who][WARM_UP:]) for who in ("ours", BARE)]
+    return [Run(who, about, checked[who], figures[who][WARM_UP:]) for who in (OURS, BARE)]
 
 
 def take(
@@ -75,11 +76,11 @@ def take(
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(batches[0]).limit(0))
         reader = TableReader(ORDERS, PLAN)
-        figures: dict[str, list[Mapping[str, Any]]] = {"ours": [], BARE: []}
+        figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
         for batch in batches:
             records = records_of(spark.read.parquet(batch), refuse=refuse).cache()
             records.count()
-            figures["ours"].append(_read(ours.lake, reader, records, refuse, f"{written}/ours"))
+            figures[OURS].append(_read(ours.lake, reader, records, refuse, f"{written}/ours"))
             figures[BARE].append(_parse(records, f"{written}/{BARE}"))
             records.unpersist()
         return figures

@@ -23,6 +23,8 @@ TITLES = {
     "P2": "The same, as the table grows",
     "P3": "Inserts only, into the log and into the table",
     "P4": "Kafka records to checked rows in memory",
+    "P7": "Reading `_current` after many batches, and what maintenance costs",
+    "P8": "Maintenance as the table grows",
     "P9": "P1 with S3 30 ms and Glue 80 ms away",
 }
 _INTRODUCTION = """# Benchmarks

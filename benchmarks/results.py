@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -97,17 +97,20 @@ def median_of(runs: Sequence[Run], contender: str) -> Figure:
     return statistics.fmean(run.median("seconds") for run in own)
 
 
-def worst_subject(runs: Sequence[Run], ours: str, targets: Mapping[str, Bound]) -> Measure:
+def worst_subject(
+    runs: Sequence[Run], ours: str, targets_of: Callable[[str], Mapping[str, Bound]]
+) -> Measure:
     """The measure of that subject of which ours does worst; all runs stand behind it."""
     by_subject: dict[str, list[Run]] = {}
     for run in runs:
         by_subject.setdefault(run.subject["subject"], []).append(run)
 
-    def made(own: list[Run]) -> Measure:
+    def made(subject: str) -> Measure:
+        own, targets = by_subject[subject], targets_of(subject)
         peers = {peer: median_of(own, peer) for peer in targets}
         return Measure(ours=median_of(own, ours), peers=peers, targets=targets, runs=runs)
 
-    return min(map(made, by_subject.values()), key=Measure.least_margin)
+    return min(map(made, by_subject), key=Measure.least_margin)
 
 
 def _rounded(figure: Figure | None) -> Figure | None:

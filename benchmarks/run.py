@@ -17,6 +17,7 @@ from benchmarks.machine import machine, versions
 from benchmarks.results import Measure
 from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
+from benchmarks.upkeep import measure_maintenance, measure_reading
 
 WORK = PROJECT / "build" / "benchmarks"
 RESULTS = PROJECT / "benchmarks" / "results"
@@ -25,6 +26,8 @@ MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
     "P2": measure_growth,
     "P3": measure_append,
     "P4": measure_decode,
+    "P7": measure_reading,
+    "P8": measure_maintenance,
     "P9": measure_far,
 }
 

@@ -17,10 +17,11 @@ class Size:
     keys: tuple[Keys, ...]
     events: int  # in a batch that is only decoded or appended
     log_files: int  # in a log that is already long
+    history: int  # batches before a table is read
     measures: tuple[str, ...]
 
 
-EVERY = ("P1", "P2", "P3", "P4", "P9")
+EVERY = ("P1", "P2", "P3", "P4", "P7", "P8", "P9")
 SIZES = {
     "full": Size(
         rows=10_000_000,
@@ -29,6 +30,7 @@ SIZES = {
         keys=("zipf", "uniform"),
         events=200_000,
         log_files=10_000,
+        history=100,
         measures=EVERY,
     ),
     "short": Size(
@@ -38,6 +40,7 @@ SIZES = {
         keys=("zipf",),
         events=100_000,
         log_files=1_000,
+        history=20,
         measures=("P1", "P3", "P4"),
     ),
     "tiny": Size(
@@ -47,6 +50,7 @@ SIZES = {
         keys=("zipf",),
         events=2_000,
         log_files=200,
+        history=5,
         measures=EVERY,
     ),
 }

@@ -88,7 +88,7 @@ def run(contender: str, seconds: list[float], wrong: str | None = None, subject:
 
 def test_a_wrong_end_is_no_figure_and_meets_no_target():
     runs = [run("ours", [1.0]), run("bare", [9.0, 9.0], wrong="1 row is missing")]
-    measure = worst_subject(runs, "ours", {"bare": Bound(">=", 2)}).as_json()
+    measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 2)}).as_json()
     assert measure["peers"] == {"bare": "wrong: 1 row is missing"}
     assert measure["ratio"] == {"bare": None}
     assert not measure["met"]
@@ -100,7 +100,7 @@ def test_the_subject_counts_in_which_ours_is_worst():
         *(run("ours", [1.0, 5.0, 1.0], subject="a"), run("bare", [4.0], subject="a")),
         *(run("ours", [2.0], subject="b"), run("bare", [2.0], subject="b")),
     ]
-    measure = worst_subject(runs, "ours", {"bare": Bound(">=", 0.8)}).as_json()
+    measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 0.8)}).as_json()
     assert (measure["ours"], measure["ratio"], measure["met"]) == (2.0, {"bare": 1.0}, True)
 
 
@@ -114,7 +114,7 @@ def test_both_signs_are_kept():
 def test_the_page_says_what_was_wrong_and_what_nobody_counted():
     runs = [run("ours", [1.0]), run("plain_merge", [3.0], wrong="2 rows are missing")]
     targets = {"plain_merge": Bound(">=", 2.5)}
-    measure = worst_subject(runs, "ours", targets).as_json()
+    measure = worst_subject(runs, "ours", lambda _: targets).as_json()
     text = page({"machine": {"cores": 2}, "versions": {}, "measures": {"P1": measure}})
     assert "wrong: 2 rows are missing" in text
     assert (
