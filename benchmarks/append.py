@@ -16,7 +16,7 @@ from benchmarks.expected import same_rows
 from benchmarks.history import INSERTS_ONLY
 from benchmarks.long_log import FILLER_OFFSET, lengthen
 from benchmarks.metering import metered
-from benchmarks.orders import DATABASE, LOG_COLUMNS, ORDERS
+from benchmarks.orders import DATABASE, LOG_COLUMNS, ORDERS, PLAN
 from benchmarks.ours import Ours
 from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.session import open_session
@@ -30,6 +30,9 @@ from glue_jobs.runtime.tables import LakeTables
 BARE = "bare_append"
 _SUBJECTS = ("log", "long_log", "table")
 _BARE_TABLE = "bare"
+_BARE_SCHEMA = TableSchema(
+    name=_BARE_TABLE, columns=LOG_COLUMNS, properties={"format-version": str(PLAN.format_version)}
+)
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
 _IN_BOTH = ("id", "customer_id", "note", "paid", naming.POSITION)  # of one type in log and table
 
@@ -85,9 +88,7 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(base) if base else spark.read.parquet(batches[0]).limit(0))
-        ours.lake.spark.sql(
-            create_table(DATABASE, TableSchema(name=_BARE_TABLE, columns=LOG_COLUMNS))
-        )
+        ours.lake.spark.sql(create_table(DATABASE, _BARE_SCHEMA))
         if log_files:
             filler = spark.read.parquet(batches[0]).limit(1)
             _fill(ours, filler, log_files)

@@ -46,11 +46,11 @@ SIZES = {
     "tiny": Size(
         rows=50_000,
         changes=2_000,
-        batches=5,
+        batches=3,
         keys=("zipf",),
         events=2_000,
         log_files=200,
-        history=5,
+        history=3,
         measures=EVERY,
     ),
 }
