@@ -27,6 +27,7 @@ TITLES = {
     "P8": "Maintenance as the table grows",
     "P9": "P1 with S3 30 ms and Glue 80 ms away",
 }
+_BY_SIZE = ("P2", "P8")
 _INTRODUCTION = """# Benchmarks
 
 Made by `make bench-full` from [the results](../benchmarks/results/full.json); nothing here is typed
@@ -66,7 +67,7 @@ def page(results: Mapping[str, Any]) -> str:
     parts = [_INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
     for name, measure in results["measures"].items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
-        parts += [_verdict(measure), _runs(measure)]
+        parts += [_verdict(measure), _runs(measure), *_growth(name, measure)]
     return "\n".join([*parts, _contenders()])
 
 
@@ -116,6 +117,15 @@ def _runs(measure: Mapping[str, Any]) -> str:
 def _requests(batches: list[dict[str, int | None]], service: str) -> str:
     counts = [count for batch in batches if (count := batch.get(service)) is not None]
     return f"{statistics.median(counts):g}" if counts else "not counted"
+
+
+def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
+    """What growth costs, where sizes were compared."""
+    [peer] = measure["peers"].values() if name in _BY_SIZE else [None]
+    if isinstance(peer, float) and isinstance(measure["ours"], float):
+        rows = [run["rows"] for run in measure["runs"]]
+        seconds = (measure["ours"] - peer) / (max(rows) - min(rows)) * 10_000_000
+        yield f"Each further 10,000,000 rows take {seconds:.2f} s more.\n"
 
 
 def _contenders() -> str:

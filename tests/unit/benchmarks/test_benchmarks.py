@@ -81,6 +81,9 @@ def test_rows_are_compared_where_they_count(data, tmp_path):
     assert same_rows(["id"], data.batch_files[:1], found, "cdc_offset < 200") is None
 
 
+FIGURES = {"seconds": 1.0, "cpu_seconds": 1.0, "peak_mib": 1}
+
+
 def run(contender: str, seconds: list[float], wrong: str | None = None, subject: str = "x") -> Run:
     figures = [{"seconds": s, "cpu_seconds": s, "peak_mib": 1} for s in seconds]
     return Run(contender, {"subject": subject}, wrong, figures)
@@ -109,6 +112,14 @@ def test_both_signs_are_kept():
     assert slower.as_json()["ratio"] == {"p": 2.0}
     assert not slower.as_json()["met"]
     assert slower.as_json()["target"] == {"p": "<= 1.3x"}
+
+
+def test_the_page_says_what_growth_costs():
+    runs = [Run("ours", {"rows": rows}, None, [FIGURES]) for rows in (1_000_000, 10_000_000)]
+    targets = {"small": Bound("<=", 1.3)}
+    measure = Measure(ours=2.9, peers={"small": 2.0}, targets=targets, runs=runs).as_json()
+    text = page({"machine": {}, "versions": {}, "measures": {"P2": measure}})
+    assert "Each further 10,000,000 rows take 1.00 s more." in text
 
 
 def test_the_page_says_what_was_wrong_and_what_nobody_counted():
