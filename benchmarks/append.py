@@ -114,9 +114,7 @@ def _append_bare(lake: LakeTables, rows: DataFrame) -> None:
 def _measure(append: Callable[[DataFrame], object], rows: DataFrame) -> Mapping[str, Any]:
     with metered() as meter:
         append(rows)
-    return {
-        "seconds": meter.seconds, "cpu_seconds": meter.cpu_seconds, "peak_mib": meter.peak_mib,
-    }  # fmt: skip
+    return meter.figures()
 
 
 def _fill(ours: Ours, row: DataFrame, files: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
 from benchmarks.kafka_records import REFUSED_EVERY, records_of
 from benchmarks.metering import metered
-from benchmarks.orders import COLUMNS, LOG_COLUMNS, ORDERS, PLAN
+from benchmarks.orders import COLUMNS, KEY, LOG_COLUMNS, ORDERS, PLAN
 from benchmarks.ours import Ours
 from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.session import open_session
@@ -91,23 +92,32 @@ def take(
 def _read(
     lake: LakeTables, reader: TableReader, records: DataFrame, refuse: bool, folder: str
 ) -> Mapping[str, Any]:
-    with metered() as meter:
-        decoding = reader.read(records, odd=False)
-        decoded = decoding.__enter__()
-        find_drift(decoded.rows, ORDERS, decoded.parts, Known())
-        refused = 0
-        if decoded.show(REFUSED):
-            found = records.join(refusals(decoded.rows, {}), ["partition", "offset"])
-            refused = quarantine(found, lake, ORDERS)
-    assert (refused > 0) == refuse, f"{refused} records are in quarantine"
-    decoded.rows.where(F.col(REFUSAL).isNull()).select(*_COMPARED).write.mode("append").parquet(
-        folder
-    )
-    decoding.__exit__(None, None, None)
-    return _figures(meter.seconds, meter.cpu_seconds, meter.peak_mib)
+    with ExitStack() as held:
+        with metered() as meter:
+            decoded = held.enter_context(reader.read(records, odd=False))
+            find_drift(decoded.rows, ORDERS, decoded.parts, Known())
+            refused = 0
+            if decoded.show(REFUSED):
+                found = records.join(refusals(decoded.rows, {}), ["partition", "offset"])
+                refused = quarantine(found, lake, ORDERS)
+        assert (refused > 0) == refuse, f"{refused} records are in quarantine"
+        accepted = decoded.rows.where(F.col(REFUSAL).isNull())
+        accepted.select(*_COMPARED).write.mode("append").parquet(folder)
+    return meter.figures()
 
 
 def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:
+    with ExitStack() as held:
+        with metered() as meter:
+            rows = held.enter_context(persisted(_parsed(records)))
+            rows.count()
+        offset = F.col("offset").alias(naming.OFFSET)
+        rows.select(*COLUMNS, offset).write.mode("append").parquet(folder)
+    return meter.figures()
+
+
+def _parsed(records: DataFrame) -> DataFrame:
+    """The same columns as ours, as `from_json` gives them, right or not."""
     kinds = dict(LOG_COLUMNS)
     row = ", ".join(f"{name}: {kinds[name]}" for name in COLUMNS)
     event = (
@@ -120,20 +130,6 @@ def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:
         F.from_json(F.col("value").cast("string"), event).alias("event"),
         F.from_json(F.col("key").cast("string"), "struct<id: bigint>").alias("key"),
     )
-    values = [
-        F.col("key.id").alias("id"),
-        *(F.col(f"event.after.{c}") for c in COLUMNS if c != "id"),
-    ]
+    values = (F.col("key.id" if c == KEY else f"event.after.{c}").alias(c) for c in COLUMNS)
     facts = map(F.col, ("partition", "offset", "event.op", "event.cdc_epoch", "event.source.*"))
-    with metered() as meter:
-        holding = persisted(parsed.select(*values, *facts))
-        rows = holding.__enter__()
-        rows.count()
-    offset = F.col("offset").alias(naming.OFFSET)
-    rows.select(*COLUMNS, offset).write.mode("append").parquet(folder)
-    holding.__exit__(None, None, None)
-    return _figures(meter.seconds, meter.cpu_seconds, meter.peak_mib)
-
-
-def _figures(seconds: float, cpu_seconds: float, peak_mib: int) -> Mapping[str, Any]:
-    return {"seconds": seconds, "cpu_seconds": cpu_seconds, "peak_mib": peak_mib}
+    return parsed.select(*values, *facts)

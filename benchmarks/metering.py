@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import psutil
 
@@ -21,6 +21,10 @@ class Meter:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_mib: int = 0  # resident, of all processes together
+
+    def figures(self) -> dict[str, float]:
+        """The three as a run keeps them."""
+        return asdict(self)
 
 
 @contextmanager

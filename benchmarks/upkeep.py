@@ -16,7 +16,7 @@ from benchmarks.current import read_by_duckdb, read_by_spark, write_current
 from benchmarks.dataset import DataSet
 from benchmarks.expected import differences
 from benchmarks.history import Keys
-from benchmarks.metering import Meter, metered
+from benchmarks.metering import metered
 from benchmarks.orders import ORDERS, PLAN
 from benchmarks.ours import Ours
 from benchmarks.results import Bound, Measure, Run, worst_subject
@@ -151,10 +151,4 @@ def _compact_whole(lake: LakeTables) -> None:
 def _timed(work: Callable[[], object]) -> Mapping[str, Any]:
     with metered() as meter:
         work()
-    return _figures(meter)
-
-
-def _figures(meter: Meter) -> Mapping[str, Any]:
-    return {
-        "seconds": meter.seconds, "cpu_seconds": meter.cpu_seconds, "peak_mib": meter.peak_mib,
-    }  # fmt: skip
+    return meter.figures()
