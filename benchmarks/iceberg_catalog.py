@@ -19,7 +19,6 @@ def catalog_settings(warehouse: str) -> Mapping[str, str]:
     plain = {
         _CATALOG: "org.apache.iceberg.spark.SparkCatalog",
         f"{_CATALOG}.warehouse": warehouse,
-        f"{_CATALOG}.cache-enabled": "false",
     }
     if not warehouse.startswith("s3://"):
         # Spark's own check refuses two kinds at once, so the one that a job has goes.
