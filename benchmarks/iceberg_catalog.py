@@ -21,7 +21,7 @@ def catalog_settings(warehouse: str) -> Mapping[str, str]:
         f"{_CATALOG}.warehouse": warehouse,
     }
     if not warehouse.startswith("s3://"):
-        # Spark's own check refuses two kinds at once, so the one that a job has goes.
+        # By class, as in S3 and on Glue: a job's own setting of it gives way.
         return {
             **plain,
             f"{_CATALOG}.catalog-impl": "org.apache.iceberg.hadoop.HadoopCatalog",
