@@ -14,32 +14,12 @@ from typing import Any
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
 from benchmarks.session import PROJECT
+from benchmarks.words import INTRODUCTION, TITLES, WORDS
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 DOCS = PROJECT / "docs"
 
-TITLES = {
-    "P1": "Changes from memory into the table, and one count over it",
-    "P2": "The same, as the table grows",
-    "P3": "Inserts only, into the log and into the table",
-    "P4": "Kafka records to checked rows in memory",
-    "P7": "Reading `_current` after many batches, and what maintenance costs",
-    "P8": "Maintenance as the table grows",
-    "P9": "P1 with S3 30 ms and Glue 80 ms away",
-}
 _BY_SIZE = ("P2", "P8")
-_INTRODUCTION = """# Benchmarks
-
-Made by `make bench-full` from [the results](../benchmarks/results/full.json); nothing here is typed
-by hand. All figures of a measure are from one run, on the same data and the same storage, each
-contender in a process and Spark session of its own with the same cores and memory. A figure counts
-only if the table held, row for row, what an engine that took no part (DuckDB) worked out from the
-same changes; else it says *wrong*. Seconds are medians over the batches after the warm-up, and the
-mean of those where a measure has Zipf keys and uniform ones.
-
-With ours everything is on: the guard against late and replayed changes, tombstones, the position of
-each value that may not be sent, stamps.
-"""
 
 
 def main() -> int:
@@ -64,10 +44,10 @@ def chart(name: str, measure: Mapping[str, Any]) -> str:
 
 def page(results: Mapping[str, Any]) -> str:
     """The whole page in Markdown."""
-    parts = [_INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
+    parts = [INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
     for name, measure in results["measures"].items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
-        parts += [_verdict(measure), _runs(measure), *_growth(name, measure)]
+        parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure), *_growth(name, measure)]
     return "\n".join([*parts, _contenders()])
 
 
@@ -130,7 +110,9 @@ def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
 
 def _contenders() -> str:
     rows = [(name, kind.given, kind.cannot or "-") for name, kind in CONTENDERS.items()]
-    return "## Who was given what\n\n" + _table(("contender", "given", "does not"), rows)
+    return "## Who was given what\n\n" + _table(
+        ("contender", "given", "does not, as set up here"), rows
+    )
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:

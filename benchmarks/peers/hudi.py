@@ -23,8 +23,8 @@ class Hudi:
         "no compaction meanwhile, its own order by position"
     )
     cannot: ClassVar[str] = (
-        "keep a deleted row deleted after a compaction, keep a value that was not sent, be written "
-        "by the Spark jobs of Glue without a jar of its own"
+        "keep a deleted row deleted after a compaction, keep a value that was not sent, say which "
+        "batch a commit holds"
     )
 
     @staticmethod
