@@ -28,7 +28,6 @@ from glue_jobs.upkeep.actions import ACTIONS, Upkeep
 
 COMPACTED, APPLYING = "just_compacted", "applying"
 _READS = 3
-_MAINTAINED_EVERY = 20  # batches
 _MAINTENANCE = "maintenance, CPU seconds of all batches"
 _READERS = {"spark": read_by_spark, "duckdb": read_by_duckdb}
 
@@ -40,7 +39,7 @@ def measure_reading(size: Size, work: Path) -> Measure:
 
 
 def measure_maintenance(size: Size, work: Path) -> Measure:
-    """P8: maintenance after five batches of Zipf keys, beside a table of a tenth of the rows."""
+    """P8: maintenance three times, each after a twentieth of the batches that P7 brings in."""
     small = f"{OURS}, {size.rows // 10:,} rows"
     tenth = _maintenance_run(replace(size, rows=size.rows // 10), small, work)
     whole = _maintenance_run(size, OURS, work)
@@ -54,7 +53,7 @@ def _reading_targets(subject: str) -> Mapping[str, Bound]:
 
 
 def _reading_runs(size: Size, keys: Keys, work: Path) -> list[Run]:
-    figures, wrong = _lived(size, keys, size.history, work)
+    figures, wrong = _lived(size, keys, work, size.history, max(1, size.history // 5))
     runs = []
     for reader in _READERS:
         about = {"subject": f"reading by {reader}, {keys} keys", "rows": size.rows}
@@ -67,13 +66,14 @@ def _reading_runs(size: Size, keys: Keys, work: Path) -> list[Run]:
 
 
 def _maintenance_run(size: Size, name: str, work: Path) -> Run:
-    figures, wrong = _lived(size, "zipf", _MAINTAINED_EVERY // 4, work)
-    about = {"subject": "maintenance", "rows": size.rows, "changes": size.changes * 5}
+    every = max(1, size.history // 20)
+    figures, wrong = _lived(size, "zipf", work, 3 * every, every)
+    about = {"subject": "maintenance", "rows": size.rows, "changes": size.changes * every}
     return Run(name, about, wrong, figures["maintaining"])
 
 
 def _lived(
-    size: Size, keys: Keys, batches: int, work: Path
+    size: Size, keys: Keys, work: Path, batches: int, every: int
 ) -> tuple[dict[str, list[Mapping[str, Any]]], str | None]:
     data = DataSet(
         folder=work / "data", rows=size.rows, changes=size.changes, batches=batches, keys=keys
@@ -83,6 +83,7 @@ def _lived(
         question = {
             "base": str(data.base),
             "batches": [str(file) for file in data.batch_files],
+            "every": every,
             "live_rows": str(live_rows),
         }
         figures = place.ask("benchmarks.upkeep", question)
@@ -91,15 +92,24 @@ def _lived(
 
 
 def _summed(batches: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """One figure of CPU seconds, of which the tenth of a second of memory would say nothing."""
+    """The CPU of all of them as one figure, under the name by which figures are compared."""
     spent = sum(batch["cpu_seconds"] for batch in batches)
-    return {"seconds": spent, "cpu_seconds": spent, "peak_mib": batches[-1]["peak_mib"]}
+    return {"seconds": spent, "cpu_seconds": spent, "peak_mib": max(b["peak_mib"] for b in batches)}
 
 
 def take(
-    *, warehouse: str, scratch: str, base: str, batches: Sequence[str], live_rows: str
+    *,
+    warehouse: str,
+    scratch: str,
+    base: str,
+    batches: Sequence[str],
+    every: int,
+    live_rows: str,
 ) -> dict[str, list[Mapping[str, Any]]]:
-    """Figures of applying and maintaining, and of reading before and after a compaction."""
+    """Figures of applying, of maintaining after `every` so many batches, and of reading.
+
+    Reading is measured after the last batch, and once more when everything is compacted.
+    """
     spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
     try:
         ours = Ours(spark, warehouse)
@@ -107,7 +117,7 @@ def take(
         figures: dict[str, list[Mapping[str, Any]]] = {"applying": [], "maintaining": []}
         for number, batch in enumerate(batches, start=1):
             figures["applying"].append(_bring_in(spark, ours, batch))
-            if number % _MAINTAINED_EVERY == 0 or number == len(batches):
+            if number % every == 0:
                 figures["maintaining"].append(_timed(lambda: maintain(ours.lake)))
         write_current(ours.lake, live_rows)
         figures |= {name: _reads(ours.lake, read) for name, read in _READERS.items()}

@@ -34,7 +34,8 @@ WORDS = {
         "are of the subject in which ours does worst."
     ),
     "P8": (
-        "Every action of the maintenance job, on log and table, after five batches with Zipf keys."
+        "Every action of the maintenance job, on log and table, after each 100,000 changes with "
+        "Zipf keys."
     ),
     "P9": (
         "As P1. Tables lie in the local S3 and Glue, a round trip away; its own work is not in "
