@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlparse
 
 import duckdb
@@ -19,19 +22,36 @@ def read_by_spark(lake: LakeTables) -> None:
     lake.spark.sql(_spark_view(lake)).write.format("noop").mode("overwrite").save()
 
 
-def write_current(lake: LakeTables, folder: str) -> None:
-    """The view's rows as Parquet."""
+def read_by_duckdb(lake: LakeTables) -> None:
+    """The same by an engine that has no part in the tables, in two threads as Spark has."""
+    sums = ", ".join(f"sum(hash({DUCKDB.name(column)})::HUGEINT)" for column in COLUMNS)
+    with _duckdb() as duck:
+        duck.execute(f"SELECT {sums} FROM ({_duckdb_view(lake)})").fetchall()
+
+
+def write_by_spark(lake: LakeTables, folder: str) -> None:
+    """The view's rows as Parquet in the folder, which is not there yet."""
     lake.spark.sql(_spark_view(lake)).write.parquet(folder)
 
 
-def read_by_duckdb(lake: LakeTables) -> None:
-    """The same by an engine that has no part in the tables, in two threads as Spark has."""
+def write_by_duckdb(lake: LakeTables, folder: str) -> None:
+    """As `write_by_spark`."""
+    Path(folder).mkdir()
+    with _duckdb() as duck:
+        file = DUCKDB.text(f"{folder}/rows.parquet")
+        duck.execute(f"COPY ({_duckdb_view(lake)}) TO {file} (FORMAT parquet)")
+
+
+@contextmanager
+def _duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
     with duckdb.connect(config={"threads": 2, "memory_limit": "3GB"}) as duck:
         for extension in ("avro", "httpfs", "iceberg"):
             duck.execute(f"LOAD {DUCKDB.text(str(extension_file(extension)))}")
-        view = _view(lake, _scan(lake, ORDERS.name), _scan(lake, ORDERS.changes), DUCKDB)
-        sums = ", ".join(f"sum(hash({DUCKDB.name(column)})::HUGEINT)" for column in COLUMNS)
-        duck.execute(f"SELECT {sums} FROM ({view})").fetchall()
+        yield duck
+
+
+def _duckdb_view(lake: LakeTables) -> str:
+    return _view(lake, _scan(lake, ORDERS.name), _scan(lake, ORDERS.changes), DUCKDB)
 
 
 def _spark_view(lake: LakeTables) -> str:

@@ -12,7 +12,12 @@ from pyspark.sql import SparkSession
 
 from benchmarks.contenders import OURS
 from benchmarks.contest import Arena
-from benchmarks.current import read_by_duckdb, read_by_spark, write_current
+from benchmarks.current import (
+    read_by_duckdb,
+    read_by_spark,
+    write_by_duckdb,
+    write_by_spark,
+)
 from benchmarks.dataset import DataSet
 from benchmarks.expected import differences
 from benchmarks.history import Keys
@@ -87,8 +92,9 @@ def _lived(
             "live_rows": str(live_rows),
         }
         figures = place.ask("benchmarks.upkeep", question)
-        wrong = differences(data.base, data.batch_files, live_rows)
-    return figures, wrong
+        found = (live_rows.with_name(f"live-{reader}") for reader in _READERS)
+        wrongs = [differences(data.base, data.batch_files, folder) for folder in found]
+    return figures, next((wrong for wrong in wrongs if wrong is not None), None)
 
 
 def _summed(batches: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -119,7 +125,8 @@ def take(
             figures["applying"].append(_bring_in(spark, ours, batch))
             if number % every == 0:
                 figures["maintaining"].append(_timed(lambda: maintain(ours.lake)))
-        write_current(ours.lake, live_rows)
+        write_by_spark(ours.lake, f"{live_rows}-spark")
+        write_by_duckdb(ours.lake, f"{live_rows}-duckdb")
         figures |= {name: _reads(ours.lake, read) for name, read in _READERS.items()}
         _compact_whole(ours.lake)
         for name, read in _READERS.items():
