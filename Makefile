@@ -7,12 +7,14 @@ SIDE_BY_SIDE := -n 2 --dist loadfile
 COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --generate-hashes \
 	--custom-compile-command "make lock"
 
+PEER_JARS := $(foreach peer,delta hudi,benchmarks/jars/$(peer)/.fetched)
+
 SEEDS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-unit test-spark test-local test-slow test-model test-mutations \
-	check format record docs lock clean
+	bench bench-full check format record docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -45,6 +47,19 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 	@CDCLAKE_MODEL_SEEDS=$(SEEDS) CDCLAKE_MODEL_SEED=$(SEED) \
 		$(PYTEST) -m model -o log_cli=true -o log_cli_level=INFO
 
+bench: setup $(PEER_JARS) ## Measure against the peers, a short form of some minutes
+	@$(BIN)/python -m benchmarks.run short
+
+bench-full: setup $(PEER_JARS) ## Measure everything and write docs/benchmarks.md; wants a quiet machine
+	@$(BIN)/python -m benchmarks.run full
+	@$(BIN)/python -m benchmarks.page
+
+benchmarks/jars/%/.fetched: benchmarks/pom.xml
+	@rm -rf $(@D)
+	@mvn -B -C -q -f benchmarks/pom.xml -P $* dependency:copy-dependencies \
+		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
+
 check: setup ## Lint, check the formatting and the types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -66,5 +81,5 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt
 
 clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)
-	@rm -rf .venv jars build .pytest_cache .mypy_cache .ruff_cache .hypothesis cdk.out
+	@rm -rf .venv jars benchmarks/jars build .pytest_cache .mypy_cache .ruff_cache .hypothesis cdk.out
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

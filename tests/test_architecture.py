@@ -26,6 +26,8 @@ NEVER: dict[str, set[str]] = {
     "stacks": TOP | {"pyspark", "glue_jobs"},
     "local": {"cli", "scripts", "app", "benchmarks", "tests", "aws_cdk", "stacks"},
     "cli": {"scripts", "app", "benchmarks", "tests"},
+    "benchmarks": {"cli", "scripts", "app", "tests", "aws_cdk", "stacks"},
+    "scripts": {"benchmarks"},
 }
 
 
@@ -111,6 +113,9 @@ PLANTED_IMPORTS = [
     ("stacks/jobs_stack.py", "import pyspark.sql"),
     ("local/supervisor.py", "from cli import main"),
     ("cli/up.py", "import awsglue"),
+    ("cli/up.py", "from benchmarks.history import History"),
+    ("benchmarks/turn.py", "from tests.spark import events"),
+    ("scripts/types_page.py", "from benchmarks import page"),
 ]
 
 

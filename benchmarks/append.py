@@ -1,0 +1,130 @@
+"""P3: batches of nothing but inserts, into log and table, beside a bare Spark append."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from benchmarks.contenders import OURS
+from benchmarks.contest import WARM_UP, Arena
+from benchmarks.dataset import DataSet
+from benchmarks.expected import same_rows
+from benchmarks.history import INSERTS_ONLY
+from benchmarks.long_log import FILLER_OFFSET, lengthen
+from benchmarks.metering import metered
+from benchmarks.orders import DATABASE, LOG_COLUMNS, ORDERS, PLAN
+from benchmarks.ours import Ours
+from benchmarks.results import Bound, Measure, Run, worst_subject
+from benchmarks.session import open_session
+from benchmarks.sizes import Size
+from benchmarks.storage import in_folder
+from cdclake import naming
+from cdclake.iceberg.ddl import create_table
+from cdclake.iceberg.schemas import TableSchema
+from glue_jobs.runtime.tables import LakeTables
+
+BARE = "bare_append"
+_SUBJECTS = ("log", "long_log", "table")
+_BARE_TABLE = "bare"
+_BARE_SCHEMA = TableSchema(
+    name=_BARE_TABLE, columns=LOG_COLUMNS, properties={"format-version": str(PLAN.format_version)}
+)
+_COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
+_IN_BOTH = ("id", "customer_id", "note", "paid", naming.POSITION)  # of one type in log and table
+
+
+def measure_append(size: Size, work: Path) -> Measure:
+    """Ours and a bare append in one session, batch by batch; of the subject where ours is worst."""
+    data = DataSet(
+        folder=work / "data",
+        rows=size.rows,
+        changes=size.events,
+        batches=size.batches,
+        keys="uniform",
+        mix=INSERTS_ONLY,
+    ).make()
+    arena = Arena(work, in_folder)
+    runs = [run for subject in _SUBJECTS for run in _runs(arena, data, subject, size.log_files)]
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+
+
+def _runs(arena: Arena, data: DataSet, subject: str, log_files: int) -> list[Run]:
+    files = log_files if subject == "long_log" else 0
+    about: dict[str, Any] = {"subject": subject, "rows": data.rows, "inserts": data.changes}
+    with arena.place(f"append-{subject}") as place:
+        question = {
+            "base": str(data.base) if subject == "table" else None,
+            "batches": [str(file) for file in data.batch_files],
+            "log_files": files,
+            "written": str(place.folder / "written"),
+        }
+        figures = place.ask("benchmarks.append", question)
+        wrongs = {}
+        for contender in figures:
+            written = place.folder / "written" / contender
+            columns = _IN_BOTH if subject == "table" else _COMPARED
+            wrongs[contender] = same_rows(columns, data.batch_files, written)
+    return [
+        Run(contender, {**about, "log_files": files}, wrongs[contender], batches[WARM_UP:])
+        for contender, batches in figures.items()
+    ]
+
+
+def take(
+    *,
+    warehouse: str,
+    scratch: str,
+    base: str | None,
+    batches: Sequence[str],
+    log_files: int,
+    written: str,
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Figures of each batch, by contender; what they wrote lies below `written` in the end."""
+    spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
+    try:
+        ours = Ours(spark, warehouse)
+        ours.load(spark.read.parquet(base) if base else spark.read.parquet(batches[0]).limit(0))
+        ours.lake.spark.sql(create_table(DATABASE, _BARE_SCHEMA))
+        if log_files:
+            filler = spark.read.parquet(batches[0]).limit(1)
+            _fill(ours, filler, log_files)
+        append: Callable[[DataFrame], object] = ours.apply if base else ours.append
+        figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
+        for batch in batches:
+            rows = spark.read.parquet(batch).cache()
+            rows.count()
+            figures[OURS].append(_measure(append, rows))
+            figures[BARE].append(_measure(lambda rows: _append_bare(ours.lake, rows), rows))
+            rows.unpersist()
+        _keep(ours.lake, ORDERS.name if base else ORDERS.changes, f"{written}/ours")
+        _keep(ours.lake, _BARE_TABLE, f"{written}/{BARE}")
+        return figures
+    finally:
+        spark.stop()
+
+
+def _append_bare(lake: LakeTables, rows: DataFrame) -> None:
+    rows.writeTo(lake.qualified(_BARE_TABLE)).append()
+
+
+def _measure(append: Callable[[DataFrame], object], rows: DataFrame) -> Mapping[str, Any]:
+    with metered() as meter:
+        append(rows)
+    return meter.figures()
+
+
+def _fill(ours: Ours, row: DataFrame, files: int) -> None:
+    filler = row.withColumn(naming.OFFSET, F.lit(FILLER_OFFSET).cast("bigint")).cache()
+    ours.append(filler)
+    _append_bare(ours.lake, filler)
+    for table in (ORDERS.changes, _BARE_TABLE):
+        lengthen(ours.lake, table, files)
+
+
+def _keep(lake: LakeTables, table: str, folder: str) -> None:
+    rows = lake.read(table).where(f"{naming.OFFSET} <> {FILLER_OFFSET} AND {naming.OP} <> 'r'")
+    rows.write.parquet(folder)

@@ -1,0 +1,135 @@
+"""P4: Kafka records to checked rows in memory, quarantine included, beside a bare `from_json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from benchmarks.contenders import OURS
+from benchmarks.contest import WARM_UP, Arena
+from benchmarks.dataset import DataSet
+from benchmarks.expected import same_rows
+from benchmarks.kafka_records import REFUSED_EVERY, records_of
+from benchmarks.metering import metered
+from benchmarks.orders import COLUMNS, KEY, LOG_COLUMNS, ORDERS, PLAN
+from benchmarks.ours import Ours
+from benchmarks.results import Bound, Measure, Run, worst_subject
+from benchmarks.session import open_session
+from benchmarks.sizes import Size
+from benchmarks.storage import in_folder
+from cdclake import naming
+from glue_jobs.ingest.decode import REFUSAL
+from glue_jobs.ingest.drift import Known, find_drift
+from glue_jobs.ingest.quarantine import quarantine, refusals
+from glue_jobs.ingest.reader import TableReader
+from glue_jobs.ingest.summary import REFUSED
+from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.tables import LakeTables
+
+BARE = "bare_from_json"
+_COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
+
+
+def measure_decode(size: Size, work: Path) -> Measure:
+    """Ours and a bare parsing in one session; of the subject where ours is worst."""
+    data = DataSet(
+        folder=work / "data",
+        rows=size.rows,
+        changes=size.events,
+        batches=size.batches,
+        keys="zipf",
+    ).make()
+    arena = Arena(work, in_folder)
+    runs = [run for refuse in (False, True) for run in _runs(arena, data, refuse)]
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+
+
+def _runs(arena: Arena, data: DataSet, refuse: bool) -> list[Run]:
+    subject = f"1 in {REFUSED_EVERY} refused" if refuse else "all accepted"
+    with arena.place("decode") as place:
+        question = {
+            "batches": [str(file) for file in data.batch_files],
+            "refuse": refuse,
+            "written": str(place.folder / "written"),
+        }
+        figures = place.ask("benchmarks.decode", question)
+        written = place.folder / "written"
+        accepted = f"cdc_offset % {REFUSED_EVERY} <> 0 OR price IS NULL" if refuse else "true"
+        checked = {
+            OURS: same_rows(_COMPARED, data.batch_files, written / OURS, accepted),
+            BARE: same_rows(COLUMNS, data.batch_files, written / BARE, accepted),
+        }
+    about = {"subject": subject, "events": data.changes}
+    return [Run(who, about, checked[who], figures[who][WARM_UP:]) for who in (OURS, BARE)]
+
+
+def take(
+    *, warehouse: str, scratch: str, batches: Sequence[str], refuse: bool, written: str
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Figures of each batch, by contender; the rows they made lie below `written` in the end."""
+    spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
+    try:
+        ours = Ours(spark, warehouse)
+        ours.load(spark.read.parquet(batches[0]).limit(0))
+        reader = TableReader(ORDERS, PLAN)
+        figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
+        for batch in batches:
+            records = records_of(spark.read.parquet(batch), refuse=refuse).cache()
+            records.count()
+            figures[OURS].append(_read(ours.lake, reader, records, refuse, f"{written}/ours"))
+            figures[BARE].append(_parse(records, f"{written}/{BARE}"))
+            records.unpersist()
+        return figures
+    finally:
+        spark.stop()
+
+
+def _read(
+    lake: LakeTables, reader: TableReader, records: DataFrame, refuse: bool, folder: str
+) -> Mapping[str, Any]:
+    with ExitStack() as held:
+        with metered() as meter:
+            decoded = held.enter_context(reader.read(records, odd=False))
+            find_drift(decoded.rows, ORDERS, decoded.parts, Known())
+            refused = 0
+            if decoded.show(REFUSED):
+                found = records.join(refusals(decoded.rows, {}), ["partition", "offset"])
+                refused = quarantine(found, lake, ORDERS)
+        assert (refused > 0) == refuse, f"{refused} records are in quarantine"
+        accepted = decoded.rows.where(F.col(REFUSAL).isNull())
+        accepted.select(*_COMPARED).write.mode("append").parquet(folder)
+    return meter.figures()
+
+
+def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:
+    with ExitStack() as held:
+        with metered() as meter:
+            rows = held.enter_context(persisted(_parsed(records)))
+            rows.count()
+        offset = F.col("offset").alias(naming.OFFSET)
+        rows.select(*COLUMNS, offset).write.mode("append").parquet(folder)
+    return meter.figures()
+
+
+def _parsed(records: DataFrame) -> DataFrame:
+    """The same columns as ours, as `from_json` gives them, right or not."""
+    kinds = dict(LOG_COLUMNS)
+    row = ", ".join(f"{name}: {kinds[name]}" for name in COLUMNS)
+    event = (
+        f"struct<after: struct<{row}>, op: string, cdc_epoch: string, "
+        "source: struct<lsn: bigint, sequence: string, txId: bigint, ts_us: bigint>>"
+    )
+    parsed = records.select(
+        F.col("partition"),
+        F.col("offset"),
+        F.from_json(F.col("value").cast("string"), event).alias("event"),
+        F.from_json(F.col("key").cast("string"), "struct<id: bigint>").alias("key"),
+    )
+    values = (F.col("key.id" if c == KEY else f"event.after.{c}").alias(c) for c in COLUMNS)
+    facts = map(F.col, ("partition", "offset", "event.op", "event.cdc_epoch", "event.source.*"))
+    return parsed.select(*values, *facts)

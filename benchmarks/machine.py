@@ -1,0 +1,58 @@
+"""What the figures were measured on: the machine, and the exact versions of everybody."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.session import CORES, MEMORY, PROJECT
+
+_JARS = {
+    "iceberg": "jars/spark/iceberg-spark-runtime-3.5_2.12-*.jar",
+    "delta": "benchmarks/jars/delta/delta-spark_2.12-*.jar",
+    "hudi": "benchmarks/jars/hudi/hudi-spark3.5-bundle_2.12-*.jar",
+}
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores, memory, system; and how much of it a contender's Spark is given."""
+    cpu = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
+    return {
+        "processor": cpu[1] if cpu else platform.processor(),
+        "cores": psutil.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / (1 << 30), 1),
+        "system": platform.platform(),
+        "spark_cores": CORES,
+        "spark_memory": MEMORY,
+        "load_before": round(psutil.getloadavg()[0], 2),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Python, Java, Spark, the formats, and the commit that was measured."""
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
+    found = re.search(r'version "([^"]+)"', java)
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=PROJECT, capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    return {
+        "cdclake": commit,
+        "python": platform.python_version(),
+        "java": found[1] if found else "unknown",
+        "pyspark": version("pyspark"),
+        "duckdb": version("duckdb"),
+        **{name: _jar_version(pattern) for name, pattern in _JARS.items()},
+    }
+
+
+def _jar_version(pattern: str) -> str:
+    before = Path(pattern).name.partition("*")[0]
+    names = [jar.name for jar in PROJECT.glob(pattern)]
+    return names[0].removeprefix(before).removesuffix(".jar") if names else "not fetched"

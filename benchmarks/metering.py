@@ -1,0 +1,73 @@
+"""Seconds, CPU seconds and memory of a stretch of work, of this process and all it has started."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+import psutil
+
+_SAMPLE_SECONDS = 0.1
+_MEBIBYTE = 1 << 20
+
+
+@dataclass(slots=True)
+class Meter:
+    """What a stretch of work took; complete when it has ended."""
+
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_mib: int = 0  # resident, of all processes together
+
+    def figures(self) -> dict[str, float]:
+        """The three as a run keeps them."""
+        return asdict(self)
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Measures what happens in the block, in every process below this one."""
+    meter = Meter()
+    ended = threading.Event()
+    sampler = threading.Thread(target=_sample, args=(meter, ended), daemon=True)
+    cpu = cpu_seconds()
+    sampler.start()
+    started = time.monotonic()
+    try:
+        yield meter
+    finally:
+        meter.seconds = time.monotonic() - started
+        ended.set()
+        sampler.join()
+        meter.cpu_seconds = cpu_seconds() - cpu
+
+
+def cpu_seconds() -> float:
+    """User and system time so far of this process and all below it."""
+    total = 0.0
+    for process in _tree():
+        try:
+            times = process.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        total += times.user + times.system
+    return total
+
+
+def _sample(meter: Meter, ended: threading.Event) -> None:
+    while not ended.wait(_SAMPLE_SECONDS):
+        resident = 0
+        for process in _tree():
+            try:
+                resident += process.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+        meter.peak_mib = max(meter.peak_mib, resident // _MEBIBYTE)
+
+
+def _tree() -> list[psutil.Process]:
+    this = psutil.Process()
+    return [this, *this.children(recursive=True)]

@@ -1,0 +1,87 @@
+"""cdclake's own way: the product's tables, its fenced append, its guarded apply, its stamps."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import ClassVar
+
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from benchmarks.iceberg_catalog import catalog_settings
+from benchmarks.orders import COLUMNS, DATABASE, ORDERS, PLAN
+from cdclake import naming
+from cdclake.iceberg.catalog import catalog_conf
+from cdclake.iceberg.merge import loaded_rows
+from cdclake.iceberg.schemas import all_schemas
+from cdclake.iceberg.views import AppliedThrough
+from glue_jobs.ingest.append import append_changes
+from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
+from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.state.apply import Batch, apply_changes, facts_of, viewed
+
+
+class Ours:
+    """Guard, tombstones, value positions of every column that can have some, stamps: all on."""
+
+    jars: ClassVar[str] = "jars/spark"
+    given: ClassVar[str] = "the settings with which its jobs run on Glue"
+    cannot: ClassVar[str] = ""
+
+    @staticmethod
+    def settings(warehouse: str) -> Mapping[str, str]:
+        return {**catalog_conf(warehouse), **catalog_settings(warehouse)}
+
+    def __init__(self, spark: SparkSession, warehouse: str) -> None:
+        ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+        self.lake = LakeTables(spark, DATABASE)
+        self._ingested = 0
+
+    def load(self, rows: DataFrame) -> None:
+        self.lake.spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{DATABASE}")
+        for schema in all_schemas(PLAN):
+            self.lake.create(schema)
+        self._ingested = time.time_ns() // 1000
+        # As if each of these columns once had had a value that was not sent: from then on the merge
+        # minds the position of each value.
+        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.carried))
+        with viewed(rows) as view:
+            state = self.lake.spark.sql(loaded_rows(ORDERS, view))
+            writer = state.writeTo(self.lake.qualified(ORDERS.name))
+            writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp).append()
+
+    def append(self, changes: DataFrame) -> int:
+        """Append to the log as the stream does, fence and stamp included; the moment of it."""
+        stamped = self.lake.stamped(ORDERS.changes)
+        stamp = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
+        moment = moment_after(replace(stamp, ingested_through=self._ingested))
+        append_changes(
+            _ingested_at(changes, moment),
+            self.lake,
+            ORDERS.changes,
+            read_from=stamped.snapshot_id,
+            follows=stamp.ingested_through,
+            stamp=ChangesStamp(ingested_through=moment, epoch=1),
+        )
+        return moment
+
+    def apply(self, changes: DataFrame) -> None:
+        self.apply_through(moment_after(ChangesStamp(ingested_through=self._ingested)), changes)
+
+    def apply_through(self, moment: int, changes: DataFrame) -> None:
+        """Bring changes that were ingested at `moment` into the table."""
+        # In a stream these facts are known from the decoding; here they are counted as work.
+        facts = facts_of(changes)
+        batch = Batch(rows=_ingested_at(changes, moment), facts=facts, follows=self._ingested)
+        apply_changes(self.lake, ORDERS, through=moment, batch=batch)
+        self._ingested = moment
+
+    def live_rows(self) -> DataFrame:
+        return self.lake.read(ORDERS.name).where(f"NOT {naming.DELETED}").select(*COLUMNS)
+
+
+def _ingested_at(changes: DataFrame, moment: int) -> DataFrame:
+    return changes.withColumn(naming.INGESTED_AT, F.timestamp_micros(F.lit(moment)))

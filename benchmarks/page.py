@@ -1,0 +1,130 @@
+"""`python -m benchmarks.page`: docs/benchmarks.md and its charts, out of results/full.json.
+
+Nothing on the page is typed by hand but its words: every figure is the file's.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from benchmarks.charts import bar_chart
+from benchmarks.contenders import CONTENDERS, OURS
+from benchmarks.session import PROJECT
+from benchmarks.words import INTRODUCTION, TITLES, WORDS
+
+RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
+DOCS = PROJECT / "docs"
+
+_BY_SIZE = ("P2", "P8")
+
+
+def main() -> int:
+    """0 when the page is written; 1 if there are no results."""
+    if not RESULTS.exists():
+        sys.stderr.write("no results: `make bench-full` first\n")
+        return 1
+    results = json.loads(RESULTS.read_text())
+    charts = DOCS / "charts"
+    charts.mkdir(exist_ok=True)
+    for name, measure in results["measures"].items():
+        (charts / f"{name}.svg").write_text(chart(name, measure))
+    (DOCS / "benchmarks.md").write_text(page(results))
+    return 0
+
+
+def chart(name: str, measure: Mapping[str, Any]) -> str:
+    """The measure's chart as SVG."""
+    bars = {OURS: measure["ours"], **measure["peers"]}
+    return bar_chart(f"{name}: {TITLES[name]}", bars, unit="s", ours=OURS)
+
+
+def page(results: Mapping[str, Any]) -> str:
+    """The whole page in Markdown."""
+    parts = [INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
+    for name, measure in results["measures"].items():
+        parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
+        parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure), *_growth(name, measure)]
+    return "\n".join([*parts, _contenders()])
+
+
+def _facts(heading: str, results: Mapping[str, Any]) -> Iterator[str]:
+    yield (
+        f"**{heading.capitalize()}**: "
+        + ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in results[heading].items())
+        + "\n"
+    )
+
+
+def _verdict(measure: Mapping[str, Any]) -> str:
+    rows = [
+        (peer, _shown(measure["ours"]), _shown(figure), _shown(measure["ratio"].get(peer)),
+         measure["target"].get(peer, "none"))
+        for peer, figure in measure["peers"].items()
+    ]  # fmt: skip
+    return _table(("beside", "ours, s", "theirs, s", "ratio", "target"), rows)
+
+
+def _runs(measure: Mapping[str, Any]) -> str:
+    """Each run's medians; requests only where somebody counted."""
+    rows = []
+    for run in measure["runs"]:
+        beside = ("contender", "wrong", "figures")
+        subject = ", ".join(f"{k} {v}" for k, v in run.items() if k not in beside)
+        if run["wrong"] is not None:
+            rows.append((run["contender"], subject, f"wrong: {run['wrong']}", "", "", "", ""))
+            continue
+        figures = run["figures"]
+        seconds = [batch["seconds"] for batch in figures]
+        requests = [batch.get("requests", {}) for batch in figures]
+        rows.append(
+            (
+                run["contender"],
+                subject,
+                f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
+                f"{statistics.median(batch['cpu_seconds'] for batch in figures):.1f}",
+                str(max(batch["peak_mib"] for batch in figures)),
+                *(_requests(requests, service) for service in ("s3", "glue")),
+            )
+        )
+    heads = ("contender", "of", "s a batch", "CPU s", "peak MiB", "S3 requests", "Glue requests")
+    return _table(heads, rows)
+
+
+def _requests(batches: list[dict[str, int | None]], service: str) -> str:
+    counts = [count for batch in batches if (count := batch.get(service)) is not None]
+    return f"{statistics.median(counts):g}" if counts else "not counted"
+
+
+def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
+    """What growth costs, where sizes were compared."""
+    [peer] = measure["peers"].values() if name in _BY_SIZE else [None]
+    if isinstance(peer, float) and isinstance(measure["ours"], float):
+        rows = [run["rows"] for run in measure["runs"]]
+        seconds = (measure["ours"] - peer) / (max(rows) - min(rows)) * 10_000_000
+        yield f"Each further 10,000,000 rows take {seconds:.2f} s more.\n"
+
+
+def _contenders() -> str:
+    rows = [(name, kind.given, kind.cannot or "-") for name, kind in CONTENDERS.items()]
+    return "## Who was given what\n\n" + _table(
+        ("contender", "given", "does not, as set up here"), rows
+    )
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, ("---",) * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def _shown(figure: float | str | None) -> str:
+    if figure is None:
+        return "-"
+    return figure if isinstance(figure, str) else f"{figure:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,117 @@
+"""Measures as they are kept: figures, ratios, targets, and every run behind them."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Figure = float | str  # seconds, or a word why there are none
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """How ours has to compare with a peer.
+
+    `>=` bounds how many times as fast ours is, `<=` how many times as long it takes.
+    """
+
+    sign: Literal[">=", "<="]
+    value: float
+
+    def ratio(self, ours: Figure, peer: Figure) -> float | None:
+        """None where one of the two has no figure."""
+        if isinstance(ours, str) or isinstance(peer, str):
+            return None
+        return peer / ours if self.sign == ">=" else ours / peer
+
+    def margin(self, ratio: float | None) -> float:
+        """How many times over the bound is met, from 1 on; 0 for a ratio that is not known."""
+        if ratio is None:
+            return 0.0
+        return ratio / self.value if self.sign == ">=" else self.value / ratio
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.value:g}x"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One contender's measured batches: what about, what was wrong in the end, figures of each."""
+
+    contender: str
+    subject: Mapping[str, Any]
+    wrong: str | None
+    figures: Sequence[Mapping[str, Any]]
+
+    def median(self, figure: str) -> float:
+        """Of all batches."""
+        return float(statistics.median(batch[figure] for batch in self.figures))
+
+    def as_json(self) -> dict[str, Any]:
+        """No times without a right end state."""
+        figures = list(self.figures) if self.wrong is None else []
+        return {
+            "contender": self.contender, **self.subject, "wrong": self.wrong, "figures": figures,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One measure of ours beside its peers."""
+
+    ours: Figure
+    peers: Mapping[str, Figure]
+    targets: Mapping[str, Bound]  # by peer
+    runs: Sequence[Run]
+
+    def ratios(self) -> dict[str, float | None]:
+        """By peer."""
+        return {peer: b.ratio(self.ours, self.peers[peer]) for peer, b in self.targets.items()}
+
+    def least_margin(self) -> float:
+        """How many times over the hardest target is met; 0 if a figure is missing."""
+        ratios = self.ratios()
+        return min(bound.margin(ratios[peer]) for peer, bound in self.targets.items())
+
+    def as_json(self) -> dict[str, Any]:
+        """The shape in which results are kept."""
+        ratios = self.ratios()
+        return {
+            "ours": _rounded(self.ours),
+            "peers": {peer: _rounded(figure) for peer, figure in self.peers.items()},
+            "ratio": {peer: _rounded(ratio) for peer, ratio in ratios.items()},
+            "target": {peer: str(bound) for peer, bound in self.targets.items()},
+            "met": self.least_margin() >= 1,
+            "runs": [run.as_json() for run in self.runs],
+        }
+
+
+def median_of(runs: Sequence[Run], contender: str) -> Figure:
+    """The mean over the contender's runs of each one's median seconds; a word if one is wrong."""
+    own = [run for run in runs if run.contender == contender]
+    for run in own:
+        if run.wrong is not None:
+            return f"wrong: {run.wrong}"
+    return statistics.fmean(run.median("seconds") for run in own)
+
+
+def worst_subject(
+    runs: Sequence[Run], ours: str, targets_of: Callable[[str], Mapping[str, Bound]]
+) -> Measure:
+    """The measure of that subject of which ours does worst; all runs stand behind it."""
+    by_subject: dict[str, list[Run]] = {}
+    for run in runs:
+        by_subject.setdefault(run.subject["subject"], []).append(run)
+
+    def made(subject: str) -> Measure:
+        own, targets = by_subject[subject], targets_of(subject)
+        peers = {peer: median_of(own, peer) for peer in targets}
+        return Measure(ours=median_of(own, ours), peers=peers, targets=targets, runs=runs)
+
+    return min(map(made, by_subject), key=Measure.least_margin)
+
+
+def _rounded(figure: Figure | None) -> Figure | None:
+    return round(figure, 3) if isinstance(figure, float) else figure

@@ -1,0 +1,90 @@
+"""Where a contender's tables lie: in a folder of this machine, or in S3 and Glue some way off.
+
+In a folder by default, since it costs everybody the same and next to nothing, Delta and Hudi
+included, and leaves both cores to who is measured. Requests and round trips are what the other one
+is for, and only Iceberg's contenders have a catalog to ask there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import ProxyHandler, Request, build_opener
+
+from benchmarks.iceberg_catalog import ENDPOINT
+from benchmarks.session import PROJECT
+from local.aws.server import HEALTH
+from local.lake import aws_environment
+from local.stack import Endpoints
+
+BUCKET = "bench"
+_START_SECONDS = 60.0
+_DIRECT = build_opener(ProxyHandler({}))
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The address of the warehouse, and what the environment must say to reach it."""
+
+    warehouse: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def in_folder(folder: Path) -> Iterator[Storage]:
+    """An empty folder."""
+    folder.mkdir(parents=True)
+    yield Storage(str(folder))
+
+
+@contextmanager
+def far_away(folder: Path) -> Iterator[Storage]:
+    """An empty bucket and catalog, 30 ms and 80 ms away; gone when the block ends."""
+    folder.mkdir(parents=True)
+    port = _free_port()
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "benchmarks.far_aws", "--port", str(port)]
+    keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
+    with (folder / "server.log").open("wb") as log:
+        server = subprocess.Popen(
+            [*command, "--data", str(folder / "aws")],
+            cwd=PROJECT,
+            env={**os.environ, **keys},
+            stdout=log,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        _wait_for(f"{address}{HEALTH}")
+        _DIRECT.open(Request(f"{address}/{BUCKET}", method="PUT"), timeout=10).close()
+        endpoints = Endpoints(None, "", "", s3=address, glue=address, logs="")
+        environment = {**aws_environment(endpoints), ENDPOINT: address}
+        yield Storage(f"s3://{BUCKET}/warehouse", environment)
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for(address: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while True:
+        try:
+            _DIRECT.open(address, timeout=2).close()
+            return
+        except (URLError, OSError):
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.2)

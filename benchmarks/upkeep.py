@@ -1,0 +1,171 @@
+"""P7 and P8: what a hundred batches leave to a reader, and what maintenance costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from benchmarks.contenders import OURS
+from benchmarks.contest import Arena
+from benchmarks.current import (
+    read_by_duckdb,
+    read_by_spark,
+    write_by_duckdb,
+    write_by_spark,
+)
+from benchmarks.dataset import DataSet
+from benchmarks.expected import differences
+from benchmarks.history import Keys
+from benchmarks.metering import metered
+from benchmarks.orders import ORDERS, PLAN
+from benchmarks.ours import Ours
+from benchmarks.results import Bound, Measure, Run, worst_subject
+from benchmarks.session import open_session
+from benchmarks.sizes import Size
+from benchmarks.storage import in_folder
+from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.upkeep.actions import ACTIONS, Upkeep
+
+COMPACTED, APPLYING = "just_compacted", "applying"
+_READS = 3
+_MAINTENANCE = "maintenance, CPU seconds of all batches"
+_READERS = {"spark": read_by_spark, "duckdb": read_by_duckdb}
+
+
+def measure_reading(size: Size, work: Path) -> Measure:
+    """P7: `_current` beside the same table just compacted, and maintenance beside applying."""
+    runs = [run for keys in size.keys for run in _reading_runs(size, keys, work)]
+    return worst_subject(runs, OURS, _reading_targets)
+
+
+def measure_maintenance(size: Size, work: Path) -> Measure:
+    """P8: maintenance three times, each after a twentieth of the batches that P7 brings in."""
+    small = f"{OURS}, {size.rows // 10:,} rows"
+    tenth = _maintenance_run(replace(size, rows=size.rows // 10), small, work)
+    whole = _maintenance_run(size, OURS, work)
+    return worst_subject([tenth, whole], OURS, lambda _: {small: Bound("<=", 1.5)})
+
+
+def _reading_targets(subject: str) -> Mapping[str, Bound]:
+    if subject.startswith(_MAINTENANCE):
+        return {APPLYING: Bound("<=", 0.2)}
+    return {COMPACTED: Bound("<=", 1.3 if "zipf" in subject else 1.5)}
+
+
+def _reading_runs(size: Size, keys: Keys, work: Path) -> list[Run]:
+    figures, wrong = _lived(size, keys, work, size.history, max(1, size.history // 5))
+    runs = []
+    for reader in _READERS:
+        about = {"subject": f"reading by {reader}, {keys} keys", "rows": size.rows}
+        runs.append(Run(OURS, about, wrong, figures[reader]))
+        runs.append(Run(COMPACTED, about, wrong, figures[f"{reader} compacted"]))
+    about = {"subject": f"{_MAINTENANCE}, {keys} keys", "rows": size.rows}
+    runs.append(Run(OURS, about, wrong, [_summed(figures["maintaining"])]))
+    runs.append(Run(APPLYING, about, wrong, [_summed(figures["applying"])]))
+    return runs
+
+
+def _maintenance_run(size: Size, name: str, work: Path) -> Run:
+    every = max(1, size.history // 20)
+    figures, wrong = _lived(size, "zipf", work, 3 * every, every)
+    about = {"subject": "maintenance", "rows": size.rows, "changes": size.changes * every}
+    return Run(name, about, wrong, figures["maintaining"])
+
+
+def _lived(
+    size: Size, keys: Keys, work: Path, batches: int, every: int
+) -> tuple[dict[str, list[Mapping[str, Any]]], str | None]:
+    data = DataSet(
+        folder=work / "data", rows=size.rows, changes=size.changes, batches=batches, keys=keys
+    ).make()
+    with Arena(work, in_folder).place("upkeep") as place:
+        live_rows = place.folder / "live"
+        question = {
+            "base": str(data.base),
+            "batches": [str(file) for file in data.batch_files],
+            "every": every,
+            "live_rows": str(live_rows),
+        }
+        figures = place.ask("benchmarks.upkeep", question)
+        found = (live_rows.with_name(f"live-{reader}") for reader in _READERS)
+        wrongs = [differences(data.base, data.batch_files, folder) for folder in found]
+    return figures, next((wrong for wrong in wrongs if wrong is not None), None)
+
+
+def _summed(batches: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The CPU of all of them as one figure, under the name by which figures are compared."""
+    spent = sum(batch["cpu_seconds"] for batch in batches)
+    return {"seconds": spent, "cpu_seconds": spent, "peak_mib": max(b["peak_mib"] for b in batches)}
+
+
+def take(
+    *,
+    warehouse: str,
+    scratch: str,
+    base: str,
+    batches: Sequence[str],
+    every: int,
+    live_rows: str,
+) -> dict[str, list[Mapping[str, Any]]]:
+    """Figures of applying, of maintaining after `every` so many batches, and of reading.
+
+    Reading is measured after the last batch, and once more when everything is compacted.
+    """
+    spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
+    try:
+        ours = Ours(spark, warehouse)
+        ours.load(spark.read.parquet(base))
+        figures: dict[str, list[Mapping[str, Any]]] = {"applying": [], "maintaining": []}
+        for number, batch in enumerate(batches, start=1):
+            figures["applying"].append(_bring_in(spark, ours, batch))
+            if number % every == 0:
+                figures["maintaining"].append(_timed(lambda: maintain(ours.lake)))
+        write_by_spark(ours.lake, f"{live_rows}-spark")
+        write_by_duckdb(ours.lake, f"{live_rows}-duckdb")
+        figures |= {name: _reads(ours.lake, read) for name, read in _READERS.items()}
+        _compact_whole(ours.lake)
+        for name, read in _READERS.items():
+            figures[f"{name} compacted"] = _reads(ours.lake, read)
+        return figures
+    finally:
+        spark.stop()
+
+
+def maintain(lake: LakeTables) -> None:
+    """Every action of the maintenance job, on the log and on the state."""
+    now, history = datetime.now(UTC), timedelta(days=PLAN.history_days)
+    for name in (ORDERS.changes, ORDERS.name):
+        for action in ACTIONS.values():
+            action(Upkeep(lake, ORDERS, name, now, history))
+
+
+def _bring_in(spark: SparkSession, ours: Ours, batch: str) -> Mapping[str, Any]:
+    changes = spark.read.parquet(batch).cache()
+    changes.count()
+    moment = ours.append(changes)
+    figures = _timed(lambda: ours.apply_through(moment, changes))
+    changes.unpersist()
+    return figures
+
+
+def _reads(lake: LakeTables, read: Callable[[LakeTables], None]) -> list[Mapping[str, Any]]:
+    read(lake)  # the first one is slower for reasons of its own
+    return [_timed(lambda: read(lake)) for _ in range(_READS)]
+
+
+def _compact_whole(lake: LakeTables) -> None:
+    now = datetime.now(UTC)
+    for name in (ORDERS.changes, ORDERS.name):
+        upkeep = Upkeep(lake, ORDERS, name, now, timedelta())
+        upkeep.call("rewrite_data_files", options="map('rewrite-all', 'true')")
+
+
+def _timed(work: Callable[[], object]) -> Mapping[str, Any]:
+    with metered() as meter:
+        work()
+    return meter.figures()

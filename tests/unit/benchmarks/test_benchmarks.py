@@ -1,0 +1,133 @@
+"""The benchmarks' own judgement: a history that could be, a wrong end that is found, targets."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from benchmarks.dataset import DataSet
+from benchmarks.expected import differences, same_rows
+from benchmarks.history import INSERTS_ONLY, History
+from benchmarks.page import page
+from benchmarks.results import Bound, Measure, Run, worst_subject
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bench")
+    return DataSet(folder=folder, rows=500, changes=200, batches=2, keys="zipf").make()
+
+
+@pytest.mark.parametrize("keys", ["zipf", "uniform"])
+def test_no_change_is_of_a_row_that_is_not_there(keys):
+    alive = set(range(1, 101))
+    for change in History(100, keys).changes(5_000):
+        assert (change.key in alive) == (change.op != "c")
+        (alive.discard if change.op == "d" else alive.add)(change.key)
+
+
+def test_a_history_is_the_same_each_time_and_mostly_inserts():
+    first, again = (list(History(1_000, "zipf").changes(2_000)) for _ in range(2))
+    assert first == again
+    assert 0.65 < sum(change.op == "c" for change in first) / len(first) < 0.75
+
+
+def test_inserts_only_are_new_keys_in_order():
+    changes = History(10, "uniform", INSERTS_ONLY).changes(3)
+    assert [(change.op, change.key) for change in changes] == [("c", 11), ("c", 12), ("c", 13)]
+
+
+COLUMNS = "id, customer_id, quantity, price, status, note, paid, created_at, updated_at"
+
+
+def write_end(data: DataSet, folder: Path, condition: str = "true") -> Path:
+    """The end as Python folds it, written as a contender would, but for what `condition` drops."""
+    changes = f"read_parquet({[str(file) for file in data.batch_files]})"
+    folder.mkdir(exist_ok=True)
+    with duckdb.connect() as duck:
+        events = f"SELECT id, cdc_op, cdc_offset FROM {changes} ORDER BY cdc_offset"
+        newest = {id: (op, offset) for id, op, offset in duck.execute(events).fetchall()}
+        kept = [offset for op, offset in newest.values() if op != "d"]
+        end = (
+            f"SELECT {COLUMNS} FROM '{data.base}/*.parquet' WHERE id NOT IN {tuple(newest)}"
+            f" UNION ALL SELECT {COLUMNS} FROM {changes} WHERE cdc_offset IN {tuple(kept)}"
+        )
+        kept_rows = f"SELECT * FROM ({end}) WHERE {condition}"
+        duck.execute(f"COPY ({kept_rows}) TO '{folder / condition[:2]}.parquet'")
+    return folder
+
+
+def test_a_right_end_has_no_differences(data, tmp_path):
+    assert differences(data.base, data.batch_files, write_end(data, tmp_path)) is None
+
+
+@pytest.mark.parametrize("condition", ["id <> 501", "id % 7 <> 0"])
+def test_a_lacking_row_is_found(data, tmp_path, condition):
+    found = differences(data.base, data.batch_files, write_end(data, tmp_path, condition))
+    assert found is not None
+    assert found.endswith(" 0 are not expected")
+
+
+def test_a_row_too_often_is_found(data, tmp_path):
+    write_end(data, tmp_path)
+    found = differences(data.base, data.batch_files, write_end(data, tmp_path, "id = 502"))
+    assert found == "0 rows are missing or other than expected, 1 are not expected"
+
+
+def test_rows_are_compared_where_they_count(data, tmp_path):
+    found = data.batch_files[0].parent
+    assert same_rows(["id", "note"], data.batch_files, found) is None
+    assert same_rows(["id"], data.batch_files[:1], found) is not None
+    assert same_rows(["id"], data.batch_files[:1], found, "cdc_offset < 200") is None
+
+
+FIGURES = {"seconds": 1.0, "cpu_seconds": 1.0, "peak_mib": 1}
+
+
+def run(contender: str, seconds: list[float], wrong: str | None = None, subject: str = "x") -> Run:
+    figures = [{"seconds": s, "cpu_seconds": s, "peak_mib": 1} for s in seconds]
+    return Run(contender, {"subject": subject}, wrong, figures)
+
+
+def test_a_wrong_end_is_no_figure_and_meets_no_target():
+    runs = [run("ours", [1.0]), run("bare", [9.0, 9.0], wrong="1 row is missing")]
+    measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 2)}).as_json()
+    assert measure["peers"] == {"bare": "wrong: 1 row is missing"}
+    assert measure["ratio"] == {"bare": None}
+    assert not measure["met"]
+    assert measure["runs"][1]["figures"] == []
+
+
+def test_the_subject_counts_in_which_ours_is_worst():
+    runs = [
+        *(run("ours", [1.0, 5.0, 1.0], subject="a"), run("bare", [4.0], subject="a")),
+        *(run("ours", [2.0], subject="b"), run("bare", [2.0], subject="b")),
+    ]
+    measure = worst_subject(runs, "ours", lambda _: {"bare": Bound(">=", 0.8)}).as_json()
+    assert (measure["ours"], measure["ratio"], measure["met"]) == (2.0, {"bare": 1.0}, True)
+
+
+def test_both_signs_are_kept():
+    slower = Measure(ours=2.0, peers={"p": 1.0}, targets={"p": Bound("<=", 1.3)}, runs=[])
+    assert slower.as_json()["ratio"] == {"p": 2.0}
+    assert not slower.as_json()["met"]
+    assert slower.as_json()["target"] == {"p": "<= 1.3x"}
+
+
+def test_the_page_says_what_growth_costs():
+    runs = [Run("ours", {"rows": rows}, None, [FIGURES]) for rows in (1_000_000, 10_000_000)]
+    targets = {"small": Bound("<=", 1.3)}
+    measure = Measure(ours=2.9, peers={"small": 2.0}, targets=targets, runs=runs).as_json()
+    text = page({"machine": {}, "versions": {}, "measures": {"P2": measure}})
+    assert "Each further 10,000,000 rows take 1.00 s more." in text
+
+
+def test_the_page_says_what_was_wrong_and_what_nobody_counted():
+    runs = [run("ours", [1.0]), run("plain_merge", [3.0], wrong="2 rows are missing")]
+    targets = {"plain_merge": Bound(">=", 2.5)}
+    measure = worst_subject(runs, "ours", lambda _: targets).as_json()
+    text = page({"machine": {"cores": 2}, "versions": {}, "measures": {"P1": measure}})
+    assert "wrong: 2 rows are missing" in text
+    assert (
+        "| ours | subject x | 1.00 (1.00 to 1.00) | 1.0 | 1 | not counted | not counted |" in text
+    )
