@@ -126,7 +126,6 @@ class Plan:
     not_representable: Literal["quarantine", "null"] = "quarantine"
     stop_table_after: int = 100
     tables: tuple[Table, ...]
-    aws: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def source_object(self) -> str:
@@ -184,6 +183,7 @@ class Plan:
                 f"plan version {raw.get('version')!r} is not {PLAN_VERSION}; deploy again"
             )
         tables = tuple(_table_from(entry) for entry in raw.pop("tables"))
+        raw.pop("aws", None)  # plans held the deployment's sizes before it had a model of its own
         raw["readers"] = tuple(raw["readers"])
         return Plan(tables=tables, **raw)
 

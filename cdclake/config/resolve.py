@@ -23,6 +23,11 @@ def load_plan(path: Path, environment: str | None = None) -> Plan:
 
     Raises `InvalidPipeline` with all problems if there is any, in whatever environment.
     """
+    return resolve_plan(load_file(path, environment))
+
+
+def load_file(path: Path, environment: str | None = None) -> PipelineFile:
+    """The checked file, with the overlay of `environment` merged in; raises as `load_plan` does."""
     document = read_document(path)
     problems = find_problems(document)
     if problems:
@@ -36,7 +41,7 @@ def load_plan(path: Path, environment: str | None = None) -> Plan:
                 did_you_mean(environment, known) or f"it declares: {listed}",
             )
         document = document.overlaid(environment)
-    return resolve_plan(PipelineFile.model_validate(document.values))
+    return PipelineFile.model_validate(document.values)
 
 
 def find_problems(document: Document) -> list[Problem]:
@@ -77,7 +82,6 @@ def resolve_plan(file: PipelineFile) -> Plan:
         tables=tuple(
             _resolve_table(file.name, spelled, entry) for spelled, entry in file.tables.items()
         ),
-        aws=file.aws,
     )
 
 

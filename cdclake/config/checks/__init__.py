@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cdclake.config.checks import bulk, columns, engines, names, secrets
+from cdclake.config.checks import aws, bulk, columns, engines, names, secrets
 from cdclake.config.document import Document
 from cdclake.config.outline import TableOutline
 from cdclake.config.problems import Problem
@@ -27,4 +27,5 @@ CHECKS: tuple[Check, ...] = (
     engines.check_policies,
     bulk.check_bulk,
     secrets.check_secrets,
+    aws.check_storage,
 )

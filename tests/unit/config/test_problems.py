@@ -22,6 +22,8 @@ in_columns = after("columns:")
 last = VALID.__add__
 OTHER = "    key: [id]\n    columns: {id: bigint}\n"
 BULK = ("{database: shop}", "{database: shop, snapshot: {mode: bulk}}")
+EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
+CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
 
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
@@ -90,6 +92,66 @@ CASES = {
     "overlay of tables": (top("environments: {dev: {tables: {}}}"), 2, 22, "unknown key", "known"),
     "overlay meets the rest": (
         top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
+    ),
+    "environment's name": (top("environments: {Prod_1: {}}"), 2, 16, "no name of an", "1 to 10"),
+    "unknown part of aws": (top("aws: {kafak: {}}"), 2, 7, "unknown key", "did you mean 'kafka'?"),
+    "neither": (top("aws: {kafka: {create: }}"), 2, 7, "neither `create` nor", "`create: {}`"),
+    "created and existing": (
+        top(f"aws: {{network: {{create: {{}}, existing: {EXISTING_NETWORK}}}}}"),
+        2, 7, "said to exist", "keep one of the two",
+    ),
+    "created, and existing in prod": (
+        top(
+            "environments:\n  prod:\n    aws:\n"
+            f"      network: {{existing: {EXISTING_NETWORK}}}\naws: {{network: {{create: {{}}}}}}"
+        ),
+        5, 7, "said to exist", "declare it in each of them",
+    ),
+    "one zone": (top("aws: {network: {create: {zones: [a]}}}"), 2, 26, "two availability", "three"),
+    "a whole zone": (
+        top("aws: {network: {create: {zones: [a, eu-west-1b]}}}"), 2, 37, "'eu-west-1b'", "like `a`",
+    ),
+    "four zones": (
+        top("aws: {network: {create: {zones: [a, b, c, d]}}}"), 2, 26, "`zones` cannot", "at most 3",
+    ),
+    "one subnet": (
+        top("aws: {network: {existing: {vpc_id: vpc-0a, subnet_ids: [subnet-0a]}}}"),
+        2, 44, "two availability zones", "brokers and database",
+    ),
+    "same subnet": (
+        top("aws: {network: {existing: {vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0a]}}}"),
+        2, 44, "twice", "remove one",
+    ),
+    "public network": (
+        top("aws: {network: {create: {cidr: 8.8.0.0/16}}}"), 2, 32, "'8.8.0.0/16'", "a private range",
+    ),
+    "no range": (top("aws: {network: {create: {cidr: 10/8}}}"), 2, 32, "no range of", "10.42.0.0/16"),
+    "host bits": (
+        top("aws: {network: {create: {cidr: 10.1.2.3/16}}}"), 2, 32, "no range of", "10.42.0.0/16",
+    ),
+    "instance": (
+        top("aws: {source: {create: {instance: m7g.large}}}"), 2, 35, "`instance`", "`db.m7g.large`",
+    ),
+    "slot fills the disk": (
+        top("aws: {source: {create: {storage_gb: 30}}}"), 2, 37, "20 GB of WAL", "slot_wal_gb: 15",
+    ),
+    "disk shrinks": (
+        top("aws: {source: {create: {max_storage_gb: 40}}}"), 2, 41, "may grow to 40", "100` or more",
+    ),
+    "source without a secret": (
+        top("aws: {source: {existing: {endpoint: db, security_group: sg-0a}}}"),
+        2, 16, "`secret_arn` is missing", "add `secret_arn:`",
+    ),
+    "secret by name": (
+        top("aws: {source: {existing: {endpoint: d, security_group: sg-0a, secret_arn: shop}}}"),
+        2, 75, "`secret_arn` cannot be 'shop'", "like `arn:aws:secretsmanager:",
+    ),
+    "Kafka without IAM": (
+        top(f"aws: {{kafka: {{existing: {{bootstrap_brokers: b:9094, cluster_arn: {CLUSTER}}}}}}}"),
+        2, 45, "port 9094 is not the one of IAM", "turn IAM on",
+    ),
+    "brokers without a port": (
+        top("aws: {kafka: {existing: {bootstrap_brokers: 'b:9098,c'}}}"), 2, 45, "'c' is not", "IAM",
     ),
     "empty overlay": (last("environments:\n  dev:\n"), 12, 3, "`dev` must be a mapping", "beneath"),
     "no schema": (last("  items:\n" + OTHER), 11, 3, "not `schema.table`", "`public.items`"),
