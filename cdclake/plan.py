@@ -148,15 +148,19 @@ class Plan:
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.NOTIFICATIONS)
 
     @property
+    def own_topics(self) -> Mapping[str, str]:
+        """The topics that no table of the user's fills, by what they carry."""
+        return {
+            "Heartbeats": naming.heartbeat_topic(self.name),
+            "HeartbeatRows": self.heartbeat_rows_topic,
+            "Signals": self.signal_topic,
+            "Notifications": self.notification_topic,
+        }
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """Every topic that must exist, since no topic creates itself."""
-        return (
-            naming.heartbeat_topic(self.name),
-            self.heartbeat_rows_topic,
-            self.signal_topic,
-            self.notification_topic,
-            *(table.topic for table in self.tables),
-        )
+        return (*self.own_topics.values(), *(table.topic for table in self.tables))
 
     @property
     def placeholder(self) -> str:
