@@ -163,6 +163,9 @@ class ExistingKafka(Section):
     security_group: str = Field(
         pattern=GROUP_ID, examples=["sg-0a1b2c3d"], description="The cluster's security group."
     )
+    replicas: int = Field(
+        default=3, ge=2, le=3, description="How many brokers keep each record of a new topic."
+    )
 
 
 Created = TypeVar("Created", bound=BaseModel)
@@ -174,6 +177,13 @@ class Part(Section, Generic[Created, Existing]):
 
     create: Created | None = None
     existing: Existing | None = None
+
+    @property
+    def declared(self) -> Created | Existing:
+        """The one of the two that is declared."""
+        one = self.existing if self.create is None else self.create
+        assert one is not None
+        return one
 
     @model_validator(mode="after")
     def _is_one(self) -> Part[Created, Existing]:
