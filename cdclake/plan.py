@@ -61,6 +61,7 @@ class Table:
     partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
     maintenance: Literal["own", "glue", "none"] = "own"
     deletes: Literal["hard", "soft"] = "hard"
+    shard: int = 1  # on AWS: the stack that its topic and tables stand in
 
     @property
     def source(self) -> str:

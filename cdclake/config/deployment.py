@@ -29,5 +29,5 @@ def load_deployment(path: Path, environment: str | None = None) -> Deployment:
 
     Raises `InvalidPipeline` with every problem, `InputError` if there is no such environment.
     """
-    file = load_file(path, environment)
+    file = load_file(path, environment, deployed=True)
     return Deployment(plan=resolve_plan(file), aws=file.aws, environment=environment)

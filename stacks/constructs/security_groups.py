@@ -6,6 +6,7 @@ from aws_cdk import Stack, aws_ec2
 from constructs import Construct
 
 _HTTPS = 443
+_LAST_PORT = 65535
 _ANYWHERE = "0.0.0.0/0"
 # Without a rule of its own a group may connect to everything; this one reaches nobody.
 _NOWHERE = aws_ec2.CfnSecurityGroup.EgressProperty(
@@ -45,24 +46,25 @@ class ClientGroup(Construct):
 
     def admit_itself(self) -> None:
         """Let its members talk to each other on every port, as Glue demands of a connection."""
-        ends = {"from_port": 0, "to_port": 65535}
         aws_ec2.CfnSecurityGroupIngress(
             self,
             "FromItself",
             group_id=self.group_id,
             ip_protocol="tcp",
+            from_port=0,
+            to_port=_LAST_PORT,
             source_security_group_id=self.group_id,
-            description="A job's workers among themselves",
-            **ends,
+            description="The workers of a job among themselves",
         )
         aws_ec2.CfnSecurityGroupEgress(
             self,
             "ToItself",
             group_id=self.group_id,
             ip_protocol="tcp",
+            from_port=0,
+            to_port=_LAST_PORT,
             destination_security_group_id=self.group_id,
-            description="A job's workers among themselves",
-            **ends,
+            description="The workers of a job among themselves",
         )
 
     def may_reach(self, scope: Construct, *, server: str, port: int) -> None:

@@ -25,6 +25,6 @@ def variants(tmp_path_factory) -> dict[str, Synthesized]:
 
 
 @pytest.fixture(scope="session")
-def created(variants) -> Synthesized:
+def created(variants: dict[str, Synthesized]) -> Synthesized:
     """The deployment with network, source and Kafka of its own."""
     return variants["created"]

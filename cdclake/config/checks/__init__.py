@@ -1,6 +1,7 @@
 """What single values cannot show: how the parts of a pipeline file go together.
 
-A check takes a document and its tables and yields problems; `CHECKS` lists them all.
+A check takes a document and its tables and yields problems; `CHECKS` and `AWS_CHECKS` list
+them all.
 """
 
 from __future__ import annotations
@@ -27,5 +28,5 @@ CHECKS: tuple[Check, ...] = (
     engines.check_policies,
     bulk.check_bulk,
     secrets.check_secrets,
-    aws.check_storage,
 )
+AWS_CHECKS: tuple[Check, ...] = (aws.check_storage, aws.check_database, aws.check_shards)

@@ -1,7 +1,9 @@
-"""Sizes of the deployment that a service would refuse together, though each is right alone."""
+"""What AWS would refuse, or accept and regret, of a file whose single values are right."""
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from cdclake.config.aws_model import CreatedSource
@@ -10,6 +12,11 @@ from cdclake.config.outline import TableOutline
 from cdclake.config.problems import Problem
 
 _SOURCE = ("aws", "source", "create")
+_RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
+
+# CloudFormation takes 500 resources a stack; the rest is left for columns to come.
+_RESOURCES = 450
+_TABLE, _OPTIMIZED = 3, 9  # topic, log and state; under `maintenance: glue` three optimizers each
 
 
 def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -30,3 +37,34 @@ def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterato
             f"the disk begins with {storage} GB and may grow to {most} GB",
             f"write `max_storage_gb: {storage}` or more",
         )
+
+
+def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """RDS creates databases under plain names only."""
+    del tables
+    name = document.get("source", "database")
+    if document.get("aws", "source", "existing") is not None or not isinstance(name, str):
+        return
+    if re.fullmatch(_RDS_DATABASE, name) is None:
+        yield document.problem(
+            ("source", "database"),
+            f"RDS does not create a database called {name!r}",
+            "write letters, digits and underscores, or declare `aws: source: existing:`",
+        )
+
+
+def check_shards(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """A shard is a stack, which holds so many resources; reported at the first table too many."""
+    filled: dict[int, int] = defaultdict(int)
+    for table in tables:
+        shard = table.entry.get("shard", 1)
+        if type(shard) is not int:
+            continue
+        before = filled[shard]
+        filled[shard] += _OPTIMIZED if table.entry.get("maintenance") == "glue" else _TABLE
+        if before <= _RESOURCES < filled[shard]:
+            yield document.problem(
+                table.location,
+                f"the stack of shard {shard} is full before {table.spelled!r}",
+                f"write `shard: {shard + 1}` here and below; the ones above stay where they are",
+            )

@@ -25,6 +25,12 @@ BULK = ("{database: shop}", "{database: shop, snapshot: {mode: bulk}}")
 EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
 CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
 
+
+def many_tables(count: int, extra: str = "") -> str:
+    more = "".join(f"    {pair}\n" for pair in extra.strip("{}").split(", ") if pair)
+    return "".join(f"  public.t{n}:\n{OTHER}{more}" for n in range(count))
+
+
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
     "not YAML": (replaced("name: shop", "name: [shop"), 3, 7, "not valid YAML", "correct the YAML"),
@@ -137,6 +143,19 @@ CASES = {
     ),
     "disk shrinks": (
         top("aws: {source: {create: {max_storage_gb: 40}}}"), 2, 41, "may grow to 40", "100` or more",
+    ),
+    "database of RDS": (
+        top("aws: {}").replace("{database: shop}", "{database: my shop}"),
+        4, 20, "called 'my shop'", "`aws: source: existing:`",
+    ),
+    "full shard": (
+        top("aws: {}").split("tables:")[0] + "tables:\n" + many_tables(151), 456, 3,
+        "shard 1 is full before 'public.t150'", "`shard: 2` here",
+    ),
+    "full shard of glue": (
+        top("aws: {}").split("tables:")[0]
+        + "tables:\n" + many_tables(51, "{maintenance: glue, shard: 7}"),
+        256, 3, "shard 7 is full before 'public.t50'", "`shard: 8` here",
     ),
     "source without a secret": (
         top("aws: {source: {existing: {endpoint: db, security_group: sg-0a}}}"),
@@ -294,6 +313,13 @@ def test_all_problems_come_at_once_and_in_order():
     assert [line for line, _ in found] == [1, 2, 6, 9, 11, 13, 14]
     expected = ["missing", "'nme'", "'id'", "'txet'", "'orders'", "reserved", "whole number"]
     assert all(part in message for part, (_, message) in zip(expected, found, strict=True))
+
+
+def test_what_aws_asks_for_is_asked_only_of_what_goes_there():
+    text = VALID.replace("{database: shop}", "{database: my shop}")
+    assert find_problems(parse_document(text)) == []
+    [problem] = find_problems(parse_document(text), deployed=True)
+    assert "my shop" in problem.message
 
 
 def test_a_mistake_in_an_overlay_is_reported_once():
