@@ -27,5 +27,5 @@ class PipelineStack(Stack):
             Tags.of(self).add("cdclake:environment", deployment.environment)
 
     def ask_owner(self, name: str, what: str) -> None:
-        """Print after the deployment what the owner of something that exists must see to."""
+        """Print after this stack's deployment what the owner of something existing must see to."""
         CfnOutput(self, name, value=what, description="For its owner; nothing here does it")

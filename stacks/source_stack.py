@@ -53,7 +53,7 @@ class SourceStack(PipelineStack):
         for client in self._network.clients:
             client.may_reach(self, server=existing.security_group, port=existing.port)
         groups = ", ".join(client.group_id for client in self._network.clients)
-        self.ask_owner(
+        self._network.ask_owner(
             "SourceOwner",
             f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
             " needs logical replication (rds.logical_replication = 1, in force after a restart),"

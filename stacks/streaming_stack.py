@@ -23,7 +23,7 @@ class StreamingStack(PipelineStack):
             case CreatedKafka() as sizes:
                 self._create(sizes, network)
             case ExistingKafka() as existing:
-                self._use(existing)
+                self._use(existing, network)
         for construct_id, name in deployment.plan.own_topics.items():
             Topic(
                 self,
@@ -46,12 +46,12 @@ class StreamingStack(PipelineStack):
         )
         self.cluster_arn, self.replicas = cluster.arn, cluster.replicas
 
-    def _use(self, existing: ExistingKafka) -> None:
+    def _use(self, existing: ExistingKafka, network: NetworkStack) -> None:
         self.cluster_arn, self.replicas = existing.cluster_arn, existing.replicas
         for client in self._clients:
             client.may_reach(self, server=existing.security_group, port=IAM_PORT)
         groups = ", ".join(client.group_id for client in self._clients)
-        self.ask_owner(
+        network.ask_owner(
             "KafkaOwner",
             f"{existing.security_group} must admit {groups} on port {IAM_PORT}; the cluster needs"
             " IAM access, Kafka 3.6 or newer, and message.max.bytes for large rows",
