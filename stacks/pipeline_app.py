@@ -9,6 +9,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
+from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
@@ -23,6 +24,7 @@ class Stacks:
     source: SourceStack
     streaming: StreamingStack
     tables: tuple[TablesStack, ...]
+    lake: LakeStack
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
@@ -39,6 +41,7 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
             )
             for shard, tables in _shards(deployment.plan)
         ),
+        lake=LakeStack(app, deployment, network=network),
     )
 
 

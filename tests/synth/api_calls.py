@@ -56,6 +56,7 @@ CALLS = {
     "AWS::EC2::SubnetRouteTableAssociation": ec2("AssociateRouteTable"),
     "AWS::EC2::VPC": ec2("CreateVpc", "EnableDnsHostnames", "EnableDnsSupport"),
     "AWS::EC2::VPCEndpoint": ec2("CreateVpcEndpoint"),
+    "AWS::Glue::Database": Call(service="glue", operation="CreateDatabase"),
     "AWS::IAM::Role": Call(
         service="iam",
         operation="CreateRole",
@@ -96,6 +97,19 @@ CALLS = {
     ),
     "AWS::RDS::DBSubnetGroup": Call(
         service="rds", operation="CreateDBSubnetGroup", named=("DBSubnetGroupName",)
+    ),
+    # Each property of a bucket has a call of its own.
+    "AWS::S3::Bucket": Call(
+        service="s3",
+        operation="CreateBucket",
+        elsewhere=frozenset(
+            {"BucketEncryption", "LifecycleConfiguration", "LoggingConfiguration"}
+            | {"OwnershipControls", "PublicAccessBlockConfiguration", "VersioningConfiguration"}
+        ),
+        named=("Bucket",),
+    ),
+    "AWS::S3::BucketPolicy": Call(
+        service="s3", operation="PutBucketPolicy", renamed={"PolicyDocument": "Policy"}
     ),
     "AWS::SecretsManager::Secret": Call(
         service="secretsmanager",

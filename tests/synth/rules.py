@@ -16,10 +16,12 @@ from tests.synth.deployments import Template
 Rule = Callable[[str, dict[str, Any], Template], Iterator[str]]
 
 HOLDS_DATA = {
+    "AWS::Glue::Database",
     "AWS::KMS::Key",
     "AWS::MSK::Cluster",
     "AWS::MSK::Topic",
     "AWS::RDS::DBInstance",
+    "AWS::S3::Bucket",
 }
 # These services send no word of the caller's account when they take on a role.
 TRUSTED_WITHOUT_SOURCE = {"lambda.amazonaws.com"}
@@ -200,6 +202,39 @@ def topics_as_locally(kind: str, properties: dict[str, Any], _: Template) -> Ite
             yield f"{kind} stands on one broker"
 
 
+def safe_bucket(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Private, encrypted, over TLS, and of what is deleted nothing stays for ever."""
+    if kind == "AWS::S3::Bucket":
+        blocked = properties.get("PublicAccessBlockConfiguration", {})
+        if len(blocked) != 4 or not all(value is True for value in blocked.values()):
+            yield f"{kind} may become public"
+        if "BucketEncryption" not in properties:
+            yield f"{kind} is not encrypted by our choice"
+        rules = properties.get("LifecycleConfiguration", {}).get("Rules", [])
+        kept = json.dumps(rules)
+        if "AbortIncompleteMultipartUpload" not in kept:
+            yield f"{kind} keeps uploads that nobody ended"
+        versions = "VersioningConfiguration" in properties
+        if ("NoncurrentVersionExpiration" if versions else "ExpirationInDays") not in kept:
+            yield f"{kind} grows for ever"
+    if kind == "AWS::S3::BucketPolicy":
+        denied = [s for s in statements(properties) if s["Effect"] == "Deny"]
+        if not any("aws:SecureTransport" in json.dumps(s.get("Condition")) for s in denied):
+            yield f"{kind} lets clients in without TLS"
+
+
+def every_bucket_has_a_policy(template: Template) -> Iterator[str]:
+    """The rule above sees policies only where there are some."""
+    found = template["Resources"].items()
+    policies = json.dumps([r for _, r in found if r["Type"] == "AWS::S3::BucketPolicy"])
+    for name, resource in found:
+        if (
+            resource["Type"] == "AWS::S3::Bucket"
+            and f'"Bucket": {{"Ref": "{name}"}}' not in policies
+        ):
+            yield f"{name}: AWS::S3::Bucket has no policy"
+
+
 RULES: tuple[Rule, ...] = (
     no_clear_secret,
     no_managed_policy,
@@ -211,12 +246,18 @@ RULES: tuple[Rule, ...] = (
     safe_database,
     safe_kafka,
     topics_as_locally,
+    safe_bucket,
 )
 
 
 def broken_rules(templates: dict[str, Template]) -> list[str]:
     """What is wrong, as `rule: stack/resource: what`."""
-    return [
+    without = [
+        f"{every_bucket_has_a_policy.__name__}: {stack}/{what}"
+        for stack, template in templates.items()
+        for what in every_bucket_has_a_policy(template)
+    ]
+    return without + [
         f"{rule.__name__}: {stack}/{name}: {what}"
         for stack, template in templates.items()
         for name, resource in template["Resources"].items()

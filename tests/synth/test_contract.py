@@ -22,7 +22,7 @@ def test_cfn_lint_finds_nothing(variants):
         for variant in variants.values()
         for file in variant.folder.glob("*.template.json")
     ]
-    assert len(templates) == 4 * len(VARIANTS)
+    assert len(templates) == 5 * len(VARIANTS)
     linted = subprocess.run([str(LINT), *templates], capture_output=True, text=True, check=False)
     assert (linted.returncode, linted.stdout) == (0, "")
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.synth.deployments import Template
-from tests.synth.rules import RULES, broken_rules
+from tests.synth.rules import RULES, broken_rules, every_bucket_has_a_policy
 
 Edit = Callable[[Template], None]
 
@@ -37,6 +37,7 @@ def test_a_created_deployment_has_something_for_every_rule(created):
         "AWS::MSK::Topic",
         "AWS::RDS::DBInstance",
         "AWS::RDS::DBParameterGroup",
+        "AWS::S3::Bucket",
         "AWS::SecretsManager::Secret",
     } <= kinds
 
@@ -153,6 +154,20 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "compacted topic": ("topics_as_locally", TOPIC, put("Configs", value=COMPACTED)),
     "topic of two partitions": ("topics_as_locally", TOPIC, put("PartitionCount", value=2)),
     "topic on one broker": ("topics_as_locally", TOPIC, put("ReplicationFactor", value=1)),
+    "bucket lost": ("kept_when_deleted", "AWS::S3::Bucket", is_lost),
+    "public bucket": (
+        "safe_bucket", "AWS::S3::Bucket",
+        put("PublicAccessBlockConfiguration", "BlockPublicPolicy", value=False),
+    ),
+    "bucket of S3's own key": ("safe_bucket", "AWS::S3::Bucket", drop("BucketEncryption")),
+    "growing bucket": ("safe_bucket", "AWS::S3::Bucket", drop("LifecycleConfiguration")),
+    "bucket without TLS": (
+        "safe_bucket", "AWS::S3::BucketPolicy",
+        drop("PolicyDocument", "Statement", 0, "Condition"),
+    ),
+    "bucket without a policy": (
+        "every_bucket_has_a_policy", "AWS::S3::BucketPolicy", put("Bucket", value="another"),
+    ),
 }  # fmt: skip
 
 
@@ -175,4 +190,5 @@ def test_a_fault_is_noticed(created, name):
 
 
 def test_every_rule_has_its_fault():
-    assert {fault[0] for fault in FAULTS.values()} == {rule.__name__ for rule in RULES}
+    rules = {rule.__name__ for rule in (*RULES, every_bucket_has_a_policy)}
+    assert {fault[0] for fault in FAULTS.values()} == rules

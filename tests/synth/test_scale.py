@@ -30,7 +30,7 @@ def many_tables(count: int, shards: int = 1) -> str:
         (1, 1),
         (10, 1),
         pytest.param(100, 1, marks=pytest.mark.synth),
-        pytest.param(500, 4, marks=pytest.mark.synth),
+        pytest.param(500, 2, marks=pytest.mark.synth),
     ],
 )
 def test_every_stack_fits(tmp_path, count, shards):
@@ -45,5 +45,5 @@ def test_every_stack_fits(tmp_path, count, shards):
 
 
 def test_a_full_shard_stops_synth_before_cloudformation_would(tmp_path):
-    with pytest.raises(InvalidPipeline, match=r"shard 1 is full before 'public[.]t150'"):
-        synthesize(many_tables(151), tmp_path)
+    with pytest.raises(InvalidPipeline, match=r"shard 1 is full before 'public[.]t450'"):
+        synthesize(many_tables(451), tmp_path)

@@ -49,7 +49,7 @@ SIZES = {
     "slot": ("{source: {create: {slot_wal_gb: 30}}}", {"AWS::RDS::DBParameterGroup"}),
     "brokers": ("{kafka: {create: {brokers_per_zone: 2}}}", {"AWS::MSK::Cluster"}),
     "volume": ("{kafka: {create: {volume_gb: 200}}}", {"AWS::MSK::Cluster"}),
-    "logs": ("{log_days: 90}", {"AWS::Logs::LogGroup"}),
+    "logs": ("{log_days: 90}", {"AWS::Logs::LogGroup", "AWS::S3::Bucket"}),
 }
 
 

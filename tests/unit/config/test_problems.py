@@ -149,13 +149,13 @@ CASES = {
         4, 20, "called 'my shop'", "`aws: source: existing:`",
     ),
     "full shard": (
-        top("aws: {}").split("tables:")[0] + "tables:\n" + many_tables(151), 456, 3,
-        "shard 1 is full before 'public.t150'", "`shard: 2` here",
+        top("aws: {}").split("tables:")[0] + "tables:\n" + many_tables(451), 1356, 3,
+        "shard 1 is full before 'public.t450'", "`shard: 2` here",
     ),
     "full shard of glue": (
         top("aws: {}").split("tables:")[0]
-        + "tables:\n" + many_tables(51, "{maintenance: glue, shard: 7}"),
-        256, 3, "shard 7 is full before 'public.t50'", "`shard: 8` here",
+        + "tables:\n" + many_tables(65, "{maintenance: glue, shard: 7}"),
+        326, 3, "shard 7 is full before 'public.t64'", "`shard: 8` here",
     ),
     "source without a secret": (
         top("aws: {source: {existing: {endpoint: db, security_group: sg-0a}}}"),
