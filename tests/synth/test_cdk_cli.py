@@ -52,7 +52,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def pipeline(tmp_path_factory) -> Path:
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("pipeline") / "pipeline.yaml"
     file.write_text(FILE)
     return file
