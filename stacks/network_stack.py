@@ -47,7 +47,7 @@ class NetworkStack(PipelineStack):
         self.connect = ClientGroup(self, "Connect", vpc_id=vpc_id, who="MSK Connect")
         self.functions = ClientGroup(self, "Functions", vpc_id=vpc_id, who="Lambda functions")
         self.jobs = ClientGroup(self, "Jobs", vpc_id=vpc_id, who="Glue jobs")
-        self.jobs.admit_itself()
+        self.jobs.admit_itself()  # as Glue demands of a connection: a job's workers
 
     @property
     def clients(self) -> tuple[ClientGroup, ...]:
@@ -60,7 +60,7 @@ class NetworkStack(PipelineStack):
         )
 
     def _add_endpoints(self, network: PrivateNetwork) -> None:
-        endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, what="endpoints")
+        endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, who="endpoints")
         endpoints.admit(*self.clients, port=_HTTPS)
         network.add_endpoints(security_group=endpoints.group_id)
 

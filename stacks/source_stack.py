@@ -34,7 +34,7 @@ class SourceStack(PipelineStack):
 
     def _create(self, sizes: CreatedSource) -> None:
         ground = self._network.ground
-        group = ServerGroup(self, "Database", vpc_id=ground.vpc_id, what="source database")
+        group = ServerGroup(self, "Database", vpc_id=ground.vpc_id, who="source database")
         group.admit(*self._network.clients, port=PORT)
         server = PostgresServer(
             self,

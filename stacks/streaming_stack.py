@@ -35,8 +35,9 @@ class StreamingStack(PipelineStack):
             )
 
     def _create(self, sizes: CreatedKafka, network: NetworkStack) -> None:
-        group = ServerGroup(self, "Brokers", vpc_id=network.ground.vpc_id, what="brokers of Kafka")
+        group = ServerGroup(self, "Brokers", vpc_id=network.ground.vpc_id, who="brokers of Kafka")
         group.admit(*self._clients, port=IAM_PORT)
+        group.admit_itself()
         cluster = KafkaCluster(
             self,
             "Kafka",

@@ -33,7 +33,9 @@ class KafkaCluster(Construct):
         super().__init__(scope, construct_id)
         subnet_ids = ground.subnet_ids
         self.replicas = min(_MOST_REPLICAS, len(subnet_ids))
-        log = LogGroup(self, "Log", ground=ground)
+        # Under this prefix a service's right to deliver is not counted against the account's few
+        # policies on logs (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
+        log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/kafka")
         configuration = self._add_configuration(ground.prefix)
         cluster = _Cluster(
             self,

@@ -7,7 +7,6 @@ from constructs import Construct
 
 _HTTPS = 443
 _LAST_PORT = 65535
-_ANYWHERE = "0.0.0.0/0"
 # Without a rule of its own a group may connect to everything; this one reaches nobody.
 _NOWHERE = aws_ec2.CfnSecurityGroup.EgressProperty(
     ip_protocol="icmp",
@@ -16,15 +15,27 @@ _NOWHERE = aws_ec2.CfnSecurityGroup.EgressProperty(
     to_port=86,
     description="Nothing is connected to from here",
 )
+_TO_ENDPOINTS = aws_ec2.CfnSecurityGroup.EgressProperty(
+    ip_protocol="tcp",
+    cidr_ip="0.0.0.0/0",
+    from_port=_HTTPS,
+    to_port=_HTTPS,
+    description="Endpoints of AWS's services",
+)
 
 
-class ClientGroup(Construct):
-    """A group for something that only connects: to AWS's services, and to servers that admit it.
+class _Group(Construct):
+    """One security group; what it admits are resources of their own, in its own stack."""
 
-    In a network of the lake's own, port 443 leads to the endpoints alone: nothing else is there.
-    """
-
-    def __init__(self, scope: Construct, construct_id: str, *, vpc_id: str, who: str) -> None:
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        vpc_id: str,
+        who: str,
+        egress: aws_ec2.CfnSecurityGroup.EgressProperty,
+    ) -> None:
         super().__init__(scope, construct_id)
         self.who = who
         group = aws_ec2.CfnSecurityGroup(
@@ -32,20 +43,12 @@ class ClientGroup(Construct):
             "Group",
             vpc_id=vpc_id,
             group_description=f"{Stack.of(self).stack_name}: {who}",
-            security_group_egress=[
-                aws_ec2.CfnSecurityGroup.EgressProperty(
-                    ip_protocol="tcp",
-                    from_port=_HTTPS,
-                    to_port=_HTTPS,
-                    cidr_ip=_ANYWHERE,
-                    description="Endpoints of AWS's services",
-                )
-            ],
+            security_group_egress=[egress],
         )
         self.group_id = group.attr_group_id
 
     def admit_itself(self) -> None:
-        """Let its members talk to each other on every port, as Glue demands of a connection."""
+        """Let its members connect to each other on every port."""
         aws_ec2.CfnSecurityGroupIngress(
             self,
             "FromItself",
@@ -54,7 +57,7 @@ class ClientGroup(Construct):
             from_port=0,
             to_port=_LAST_PORT,
             source_security_group_id=self.group_id,
-            description="The workers of a job among themselves",
+            description=f"{self.who} among themselves",
         )
         aws_ec2.CfnSecurityGroupEgress(
             self,
@@ -64,8 +67,18 @@ class ClientGroup(Construct):
             from_port=0,
             to_port=_LAST_PORT,
             destination_security_group_id=self.group_id,
-            description="The workers of a job among themselves",
+            description=f"{self.who} among themselves",
         )
+
+
+class ClientGroup(_Group):
+    """A group for something that only connects: to AWS's services, and to servers that admit it.
+
+    In a network of the lake's own, port 443 leads to the endpoints alone: nothing else is there.
+    """
+
+    def __init__(self, scope: Construct, construct_id: str, *, vpc_id: str, who: str) -> None:
+        super().__init__(scope, construct_id, vpc_id=vpc_id, who=who, egress=_TO_ENDPOINTS)
 
     def may_reach(self, scope: Construct, *, server: str, port: int) -> None:
         """Add, in the server's stack, the rule by which this group may connect to that one."""
@@ -81,19 +94,11 @@ class ClientGroup(Construct):
         )
 
 
-class ServerGroup(Construct):
+class ServerGroup(_Group):
     """A group for something that is only connected to, by those who are admitted."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, vpc_id: str, what: str) -> None:
-        super().__init__(scope, construct_id)
-        group = aws_ec2.CfnSecurityGroup(
-            self,
-            "Group",
-            vpc_id=vpc_id,
-            group_description=f"{Stack.of(self).stack_name}: {what}",
-            security_group_egress=[_NOWHERE],
-        )
-        self.group_id = group.attr_group_id
+    def __init__(self, scope: Construct, construct_id: str, *, vpc_id: str, who: str) -> None:
+        super().__init__(scope, construct_id, vpc_id=vpc_id, who=who, egress=_NOWHERE)
 
     def admit(self, *clients: ClientGroup, port: int) -> None:
         """Let these connect to this port, with the rule on either side."""

@@ -66,3 +66,24 @@ def test_a_replacement_would_be_seen(created, tmp_path):
     found = changed(tmp_path, created, more="aws: {network: {create: {zones: [b, c, d]}}}\n")
     assert "AWS::MSK::Cluster" in found.kinds(set(found.replaced))
     assert ("BrokerNodeGroupInfo", "ClientSubnets") in create_only("AWS::MSK::Cluster")
+
+
+# A second one of this name must not be made beside the first: CloudFormation then fails.
+MUST_NOT_BE_REPLACED = {"AWS::MSK::Cluster", "AWS::MSK::Topic", "AWS::RDS::DBInstance"}
+
+
+def test_what_may_be_replaced_can_be(created):
+    """A replacement is made before the old one goes, so its name must not be a fixed one."""
+    stuck = set()
+    for template in created.templates.values():
+        for resource in template["Resources"].values():
+            set_at_creation = {
+                path[0]
+                for path in create_only(resource["Type"])
+                if path[0] in resource.get("Properties", {})
+            }
+            names = {name for name in set_at_creation if name.endswith(("Name", "Identifier"))}
+            fixed = [n for n in names if isinstance(resource["Properties"][n], str)]
+            if fixed and set_at_creation - names:
+                stuck.add(resource["Type"])
+    assert stuck == MUST_NOT_BE_REPLACED
