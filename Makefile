@@ -13,8 +13,8 @@ SEEDS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-unit test-spark test-local test-slow test-model test-mutations \
-	bench bench-full check format record docs lock clean
+.PHONY: help setup demo synth test test-unit test-spark test-local test-slow test-model \
+	test-mutations bench bench-full check format record docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,11 +25,19 @@ setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free wh
 demo: setup ## Stream a shop into a lake of its own and prove it row for row
 	@$(BIN)/cdclake demo
 
+synth: setup node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account
+	@npx --no-install cdk synth --quiet
+	@$(PYTEST) tests/synth
+
+# The CDK CLI, of the version that package-lock.json names; npm renews this file whenever it installs.
+node_modules/.package-lock.json: package-lock.json
+	@npm ci --no-audit --no-fund --silent
+
 test: setup ## Run the default tests: unit, spark and one run of the real local lake
-	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model"
+	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model and not synth"
 
 test-unit: setup ## Run the tests that need neither Spark nor a lake
-	@$(PYTEST) -m "not spark and not local and not slow and not model"
+	@$(PYTEST) -m "not spark and not local and not slow and not model and not synth"
 
 test-spark: setup ## Run the tests that need a Spark session
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "spark and not slow"
@@ -81,5 +89,6 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt
 
 clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)
-	@rm -rf .venv jars benchmarks/jars build .pytest_cache .mypy_cache .ruff_cache .hypothesis cdk.out
+	@rm -rf .venv jars benchmarks/jars node_modules build cdk.out
+	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

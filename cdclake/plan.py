@@ -61,6 +61,7 @@ class Table:
     partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
     maintenance: Literal["own", "glue", "none"] = "own"
     deletes: Literal["hard", "soft"] = "hard"
+    shard: int = 1  # on AWS: the stack that its topic and tables stand in
 
     @property
     def source(self) -> str:
@@ -126,7 +127,6 @@ class Plan:
     not_representable: Literal["quarantine", "null"] = "quarantine"
     stop_table_after: int = 100
     tables: tuple[Table, ...]
-    aws: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def source_object(self) -> str:
@@ -149,15 +149,19 @@ class Plan:
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.NOTIFICATIONS)
 
     @property
+    def own_topics(self) -> Mapping[str, str]:
+        """The topics that no table of the user's fills, by what they carry."""
+        return {
+            "Heartbeats": naming.heartbeat_topic(self.name),
+            "HeartbeatRows": self.heartbeat_rows_topic,
+            "Signals": self.signal_topic,
+            "Notifications": self.notification_topic,
+        }
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """Every topic that must exist, since no topic creates itself."""
-        return (
-            naming.heartbeat_topic(self.name),
-            self.heartbeat_rows_topic,
-            self.signal_topic,
-            self.notification_topic,
-            *(table.topic for table in self.tables),
-        )
+        return (*self.own_topics.values(), *(table.topic for table in self.tables))
 
     @property
     def placeholder(self) -> str:
@@ -184,6 +188,7 @@ class Plan:
                 f"plan version {raw.get('version')!r} is not {PLAN_VERSION}; deploy again"
             )
         tables = tuple(_table_from(entry) for entry in raw.pop("tables"))
+        raw.pop("aws", None)  # plans held the deployment's sizes before it had a model of its own
         raw["readers"] = tuple(raw["readers"])
         return Plan(tables=tables, **raw)
 

@@ -10,26 +10,19 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
-from cdclake.debezium.connector import MAX_RECORD_BYTES
+from cdclake.debezium.topics import PARTITIONS, TOPIC_SETTINGS
 from cdclake.errors import ComponentFailed
 from cdclake.plan import Plan
 
-_RETENTION_MS = 7 * 24 * 3600 * 1000
 _TIMEOUT_S = 20.0
-PARTITIONS = 1
 
 
 def create_topics(kafka: str, plan: Plan) -> None:
     """Create the plan's topics that are not there; no topic creates itself."""
     admin = _admin(kafka)
     existing = set(admin.list_topics(timeout=_TIMEOUT_S).topics)
-    settings = {
-        "retention.ms": str(_RETENTION_MS),
-        "cleanup.policy": "delete",
-        "max.message.bytes": str(MAX_RECORD_BYTES),
-    }
     missing = [
-        NewTopic(topic, num_partitions=PARTITIONS, replication_factor=1, config=settings)
+        NewTopic(topic, num_partitions=PARTITIONS, replication_factor=1, config=TOPIC_SETTINGS)
         for topic in plan.topics
         if topic not in existing
     ]

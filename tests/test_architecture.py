@@ -23,7 +23,10 @@ NEVER: dict[str, set[str]] = {
     "cdclake/config": TOP | {"glue_jobs", "stacks"},
     "glue_jobs": TOP | {"aws_cdk", "yaml", "ruamel", "pydantic", "stacks", "cdclake.config"},
     "lambda": TOP | {"aws_cdk", "pyspark", "glue_jobs", "stacks", "cdclake.config"},
-    "stacks": TOP | {"pyspark", "glue_jobs"},
+    # A deployment comes checked, from `cdclake.config.deployment`; nothing is looked up in AWS.
+    "stacks": TOP
+    | {"pyspark", "glue_jobs", "boto3", "botocore", "ruamel"}
+    | {"cdclake.config.resolve", "cdclake.config.document", "cdclake.config.yaml_reader"},
     "local": {"cli", "scripts", "app", "benchmarks", "tests", "aws_cdk", "stacks"},
     "cli": {"scripts", "app", "benchmarks", "tests"},
     "benchmarks": {"cli", "scripts", "app", "tests", "aws_cdk", "stacks"},
@@ -56,6 +59,9 @@ def import_violations(path: str, source: str) -> list[str]:
         if is_within(path, "cdclake/config", "/"):
             allowed |= CONFIG_LIBRARIES
         wrong |= {module for module in modules if module.split(".")[0] not in allowed}
+    if is_within(path, "stacks/constructs", "/"):  # a construct knows no stack
+        stacks = {module for module in modules if is_within(module, "stacks")}
+        wrong |= {module for module in stacks if not is_within(module, "stacks.constructs")}
     if not is_within(path, "glue_jobs/runtime", "/") and path != "glue_jobs/runtime.py":
         wrong |= {module for module in modules if is_within(module, "awsglue")}
     return [f"{path} imports {module}" for module in sorted(wrong)]
@@ -111,6 +117,13 @@ PLANTED_IMPORTS = [
     ("glue_jobs/apply_changes.py", "if TYPE_CHECKING:\n    from local.home import x"),
     ("lambda/decode/decode.py", "from glue_jobs.runtime import session"),
     ("stacks/jobs_stack.py", "import pyspark.sql"),
+    ("stacks/jobs_stack.py", "from glue_jobs import stream_changes"),
+    ("stacks/source_stack.py", "def look_up():\n    import boto3"),
+    ("stacks/source_stack.py", "from cdclake.config.resolve import load_file"),
+    ("stacks/source_stack.py", "import app"),
+    ("stacks/constructs/topic.py", "from stacks.source_stack import SourceStack"),
+    ("cdclake/naming.py", "import aws_cdk"),
+    ("glue_jobs/apply_changes.py", "from stacks.constructs import topic"),
     ("local/supervisor.py", "from cli import main"),
     ("cli/up.py", "import awsglue"),
     ("cli/up.py", "from benchmarks.history import History"),
@@ -128,6 +141,10 @@ def test_what_the_rules_allow_is_not_found():
     assert not import_violations("glue_jobs/runtime/arguments.py", "import awsglue.utils, pyspark")
     assert not import_violations("cdclake/config/model.py", "import pydantic, json, cdclake.plan")
     assert not import_violations("cli/up.py", "from local import supervisor")
+    assert not import_violations("app.py", "import aws_cdk, cdclake.config.deployment, stacks")
+    assert not import_violations(
+        "stacks/constructs/topic.py", "import aws_cdk, stacks.constructs.accepted, cdclake.plan"
+    )
     assert not import_violations("cdclake/clinic.py", "import json, cdclake.configuration")
 
 

@@ -60,6 +60,8 @@ def _explain(document: Document, error: Mapping[str, Any]) -> Problem:
         return document.problem(location, *_not_one_of(subject, error))
     if kind == "string_pattern_mismatch":
         remedy = "write 2 to 21 lower-case letters, digits and hyphens, a letter first"
+        if location != ("name",):
+            remedy = f"write it like `{_example_at(location)}`"
         return document.problem(location, f"{subject} cannot be {value}", remedy)
     remedy = str(error["msg"]).replace("Input should", "it should")
     return document.problem(location, f"{subject} cannot be {value}", remedy)
@@ -113,8 +115,23 @@ def _unknown_key(location: Location) -> tuple[str, str]:
     return message, f"known here: {', '.join(known)}"
 
 
+def _example_at(location: Location) -> str:
+    """The example that the model gives for the value at this place, or for the list around it."""
+    here: Any = PipelineFile
+    examples: list[Any] = []
+    for part in location:
+        if _is_model(here):
+            field = here.model_fields[str(part)]
+            examples, here = field.examples or [], _of_optional(field.annotation)
+    return str(examples[0])
+
+
 def _is_model(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BaseModel)
+
+
+def _of_optional(annotation: Any) -> Any:
+    return get_args(annotation)[0] if type(None) in get_args(annotation) else annotation
 
 
 def _fields_at(location: Location) -> list[str]:
@@ -122,9 +139,7 @@ def _fields_at(location: Location) -> list[str]:
     here: Any = PipelineFile
     for part in location:
         if _is_model(here):
-            here = here.model_fields[str(part)].annotation
-            if type(None) in get_args(here):
-                here = get_args(here)[0]
+            here = _of_optional(here.model_fields[str(part)].annotation)
         else:
             here = get_args(here)[-1]  # what a mapping by name holds
     return list(here.model_fields) if _is_model(here) else []

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
+from cdclake.config.aws_model import Aws
 from cdclake.config.problems import Refused
 from cdclake.config.schedule import parse_schedule
 from cdclake.config.spellings import check_source_name
 from cdclake.config.table_model import LakeName, Section, TableEntry
+
+ENVIRONMENT_NAME = r"[a-z][a-z0-9]{0,9}"
 
 
 def _check_whole(value: Any) -> Any:
@@ -31,7 +35,18 @@ def _check_null(value: Any) -> Any:
     return "null" if value is None else value
 
 
+def _check_environment_name(name: str) -> str:
+    """`name`, if every resource's name has room for it."""
+    if re.fullmatch(ENVIRONMENT_NAME, name) is None:
+        raise Refused(
+            f"{name!r} is no name of an environment",
+            "write 1 to 10 lower-case letters and digits, a letter first",
+        )
+    return name
+
+
 Schedule = Annotated[str, AfterValidator(parse_schedule)]
+EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
 SourceName = Annotated[str, AfterValidator(check_source_name)]
 Reader = Literal["athena", "spark", "duckdb"]
 
@@ -141,11 +156,9 @@ class PipelineFile(Section):
         description="The tables, under `schema.table` in the source's exact spelling. The first dot"
         ' parts the two; names with dots are quoted: `\'"my.schema"."a.b"\'`.',
     )
-    aws: dict[str, JsonValue] = Field(
+    aws: Aws = Field(default_factory=Aws)
+    environments: dict[EnvironmentName, Environment] = Field(
         default_factory=dict,
-        description="Sizes; created or existing network, source and Kafka. Never a password: a"
-        " secret's name.",
-    )
-    environments: dict[str, Environment] = Field(
-        default_factory=dict, description="Overlays, such as dev and prod, by name."
+        description="Overlays, such as dev and prod, by name; the name follows the pipeline's in"
+        " that of every resource.",
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdclake import naming
 from cdclake.config import partition, spellings
-from cdclake.config.checks import CHECKS
+from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.document import Document, read_document
 from cdclake.config.explain import structure_problems
 from cdclake.config.model import PipelineFile
@@ -23,8 +23,18 @@ def load_plan(path: Path, environment: str | None = None) -> Plan:
 
     Raises `InvalidPipeline` with all problems if there is any, in whatever environment.
     """
+    return resolve_plan(load_file(path, environment))
+
+
+def load_file(
+    path: Path, environment: str | None = None, *, deployed: bool = False
+) -> PipelineFile:
+    """The checked file, with the overlay of `environment` merged in; raises as `load_plan` does.
+
+    `deployed`: what AWS asks of a pipeline is checked also where the file does not speak of it.
+    """
     document = read_document(path)
-    problems = find_problems(document)
+    problems = find_problems(document, deployed=deployed)
     if problems:
         raise InvalidPipeline(str(path), problems)
     if environment is not None:
@@ -36,11 +46,14 @@ def load_plan(path: Path, environment: str | None = None) -> Plan:
                 did_you_mean(environment, known) or f"it declares: {listed}",
             )
         document = document.overlaid(environment)
-    return resolve_plan(PipelineFile.model_validate(document.values))
+    return PipelineFile.model_validate(document.values)
 
 
-def find_problems(document: Document) -> list[Problem]:
-    """Every problem of the file and of each environment's overlay, in the file's order."""
+def find_problems(document: Document, *, deployed: bool = False) -> list[Problem]:
+    """Every problem of the file and of each environment's overlay, in the file's order.
+
+    A pipeline that never goes to AWS need not fit it: that is checked where `aws:` is declared.
+    """
     found = list(document.problems)
     if not document.values:
         return sort_problems(found)
@@ -52,7 +65,9 @@ def find_problems(document: Document) -> list[Problem]:
     ]
     for version in (document, *overlays):
         tables = outline_tables(version)
-        checked = [problem for check in CHECKS for problem in check(version, tables)]
+        on_aws = deployed or "aws" in version.values
+        checks = (*CHECKS, *AWS_CHECKS) if on_aws else CHECKS
+        checked = [problem for check in checks for problem in check(version, tables)]
         for problem in (*structure_problems(version), *checked):
             if (problem.line, problem.column) not in unreadable:
                 found.append(problem)
@@ -77,7 +92,6 @@ def resolve_plan(file: PipelineFile) -> Plan:
         tables=tuple(
             _resolve_table(file.name, spelled, entry) for spelled, entry in file.tables.items()
         ),
-        aws=file.aws,
     )
 
 
@@ -107,6 +121,7 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         ),
         maintenance=entry.maintenance,
         deletes=entry.deletes,
+        shard=entry.shard,
     )
 
 

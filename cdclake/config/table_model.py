@@ -193,3 +193,9 @@ class TableEntry(Section):
         default="hard",
         description="hard: a tombstone, purged when safe. soft: the last values stay, marked.",
     )
+    shard: int = Field(
+        default=1,
+        ge=1,
+        le=99,
+        description="On AWS, the number of the stack that the table stands in. It never changes.",
+    )

@@ -1,13 +1,14 @@
 """What single values cannot show: how the parts of a pipeline file go together.
 
-A check takes a document and its tables and yields problems; `CHECKS` lists them all.
+A check takes a document and its tables and yields problems; `CHECKS` and `AWS_CHECKS` list
+them all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cdclake.config.checks import bulk, columns, engines, names, secrets
+from cdclake.config.checks import aws, bulk, columns, engines, names, secrets
 from cdclake.config.document import Document
 from cdclake.config.outline import TableOutline
 from cdclake.config.problems import Problem
@@ -28,3 +29,4 @@ CHECKS: tuple[Check, ...] = (
     bulk.check_bulk,
     secrets.check_secrets,
 )
+AWS_CHECKS: tuple[Check, ...] = (aws.check_storage, aws.check_database, aws.check_shards)

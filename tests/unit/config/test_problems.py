@@ -22,6 +22,14 @@ in_columns = after("columns:")
 last = VALID.__add__
 OTHER = "    key: [id]\n    columns: {id: bigint}\n"
 BULK = ("{database: shop}", "{database: shop, snapshot: {mode: bulk}}")
+EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
+CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
+
+
+def many_tables(count: int, extra: str = "") -> str:
+    more = "".join(f"    {pair}\n" for pair in extra.strip("{}").split(", ") if pair)
+    return "".join(f"  public.t{n}:\n{OTHER}{more}" for n in range(count))
+
 
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
@@ -90,6 +98,79 @@ CASES = {
     "overlay of tables": (top("environments: {dev: {tables: {}}}"), 2, 22, "unknown key", "known"),
     "overlay meets the rest": (
         top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
+    ),
+    "environment's name": (top("environments: {Prod_1: {}}"), 2, 16, "no name of an", "1 to 10"),
+    "unknown part of aws": (top("aws: {kafak: {}}"), 2, 7, "unknown key", "did you mean 'kafka'?"),
+    "neither": (top("aws: {kafka: {create: }}"), 2, 7, "neither `create` nor", "`create: {}`"),
+    "created and existing": (
+        top(f"aws: {{network: {{create: {{}}, existing: {EXISTING_NETWORK}}}}}"),
+        2, 7, "said to exist", "keep one of the two",
+    ),
+    "created, and existing in prod": (
+        top(
+            "environments:\n  prod:\n    aws:\n"
+            f"      network: {{existing: {EXISTING_NETWORK}}}\naws: {{network: {{create: {{}}}}}}"
+        ),
+        5, 7, "said to exist", "declare it in each of them",
+    ),
+    "one zone": (top("aws: {network: {create: {zones: [a]}}}"), 2, 26, "two availability", "three"),
+    "a whole zone": (
+        top("aws: {network: {create: {zones: [a, eu-west-1b]}}}"), 2, 37, "'eu-west-1b'", "like `a`",
+    ),
+    "four zones": (
+        top("aws: {network: {create: {zones: [a, b, c, d]}}}"), 2, 26, "`zones` cannot", "at most 3",
+    ),
+    "one subnet": (
+        top("aws: {network: {existing: {vpc_id: vpc-0a, subnet_ids: [subnet-0a]}}}"),
+        2, 44, "two availability zones", "brokers and database",
+    ),
+    "same subnet": (
+        top("aws: {network: {existing: {vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0a]}}}"),
+        2, 44, "twice", "remove one",
+    ),
+    "public network": (
+        top("aws: {network: {create: {cidr: 8.8.0.0/16}}}"), 2, 32, "'8.8.0.0/16'", "a private range",
+    ),
+    "no range": (top("aws: {network: {create: {cidr: 10/8}}}"), 2, 32, "no range of", "10.42.0.0/16"),
+    "host bits": (
+        top("aws: {network: {create: {cidr: 10.1.2.3/16}}}"), 2, 32, "no range of", "10.42.0.0/16",
+    ),
+    "instance": (
+        top("aws: {source: {create: {instance: m7g.large}}}"), 2, 35, "`instance`", "`db.m7g.large`",
+    ),
+    "slot fills the disk": (
+        top("aws: {source: {create: {storage_gb: 30}}}"), 2, 37, "20 GB of WAL", "slot_wal_gb: 15",
+    ),
+    "disk shrinks": (
+        top("aws: {source: {create: {max_storage_gb: 40}}}"), 2, 41, "may grow to 40", "100` or more",
+    ),
+    "database of RDS": (
+        top("aws: {}").replace("{database: shop}", "{database: my shop}"),
+        4, 20, "called 'my shop'", "`aws: source: existing:`",
+    ),
+    "full shard": (
+        top("aws: {}").split("tables:")[0] + "tables:\n" + many_tables(451), 1356, 3,
+        "shard 1 is full before 'public.t450'", "`shard: 2` here",
+    ),
+    "full shard of glue": (
+        top("aws: {}").split("tables:")[0]
+        + "tables:\n" + many_tables(65, "{maintenance: glue, shard: 7}"),
+        326, 3, "shard 7 is full before 'public.t64'", "`shard: 8` here",
+    ),
+    "source without a secret": (
+        top("aws: {source: {existing: {endpoint: db, security_group: sg-0a}}}"),
+        2, 16, "`secret_arn` is missing", "add `secret_arn:`",
+    ),
+    "secret by name": (
+        top("aws: {source: {existing: {endpoint: d, security_group: sg-0a, secret_arn: shop}}}"),
+        2, 75, "`secret_arn` cannot be 'shop'", "like `arn:aws:secretsmanager:",
+    ),
+    "Kafka without IAM": (
+        top(f"aws: {{kafka: {{existing: {{bootstrap_brokers: b:9094, cluster_arn: {CLUSTER}}}}}}}"),
+        2, 45, "port 9094 is not the one of IAM", "turn IAM on",
+    ),
+    "brokers without a port": (
+        top("aws: {kafka: {existing: {bootstrap_brokers: 'b:9098,c'}}}"), 2, 45, "'c' is not", "IAM",
     ),
     "empty overlay": (last("environments:\n  dev:\n"), 12, 3, "`dev` must be a mapping", "beneath"),
     "no schema": (last("  items:\n" + OTHER), 11, 3, "not `schema.table`", "`public.items`"),
@@ -232,6 +313,13 @@ def test_all_problems_come_at_once_and_in_order():
     assert [line for line, _ in found] == [1, 2, 6, 9, 11, 13, 14]
     expected = ["missing", "'nme'", "'id'", "'txet'", "'orders'", "reserved", "whole number"]
     assert all(part in message for part, (_, message) in zip(expected, found, strict=True))
+
+
+def test_what_aws_asks_for_is_asked_only_of_what_goes_there():
+    text = VALID.replace("{database: shop}", "{database: my shop}")
+    assert find_problems(parse_document(text)) == []
+    [problem] = find_problems(parse_document(text), deployed=True)
+    assert "my shop" in problem.message
 
 
 def test_a_mistake_in_an_overlay_is_reported_once():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
 import pytest
 
+from cdclake.config.deployment import load_deployment
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import load_plan
 from cdclake.config.schedule import parse_schedule
@@ -43,9 +45,12 @@ tables:
     maintenance: glue
     deletes: soft
   public.events: {key: [id], columns: {id: uuid}, delivery: firehose, name: e}
-aws: {kafka: {brokers: 2}, source: {secret_arn: arn}}
+aws: {kafka: {create: {brokers_per_zone: 2}}, source: {create: {storage_gb: 200}}}
 environments:
-  prod: {aws: {kafka: {brokers: 3, type: m}}, stream: {trigger_seconds: 5}, source: {database: p}}
+  prod:
+    aws: {kafka: {create: {volume_gb: 9000}}}
+    stream: {trigger_seconds: 5}
+    source: {database: p}
 """
 
 
@@ -105,9 +110,25 @@ def test_a_renamed_column_keeps_its_name_in_the_lake(tmp_path):
 def test_an_environment_is_merged_over_the_file(tmp_path):
     plan = full_plan(tmp_path, "prod")
     assert (plan.trigger_seconds, plan.mode, plan.source_database) == (5, "scheduled", "p")
-    assert plan.aws == {"kafka": {"brokers": 3, "type": "m"}, "source": {"secret_arn": "arn"}}
     with pytest.raises(InputError, match="did you mean 'prod'"):
         full_plan(tmp_path, "prd")
+
+
+def test_a_deployment_is_the_plan_and_the_sizes_of_its_environment(tmp_path):
+    path = write(tmp_path, FULL.replace("format_version: 3", "format_version: 2"))
+    prod, plain = load_deployment(path, "prod"), load_deployment(path)
+    assert (prod.plan, plain.plan) == (load_plan(path, "prod"), load_plan(path))
+    assert (prod.prefix, plain.prefix) == (f"{prod.plan.name}-prod", prod.plan.name)
+    kafka, source = prod.aws.kafka.create, prod.aws.source.create
+    assert kafka is not None and source is not None
+    assert (kafka.volume_gb, kafka.brokers_per_zone, source.storage_gb) == (9000, 2, 200)
+    assert plain.aws.kafka.create is not None and plain.aws.kafka.create.volume_gb == 100
+
+
+def test_a_plan_from_before_the_deployment_can_still_be_read(tmp_path):
+    plan = full_plan(tmp_path)
+    older = json.dumps({**json.loads(plan.to_json()), "aws": {}})
+    assert Plan.from_json(older) == plan
 
 
 @pytest.mark.parametrize("environment", [None, "prod"])

@@ -1,0 +1,33 @@
+"""The CDK app: one pipeline file, in one of its environments, as stacks.
+
+`npx cdk synth -c pipeline=pipelines/shop.yaml -c environment=prod`. It reads that file and nothing
+else: no account, no network, no clock, so equal files give equal templates.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from aws_cdk import App
+
+from cdclake.config.deployment import load_deployment
+from cdclake.errors import CdcError
+from stacks.pipeline_app import add_stacks, check_security
+
+
+def main() -> None:
+    """Write the templates; a file that cannot be deployed ends it with 2, as `validate` does."""
+    app = App()
+    pipeline, environment = (app.node.try_get_context(key) for key in ("pipeline", "environment"))
+    try:
+        add_stacks(app, load_deployment(Path(pipeline), environment))
+    except CdcError as error:
+        print(error, file=sys.stderr)  # noqa: T201  (the CDK CLI shows what its app prints)
+        sys.exit(error.exit_code)
+    check_security(app)
+    app.synth()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What AWS would refuse, or accept and regret, of a file whose single values are right."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from cdclake.config.aws_model import CreatedSource
+from cdclake.config.document import Document
+from cdclake.config.outline import TableOutline
+from cdclake.config.problems import Problem
+
+_SOURCE = ("aws", "source", "create")
+_RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
+
+# CloudFormation takes 500 resources a stack; some are left for what a table may need one day.
+_RESOURCES = 450
+_TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
+
+
+def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """A slot that nobody reads must be given up long before the database's disk is full."""
+    del tables
+    declared = document.mapping(*_SOURCE)
+    sizes = CreatedSource().model_dump() | declared
+    storage, most, wal = (sizes[f"{n}_gb"] for n in ("storage", "max_storage", "slot_wal"))
+    if type(storage) is type(wal) is int and wal * 2 > storage:
+        yield document.problem(
+            (*_SOURCE, "slot_wal_gb" if "slot_wal_gb" in declared else "storage_gb"),
+            f"{wal} GB of WAL for the slot may fill a disk of {storage} GB",
+            f"write `slot_wal_gb: {storage // 2}` or less, or a larger `storage_gb`",
+        )
+    if type(storage) is type(most) is int and most < storage:
+        yield document.problem(
+            (*_SOURCE, "max_storage_gb" if "max_storage_gb" in declared else "storage_gb"),
+            f"the disk begins with {storage} GB and may grow to {most} GB",
+            f"write `max_storage_gb: {storage}` or more",
+        )
+
+
+def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """RDS creates databases under plain names only."""
+    del tables
+    name = document.get("source", "database")
+    if document.get("aws", "source", "existing") is not None or not isinstance(name, str):
+        return
+    if re.fullmatch(_RDS_DATABASE, name) is None:
+        yield document.problem(
+            ("source", "database"),
+            f"RDS does not create a database called {name!r}",
+            "write letters, digits and underscores, or declare `aws: source: existing:`",
+        )
+
+
+def check_shards(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """A shard is a stack, which holds so many resources; reported at the first table too many."""
+    filled: dict[int, int] = defaultdict(int)
+    for table in tables:
+        shard = table.entry.get("shard", 1)
+        if type(shard) is not int:
+            continue
+        before = filled[shard]
+        filled[shard] += _OPTIMIZED if table.entry.get("maintenance") == "glue" else _TABLE
+        if before <= _RESOURCES < filled[shard]:
+            yield document.problem(
+                table.location,
+                f"the stack of shard {shard} is full before {table.spelled!r}",
+                f"write `shard: {shard + 1}` here and below; the ones above stay where they are",
+            )

@@ -1,0 +1,33 @@
+"""One pipeline in one environment of AWS: what the CDK app builds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdclake.config.aws_model import Aws
+from cdclake.config.resolve import load_file, resolve_plan
+from cdclake.plan import Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """The plan, which is the same everywhere, and what this environment gives it to run on."""
+
+    plan: Plan
+    aws: Aws
+    environment: str | None
+
+    @property
+    def prefix(self) -> str:
+        """Begins the name of every stack and named resource, so that environments stay apart."""
+        return "-".join(filter(None, (self.plan.name, self.environment)))
+
+
+def load_deployment(path: Path, environment: str | None = None) -> Deployment:
+    """The file's deployment in `environment`; without one, the file as it stands.
+
+    Raises `InvalidPipeline` with every problem, `InputError` if there is no such environment.
+    """
+    file = load_file(path, environment, deployed=True)
+    return Deployment(plan=resolve_plan(file), aws=file.aws, environment=environment)

@@ -1,0 +1,44 @@
+"""What the VPC's network interfaces refused, for whoever searches why something cannot connect."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_ec2, aws_iam
+from constructs import Construct
+
+from stacks.constructs.ground import Ground
+from stacks.constructs.log_group import LogGroup
+from stacks.constructs.service_role import ServiceRole
+
+
+class FlowLog(Construct):
+    """Refused connections only: a log of all of Kafka's traffic would cost more than Kafka."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, ground: Ground) -> None:
+        super().__init__(scope, construct_id)
+        group = LogGroup(self, "Log", ground=ground)
+        writer = ServiceRole(
+            self,
+            "Writer",
+            service="vpc-flow-logs",
+            for_arn=f"ec2:{Aws.REGION}:{Aws.ACCOUNT_ID}:vpc-flow-log/*",
+            statements=[
+                aws_iam.PolicyStatement(
+                    actions=[
+                        "logs:CreateLogStream",
+                        "logs:DescribeLogStreams",
+                        "logs:PutLogEvents",
+                    ],
+                    resources=[group.arn],
+                )
+            ],
+        )
+        aws_ec2.CfnFlowLog(
+            self,
+            "Refused",
+            resource_id=ground.vpc_id,
+            resource_type="VPC",
+            traffic_type="REJECT",
+            log_destination_type="cloud-watch-logs",
+            log_group_name=group.name,
+            deliver_logs_permission_arn=writer.arn,
+        )

@@ -1,0 +1,128 @@
+"""Buckets of one account: encrypted, private, over TLS, and not growing for ever."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_iam, aws_s3
+from constructs import Construct
+
+from stacks.constructs.ground import Ground
+
+_Bucket = aws_s3.CfnBucket
+_PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(
+    block_public_acls=True,
+    block_public_policy=True,
+    ignore_public_acls=True,
+    restrict_public_buckets=True,
+)
+# An upload that nobody ended is paid for, and listed nowhere.
+_ABORTED_DAYS = 1
+
+
+class AccessLog(Construct):
+    """The bucket in which S3 writes who asked for what in the others."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, ground: Ground) -> None:
+        super().__init__(scope, construct_id)
+        bucket = _Bucket(
+            self,
+            "Bucket",
+            # S3 delivers access logs to no bucket that a key of KMS encrypts by default (its user
+            # guide, "Enabling server access logging").
+            bucket_encryption=_encrypted_by("AES256"),
+            public_access_block_configuration=_PRIVATE,
+            ownership_controls=_owned_by_account(),
+            lifecycle_configuration=_expiring(days=ground.log_days),
+        )
+        bucket.apply_removal_policy(ground.kept)
+        self.name = bucket.ref
+        source = {"ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:s3:::*"}}
+        delivery = aws_iam.PolicyStatement(
+            sid="DeliveryOfThisAccount",
+            principals=[aws_iam.ServicePrincipal("logging.s3.amazonaws.com")],
+            actions=["s3:PutObject"],
+            resources=[f"{bucket.attr_arn}/*"],
+            conditions={"StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID}, **source},
+        )
+        _add_policy(self, bucket, delivery)
+
+
+class LakeBucket(Construct):
+    """A bucket whose deleted objects can be restored for some days, and are gone afterwards."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        access_log: AccessLog,
+        restorable_days: int,
+        ground: Ground,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        bucket = _Bucket(
+            self,
+            "Bucket",
+            bucket_encryption=_encrypted_by("aws:kms", ground.key_arn),
+            public_access_block_configuration=_PRIVATE,
+            ownership_controls=_owned_by_account(),
+            versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
+            lifecycle_configuration=_expiring(restorable_days=restorable_days),
+            logging_configuration=_Bucket.LoggingConfigurationProperty(
+                destination_bucket_name=access_log.name, log_file_prefix=f"{construct_id.lower()}/"
+            ),
+        )
+        bucket.apply_removal_policy(ground.kept)
+        _add_policy(self, bucket)
+        self.name, self.arn = bucket.ref, bucket.attr_arn
+
+
+def _encrypted_by(
+    algorithm: str, key_arn: str | None = None
+) -> aws_s3.CfnBucket.BucketEncryptionProperty:
+    rule = _Bucket.ServerSideEncryptionRuleProperty(
+        bucket_key_enabled=key_arn is not None,  # one request to KMS for many objects
+        server_side_encryption_by_default=_Bucket.ServerSideEncryptionByDefaultProperty(
+            sse_algorithm=algorithm, kms_master_key_id=key_arn
+        ),
+    )
+    return _Bucket.BucketEncryptionProperty(server_side_encryption_configuration=[rule])
+
+
+def _owned_by_account() -> aws_s3.CfnBucket.OwnershipControlsProperty:
+    rule = _Bucket.OwnershipControlsRuleProperty(object_ownership="BucketOwnerEnforced")
+    return _Bucket.OwnershipControlsProperty(rules=[rule])
+
+
+def _expiring(
+    *, days: int | None = None, restorable_days: int | None = None
+) -> aws_s3.CfnBucket.LifecycleConfigurationProperty:
+    restorable = None
+    if restorable_days is not None:
+        restorable = _Bucket.NoncurrentVersionExpirationProperty(noncurrent_days=restorable_days)
+    rule = _Bucket.RuleProperty(
+        id="Expire",
+        status="Enabled",
+        expiration_in_days=days,
+        noncurrent_version_expiration=restorable,
+        expired_object_delete_marker=True if days is None else None,
+        abort_incomplete_multipart_upload=_Bucket.AbortIncompleteMultipartUploadProperty(
+            days_after_initiation=_ABORTED_DAYS
+        ),
+    )
+    return _Bucket.LifecycleConfigurationProperty(rules=[rule])
+
+
+def _add_policy(
+    scope: Construct, bucket: aws_s3.CfnBucket, *allowed: aws_iam.PolicyStatement
+) -> None:
+    over_tls = aws_iam.PolicyStatement(
+        sid="OverTlsOnly",
+        effect=aws_iam.Effect.DENY,
+        principals=[aws_iam.StarPrincipal()],
+        actions=["s3:*"],
+        resources=[bucket.attr_arn, f"{bucket.attr_arn}/*"],
+        conditions={"Bool": {"aws:SecureTransport": "false"}},
+    )
+    document = aws_iam.PolicyDocument(statements=[over_tls, *allowed])
+    policy = aws_s3.CfnBucketPolicy(scope, "Policy", bucket=bucket.ref, policy_document=document)
+    policy.node.add_dependency(bucket)

@@ -1,0 +1,27 @@
+"""Logs that are encrypted with our key and end after the declared days."""
+
+from __future__ import annotations
+
+from aws_cdk import RemovalPolicy, aws_logs
+from constructs import Construct
+
+from stacks.constructs.ground import Ground
+
+
+class LogGroup(Construct):
+    """One log group; `name` where the service that writes it prescribes one."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, ground: Ground, name: str | None = None
+    ) -> None:
+        super().__init__(scope, construct_id)
+        group = aws_logs.CfnLogGroup(
+            self,
+            "Group",
+            log_group_name=name,
+            retention_in_days=ground.log_days,
+            kms_key_id=ground.key_arn,
+        )
+        # Logs are no data of the user's; a named group that stays would refuse its next creation.
+        group.apply_removal_policy(RemovalPolicy.DESTROY)
+        self.name, self.arn = group.ref, group.attr_arn

@@ -1,0 +1,141 @@
+"""The source's database server: RDS for PostgreSQL, ready to stream its changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aws_cdk import CfnDeletionPolicy, RemovalPolicy, aws_rds
+from constructs import Construct
+
+from cdclake.config.aws_model import CreatedSource
+from stacks.constructs.accepted import accept
+from stacks.constructs.ground import Ground
+from stacks.constructs.log_group import LogGroup
+
+# The version that the local lake runs (pom.xml): what is proved there holds for the same server.
+_VERSION = "17.11"
+_FAMILY = "postgres17"
+PORT = 5432
+_ADMIN = "cdclake_admin"
+_LOGS = ("postgresql", "upgrade")
+_MB_IN_GB = 1024
+
+
+class PostgresServer(Construct):
+    """An encrypted instance that nobody reaches without TLS, with backups and a bounded slot.
+
+    RDS makes the administrator's password, keeps it in a secret of its own and renews it: no
+    template ever holds it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        database: str,
+        sizes: CreatedSource,
+        security_group: str,
+        ground: Ground,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._ground = ground
+        instance = aws_rds.CfnDBInstance(
+            self,
+            "Instance",
+            # A replacement of the database would want the same name, and so cannot happen unseen.
+            db_instance_identifier=f"{ground.prefix}-source",
+            db_name=database,
+            engine="postgres",
+            engine_version=_VERSION,
+            auto_minor_version_upgrade=True,
+            allow_major_version_upgrade=False,
+            db_parameter_group_name=self._add_parameters(sizes.slot_wal_gb).ref,
+            db_subnet_group_name=self._add_subnets().ref,
+            vpc_security_groups=[security_group],
+            publicly_accessible=False,
+            port=str(PORT),
+            deletion_protection=ground.protect,
+            **_administered(ground.key_arn),
+            **_encrypted(ground.key_arn),
+            **_sizes(sizes),
+        )
+        self._add_logs(instance)
+        self._protect(instance, sizes)
+        self.endpoint = instance.attr_endpoint_address
+        self.admin_secret_arn = instance.attr_master_user_secret_secret_arn
+
+    def _add_parameters(self, slot_wal_gb: int) -> aws_rds.CfnDBParameterGroup:
+        return aws_rds.CfnDBParameterGroup(
+            self,
+            "Parameters",
+            family=_FAMILY,
+            description="Logical replication over TLS, with bounded WAL for the slot",
+            parameters={
+                "rds.logical_replication": "1",
+                "rds.force_ssl": "1",
+                # Beyond this the slot is given up: the lake takes a new snapshot, the disk lives.
+                "max_slot_wal_keep_size": str(slot_wal_gb * _MB_IN_GB),
+            },
+        )
+
+    def _add_subnets(self) -> aws_rds.CfnDBSubnetGroup:
+        return aws_rds.CfnDBSubnetGroup(
+            self,
+            "Subnets",
+            db_subnet_group_description="The private subnets of the lake",
+            subnet_ids=list(self._ground.subnet_ids),
+        )
+
+    def _add_logs(self, instance: aws_rds.CfnDBInstance) -> None:
+        """RDS would make these groups itself, without an end and without our key."""
+        instance.enable_cloudwatch_logs_exports = list(_LOGS)
+        for log in _LOGS:
+            name = f"/aws/rds/instance/{self._ground.prefix}-source/{log}"
+            group = LogGroup(self, f"Log{log.capitalize()}", ground=self._ground, name=name)
+            instance.node.add_dependency(group)
+
+    def _protect(self, instance: aws_rds.CfnDBInstance, sizes: CreatedSource) -> None:
+        protect = self._ground.protect
+        instance.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
+        instance.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
+        accept(
+            instance,
+            "RDS11",
+            "the usual port: nobody but the groups of this pipeline is admitted, over TLS",
+        )
+        if not protect:
+            accept(instance, "RDS10", "the pipeline file says `protect: false`")
+        if not sizes.multi_az:
+            accept(instance, "RDS3", "the pipeline file says `multi_az: false`")
+
+
+def _administered(key_arn: str) -> dict[str, Any]:
+    secret = aws_rds.CfnDBInstance.MasterUserSecretProperty(kms_key_id=key_arn)
+    return {
+        "master_username": _ADMIN,
+        "manage_master_user_password": True,
+        "master_user_secret": secret,
+    }
+
+
+def _encrypted(key_arn: str) -> dict[str, Any]:
+    return {
+        "storage_encrypted": True,
+        "kms_key_id": key_arn,
+        "copy_tags_to_snapshot": True,
+        "delete_automated_backups": False,
+        "enable_performance_insights": True,
+        "performance_insights_kms_key_id": key_arn,
+    }
+
+
+def _sizes(declared: CreatedSource) -> dict[str, Any]:
+    return {
+        "db_instance_class": declared.instance,
+        "allocated_storage": str(declared.storage_gb),
+        "max_allocated_storage": declared.max_storage_gb,
+        "storage_type": "gp3",
+        "multi_az": declared.multi_az,
+        "backup_retention_period": declared.backup_days,
+    }

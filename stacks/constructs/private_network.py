@@ -1,0 +1,84 @@
+"""A VPC without a way to the internet, in which AWS's services answer at private addresses."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Sequence
+
+from aws_cdk import Aws, CfnTag, aws_ec2
+from constructs import Construct
+
+# S3 is reached by route, the others at an address in each subnet. Each is called from inside: by
+# Connect for the database's password, by Glue's jobs for tables, logs, metrics, roles and keys.
+INTERFACES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
+_QUARTERS = 2  # bits: a quarter of the addresses for each of up to three zones, one left over
+
+
+class PrivateNetwork(Construct):
+    """A VPC with one private subnet a zone, and a gateway to S3."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, name: str, cidr: str, zones: Sequence[str]
+    ) -> None:
+        super().__init__(scope, construct_id)
+        tags = [CfnTag(key="Name", value=name)]
+        vpc = aws_ec2.CfnVPC(
+            self,
+            "Vpc",
+            cidr_block=cidr,
+            enable_dns_support=True,
+            enable_dns_hostnames=True,
+            tags=tags,
+        )
+        self.vpc_id = vpc.attr_vpc_id
+        self._routes = aws_ec2.CfnRouteTable(self, "Routes", vpc_id=self.vpc_id, tags=tags)
+        blocks = ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_QUARTERS)
+        self.subnet_ids = [
+            self._add_subnet(zone, str(block), name)
+            for zone, block in zip(zones, blocks, strict=False)
+        ]
+        self._add_gateway()
+
+    def _add_subnet(self, zone: str, cidr: str, name: str) -> str:
+        # The zone's whole name from its letter: a list of zones asked of AWS may change its order,
+        # and with it every subnet.
+        subnet = aws_ec2.CfnSubnet(
+            self,
+            f"Subnet{zone.upper()}",
+            vpc_id=self.vpc_id,
+            cidr_block=cidr,
+            availability_zone=f"{Aws.REGION}{zone}",
+            map_public_ip_on_launch=False,
+            tags=[CfnTag(key="Name", value=f"{name}-{zone}")],
+        )
+        aws_ec2.CfnSubnetRouteTableAssociation(
+            self,
+            f"Routes{zone.upper()}",
+            route_table_id=self._routes.attr_route_table_id,
+            subnet_id=subnet.attr_subnet_id,
+        )
+        return subnet.attr_subnet_id
+
+    def _add_gateway(self) -> None:
+        aws_ec2.CfnVPCEndpoint(
+            self,
+            "S3",
+            vpc_id=self.vpc_id,
+            vpc_endpoint_type="Gateway",
+            service_name=f"com.amazonaws.{Aws.REGION}.s3",
+            route_table_ids=[self._routes.attr_route_table_id],
+        )
+
+    def add_endpoints(self, *, security_group: str) -> None:
+        """Let the services be reached through this group, under their usual names."""
+        for service in INTERFACES:
+            aws_ec2.CfnVPCEndpoint(
+                self,
+                service.capitalize(),
+                vpc_id=self.vpc_id,
+                vpc_endpoint_type="Interface",
+                service_name=f"com.amazonaws.{Aws.REGION}.{service}",
+                subnet_ids=self.subnet_ids,
+                security_group_ids=[security_group],
+                private_dns_enabled=True,
+            )

@@ -1,0 +1,37 @@
+"""One Kafka topic, with the settings that it has locally."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+from aws_cdk import RemovalPolicy, aws_msk
+from constructs import Construct
+
+from cdclake.debezium.topics import PARTITIONS, TOPIC_SETTINGS
+
+
+class Topic(Construct):
+    """A topic of the cluster; its name and replicas never change, for Kafka would forget it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        cluster_arn: str,
+        replicas: int,
+        kept: RemovalPolicy,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        topic = aws_msk.CfnTopic(
+            self,
+            "Topic",
+            cluster_arn=cluster_arn,
+            topic_name=name,
+            partition_count=PARTITIONS,
+            replication_factor=replicas,
+            configs=base64.b64encode(json.dumps(TOPIC_SETTINGS).encode()).decode(),
+        )
+        topic.apply_removal_policy(kept)

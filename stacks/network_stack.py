@@ -1,0 +1,72 @@
+"""The network stack: where everything stands, who may connect from where, and the key."""
+
+from __future__ import annotations
+
+from constructs import Construct
+
+from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
+from cdclake.config.deployment import Deployment
+from stacks.constructs.encryption import Encryption
+from stacks.constructs.flow_log import FlowLog
+from stacks.constructs.ground import Ground, kept
+from stacks.constructs.private_network import INTERFACES, PrivateNetwork
+from stacks.constructs.security_groups import ClientGroup, ServerGroup
+from stacks.pipeline_stack import PipelineStack
+
+_HTTPS = 443
+
+
+class NetworkStack(PipelineStack):
+    """VPC and subnets, created or existing; the groups of those who connect; the key."""
+
+    def __init__(self, scope: Construct, deployment: Deployment) -> None:
+        super().__init__(scope, deployment, "network", "network, groups and key")
+        protect = kept(deployment.aws.protect)
+        encryption = Encryption(self, "Encryption", prefix=deployment.prefix, kept=protect)
+        self._key_arn = encryption.key_arn
+        match deployment.aws.network.declared:
+            case CreatedNetwork() as sizes:
+                created = self._create(sizes)
+                self._set_place(created)
+                FlowLog(self, "FlowLog", ground=self.ground)
+                self._add_endpoints(created)
+            case ExistingNetwork() as existing:
+                self._set_place(existing)
+                self._ask_for_endpoints()
+
+    def _set_place(self, network: PrivateNetwork | ExistingNetwork) -> None:
+        vpc_id, aws = network.vpc_id, self.deployment.aws
+        self.ground = Ground(
+            prefix=self.deployment.prefix,
+            vpc_id=vpc_id,
+            subnet_ids=tuple(network.subnet_ids),
+            key_arn=self._key_arn,
+            log_days=aws.log_days,
+            protect=aws.protect,
+        )
+        self.connect = ClientGroup(self, "Connect", vpc_id=vpc_id, who="MSK Connect")
+        self.functions = ClientGroup(self, "Functions", vpc_id=vpc_id, who="Lambda functions")
+        self.jobs = ClientGroup(self, "Jobs", vpc_id=vpc_id, who="Glue jobs")
+        self.jobs.admit_itself()  # as Glue demands of a connection: a job's workers
+
+    @property
+    def clients(self) -> tuple[ClientGroup, ...]:
+        """Everybody who connects to something."""
+        return self.connect, self.functions, self.jobs
+
+    def _create(self, sizes: CreatedNetwork) -> PrivateNetwork:
+        return PrivateNetwork(
+            self, "Network", name=self.deployment.prefix, cidr=sizes.cidr, zones=sizes.zones
+        )
+
+    def _add_endpoints(self, network: PrivateNetwork) -> None:
+        endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, who="endpoints")
+        endpoints.admit(*self.clients, port=_HTTPS)
+        network.add_endpoints(security_group=endpoints.group_id)
+
+    def _ask_for_endpoints(self) -> None:
+        self.ask_owner(
+            "NetworkOwner",
+            f"Private subnets of {self.ground.vpc_id} must lead to S3 and to the endpoints of"
+            f" {', '.join(INTERFACES)}, which admit the groups of this stack on port {_HTTPS}",
+        )

@@ -1,0 +1,58 @@
+"""Every stack of one deployment, in the order in which one needs the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import App, Validations
+from cdk_nag import AwsSolutionsChecks
+
+from cdclake.config.deployment import Deployment
+from cdclake.plan import Plan, Table
+from stacks.lake_stack import LakeStack
+from stacks.network_stack import NetworkStack
+from stacks.source_stack import SourceStack
+from stacks.streaming_stack import StreamingStack
+from stacks.tables_stack import TablesStack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stacks:
+    """The stacks of one deployment."""
+
+    network: NetworkStack
+    source: SourceStack
+    streaming: StreamingStack
+    tables: tuple[TablesStack, ...]
+    lake: LakeStack
+
+
+def add_stacks(app: App, deployment: Deployment) -> Stacks:
+    """Add the deployment's stacks to the app."""
+    network = NetworkStack(app, deployment)
+    streaming = StreamingStack(app, deployment, network=network)
+    return Stacks(
+        network=network,
+        source=SourceStack(app, deployment, network=network),
+        streaming=streaming,
+        tables=tuple(
+            TablesStack(
+                app, deployment, shard=shard, tables=tables, network=network, streaming=streaming
+            )
+            for shard, tables in _shards(deployment.plan)
+        ),
+        lake=LakeStack(app, deployment, network=network),
+    )
+
+
+def _shards(plan: Plan) -> list[tuple[int, list[Table]]]:
+    declared = sorted({table.shard for table in plan.tables})
+    return [(shard, [table for table in plan.tables if table.shard == shard]) for shard in declared]
+
+
+def check_security(app: App) -> None:
+    """Have cdk-nag's AwsSolutions rules look at every resource: a finding makes synth fail.
+
+    What is right as it is stands beside its resource, with the reason (`constructs.accepted`).
+    """
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))

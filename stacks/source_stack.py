@@ -1,0 +1,61 @@
+"""The source stack: the database server, created or existing, and the connector's login."""
+
+from __future__ import annotations
+
+from constructs import Construct
+
+from cdclake.config.aws_model import CreatedSource, ExistingSource
+from cdclake.config.deployment import Deployment
+from stacks.constructs.login_secret import LoginSecret
+from stacks.constructs.postgres_server import PORT, PostgresServer
+from stacks.constructs.security_groups import ServerGroup
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+
+
+class SourceStack(PipelineStack):
+    """Where the changes come from: endpoint, port, and the secrets of administrator and role."""
+
+    def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
+        super().__init__(scope, deployment, "source", "source database and its logins")
+        self._network = network
+        self.login = LoginSecret(
+            self,
+            "Login",
+            name=f"{deployment.prefix}/source",
+            username=deployment.plan.source_object,
+            key_arn=network.ground.key_arn,
+        )
+        match deployment.aws.source.declared:
+            case CreatedSource() as sizes:
+                self._create(sizes)
+            case ExistingSource() as existing:
+                self._use(existing)
+
+    def _create(self, sizes: CreatedSource) -> None:
+        ground = self._network.ground
+        group = ServerGroup(self, "Database", vpc_id=ground.vpc_id, who="source database")
+        group.admit(*self._network.clients, port=PORT)
+        server = PostgresServer(
+            self,
+            "Server",
+            database=self.deployment.plan.source_database,
+            sizes=sizes,
+            security_group=group.group_id,
+            ground=ground,
+        )
+        self.endpoint, self.port = server.endpoint, PORT
+        self.admin_secret_arn = server.admin_secret_arn
+
+    def _use(self, existing: ExistingSource) -> None:
+        self.endpoint, self.port = existing.endpoint, existing.port
+        self.admin_secret_arn = existing.secret_arn
+        for client in self._network.clients:
+            client.may_reach(self, server=existing.security_group, port=existing.port)
+        groups = ", ".join(client.group_id for client in self._network.clients)
+        self._network.ask_owner(
+            "SourceOwner",
+            f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
+            " needs logical replication (rds.logical_replication = 1, in force after a restart),"
+            " TLS, and a bound for abandoned slots (max_slot_wal_keep_size)",
+        )

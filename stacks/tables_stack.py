@@ -1,0 +1,42 @@
+"""A shard of the tables: what each of them needs of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from constructs import Construct
+
+from cdclake.config.deployment import Deployment
+from cdclake.plan import Table
+from stacks.constructs.topic import Topic
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+from stacks.streaming_stack import StreamingStack
+
+
+class TablesStack(PipelineStack):
+    """The topics of the tables that the pipeline file puts into this shard.
+
+    A table never moves by itself: it would be deleted in one stack and created in the other.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        shard: int,
+        tables: Sequence[Table],
+        network: NetworkStack,
+        streaming: StreamingStack,
+    ) -> None:
+        super().__init__(scope, deployment, f"tables-{shard}", f"tables of shard {shard}")
+        for table in tables:
+            Topic(
+                self,
+                f"Topic-{table.name}",
+                name=table.topic,
+                cluster_arn=streaming.cluster_arn,
+                replicas=streaming.replicas,
+                kept=network.ground.kept,
+            )

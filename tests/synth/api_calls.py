@@ -1,0 +1,182 @@
+"""What CloudFormation sends to AWS for a resource, as far as botocore's service models tell.
+
+A linter knows CloudFormation's own schema. This is a second opinion, from the interface behind it:
+required values, types, ranges, enumerations, and properties that the call does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import botocore.session
+from botocore.model import OperationModel, Shape
+from botocore.validate import ParamValidator
+
+TOKEN = "arn:aws:service:region:111122223333:resource/x"  # of a shape's usual length
+NUMBERS = {"integer", "long", "float", "double"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The call that creates a resource of one type."""
+
+    service: str
+    operation: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: frozenset[str] = frozenset()  # properties that another call sends
+    named: tuple[str, ...] = ()  # what CloudFormation makes up: names above all
+
+
+def ec2(operation: str, *elsewhere: str, **renamed: str) -> Call:
+    """A call of EC2, which names nothing."""
+    return Call(service="ec2", operation=operation, elsewhere=frozenset(elsewhere), renamed=renamed)
+
+
+CALLS = {
+    "AWS::EC2::FlowLog": ec2("CreateFlowLogs", ResourceId="ResourceIds"),
+    "AWS::EC2::RouteTable": ec2("CreateRouteTable"),
+    "AWS::EC2::SecurityGroup": Call(
+        service="ec2",
+        operation="CreateSecurityGroup",
+        renamed={"GroupDescription": "Description"},
+        elsewhere=frozenset({"SecurityGroupEgress"}),
+        named=("GroupName",),
+    ),
+    "AWS::EC2::SecurityGroupEgress": ec2(
+        "AuthorizeSecurityGroupEgress", "Description", "DestinationSecurityGroupId"
+    ),
+    "AWS::EC2::SecurityGroupIngress": ec2(
+        "AuthorizeSecurityGroupIngress", "Description", "SourceSecurityGroupId"
+    ),
+    "AWS::EC2::Subnet": ec2("CreateSubnet", "MapPublicIpOnLaunch"),
+    "AWS::EC2::SubnetRouteTableAssociation": ec2("AssociateRouteTable"),
+    "AWS::EC2::VPC": ec2("CreateVpc", "EnableDnsHostnames", "EnableDnsSupport"),
+    "AWS::EC2::VPCEndpoint": ec2("CreateVpcEndpoint"),
+    "AWS::Glue::Database": Call(service="glue", operation="CreateDatabase"),
+    "AWS::IAM::Role": Call(
+        service="iam",
+        operation="CreateRole",
+        elsewhere=frozenset({"Policies"}),
+        named=("RoleName",),
+    ),
+    "AWS::KMS::Alias": Call(service="kms", operation="CreateAlias"),
+    "AWS::KMS::Key": Call(
+        service="kms",
+        operation="CreateKey",
+        renamed={"KeyPolicy": "Policy"},
+        elsewhere=frozenset({"EnableKeyRotation"}),
+    ),
+    "AWS::Logs::LogGroup": Call(
+        service="logs",
+        operation="CreateLogGroup",
+        elsewhere=frozenset({"RetentionInDays"}),
+        named=("logGroupName",),
+    ),
+    "AWS::MSK::Cluster": Call(service="kafka", operation="CreateCluster"),
+    "AWS::MSK::Configuration": Call(service="kafka", operation="CreateConfiguration"),
+    "AWS::MSK::Topic": Call(service="kafka", operation="CreateTopic"),
+    "AWS::RDS::DBInstance": Call(
+        service="rds",
+        operation="CreateDBInstance",
+        renamed={"VPCSecurityGroups": "VpcSecurityGroupIds"},
+        # Asked for by a change, by a deletion, and as MasterUserSecretKmsKeyId.
+        elsewhere=frozenset(
+            {"AllowMajorVersionUpgrade", "DeleteAutomatedBackups", "MasterUserSecret"}
+        ),
+    ),
+    "AWS::RDS::DBParameterGroup": Call(
+        service="rds",
+        operation="CreateDBParameterGroup",
+        renamed={"Family": "DBParameterGroupFamily"},
+        elsewhere=frozenset({"Parameters"}),
+        named=("DBParameterGroupName",),
+    ),
+    "AWS::RDS::DBSubnetGroup": Call(
+        service="rds", operation="CreateDBSubnetGroup", named=("DBSubnetGroupName",)
+    ),
+    # Each property of a bucket has a call of its own.
+    "AWS::S3::Bucket": Call(
+        service="s3",
+        operation="CreateBucket",
+        elsewhere=frozenset(
+            {"BucketEncryption", "LifecycleConfiguration", "LoggingConfiguration"}
+            | {"OwnershipControls", "PublicAccessBlockConfiguration", "VersioningConfiguration"}
+        ),
+        named=("Bucket",),
+    ),
+    "AWS::S3::BucketPolicy": Call(
+        service="s3", operation="PutBucketPolicy", renamed={"PolicyDocument": "Policy"}
+    ),
+    "AWS::SecretsManager::Secret": Call(
+        service="secretsmanager",
+        operation="CreateSecret",
+        elsewhere=frozenset({"GenerateSecretString"}),
+    ),
+}
+
+
+def mismatches(kind: str, properties: Mapping[str, Any]) -> list[str]:
+    """What the service would refuse in the call that creates this resource."""
+    call = CALLS[kind]
+    shape = _operation(call.service, call.operation).input_shape
+    assert shape is not None
+    # CloudFormation turns tags into each service's own form.
+    sent = {
+        call.renamed.get(key, key): value
+        for key, value in properties.items()
+        if key != "Tags" and key not in call.elsewhere
+    }
+    sent |= dict.fromkeys(call.named, "made-up")
+    wrong: list[str] = []
+    parameters = _fitted(sent, shape, wrong, kind)
+    found = ParamValidator().validate(parameters, shape)
+    return wrong + ([found.generate_report()] if found.has_errors() else [])
+
+
+@cache
+def _operation(service: str, operation: str) -> OperationModel:
+    return botocore.session.get_session().get_service_model(service).operation_model(operation)
+
+
+def _fitted(value: Any, shape: Shape, wrong: list[str], where: str) -> Any:
+    """The value in the form of the shape; what has no place in it goes to `wrong`."""
+    if is_token(value) and shape.type_name != "list":
+        return 1 if shape.type_name in NUMBERS else TOKEN
+    if shape.type_name == "structure" and isinstance(value, dict):
+        return dict(_fitted_members(value, shape, wrong, where))
+    if shape.type_name == "list":
+        items = value if isinstance(value, list) else [value]
+        return [_fitted(item, shape.member, wrong, f"{where}[]") for item in items]
+    if shape.type_name in NUMBERS and isinstance(value, str) and value.isdigit():
+        return int(value)
+    if shape.type_name == "string" and isinstance(value, dict):
+        return json.dumps(value)
+    allowed = getattr(shape, "enum", None)
+    if allowed and value not in allowed:
+        wrong.append(f"{where} cannot be {value!r}, only {', '.join(allowed)}")
+    return value
+
+
+def _fitted_members(
+    value: dict[str, Any], shape: Shape, wrong: list[str], where: str
+) -> Iterator[tuple[str, Any]]:
+    known = {name.lower(): name for name in shape.members}
+    for key, below in value.items():
+        name = known.get(key.lower())
+        if name is None:
+            wrong.append(f"{where}.{key} is not known to {shape.name}")
+        else:
+            yield name, _fitted(below, shape.members[name], wrong, f"{where}.{key}")
+
+
+def is_token(value: Any) -> bool:
+    """Whether CloudFormation puts a value here only when it deploys."""
+    return (
+        isinstance(value, dict)
+        and len(value) == 1
+        and next(iter(value)).startswith(("Ref", "Fn::"))
+    )

@@ -1,0 +1,98 @@
+"""Deployments of test pipelines, as the templates that CloudFormation would get."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aws_cdk import App
+
+from cdclake.config.deployment import load_deployment
+from stacks.pipeline_app import add_stacks, check_security
+
+PROJECT = Path(__file__).resolve().parents[2]
+FLAGS = json.loads((PROJECT / "cdk.json").read_text())["context"]
+
+Template = dict[str, Any]
+
+PIPELINE = """\
+version: 1
+name: shop
+source: {database: shop}
+tables:
+  public.orders:
+    key: [order_id]
+    columns: {order_id: bigint, note: text, card: {type: text, mask: hash}, placed_at: timestamptz}
+"""
+EXISTING = """\
+aws:
+  network:
+    existing: {vpc_id: vpc-0a1b2c3d, subnet_ids: [subnet-0a1b2c3d, subnet-0d1c2b3a]}
+  source:
+    existing:
+      endpoint: db.example.org
+      port: 6432
+      secret_arn: arn:aws:secretsmanager:eu-west-1:111122223333:secret:shop-admin-AbCdEf
+      security_group: sg-0a1b2c3d
+  kafka:
+    existing:
+      cluster_arn: arn:aws:kafka:eu-west-1:111122223333:cluster/all/0a1b2c3d-0a1b-1
+      bootstrap_brokers: b-1.all.kafka.eu-west-1.amazonaws.com:9098
+      security_group: sg-0d1c2b3a
+"""
+SMALL = """\
+aws:
+  protect: false
+  log_days: 7
+  network: {create: {zones: [a, b]}}
+  source: {create: {multi_az: false, backup_days: 1, storage_gb: 20, slot_wal_gb: 5}}
+"""
+VARIANTS = {"created": PIPELINE, "existing": PIPELINE + EXISTING, "small": PIPELINE + SMALL}
+
+
+@dataclass(frozen=True, slots=True)
+class Synthesized:
+    """One synthesised deployment: its folder, and its templates by the stack's name."""
+
+    folder: Path
+    templates: dict[str, Template]
+
+    def resources(self, kind: str) -> list[Template]:
+        """Every resource of this type, in all stacks."""
+        return [
+            resource
+            for template in self.templates.values()
+            for resource in template["Resources"].values()
+            if resource["Type"] == kind
+        ]
+
+    def only(self, kind: str) -> Template:
+        """The properties of the one resource of this type."""
+        [resource] = self.resources(kind)
+        return dict(resource["Properties"])
+
+    def report(self) -> Any:
+        """What the rules that the app itself applies had to say."""
+        return json.loads((self.folder / "validation-report.json").read_text())
+
+
+def synthesize(text: str, folder: Path, environment: str | None = None) -> Synthesized:
+    """The deployment of the pipeline file `text`, by the app's own code and cdk.json's flags."""
+    file = folder / "pipeline.yaml"
+    file.write_text(text)
+    app = App(context=FLAGS, outdir=str(folder / "out"), analytics_reporting=False)
+    add_stacks(app, load_deployment(file, environment))
+    check_security(app)
+    app.synth()
+    return read_assembly(folder / "out")
+
+
+def read_assembly(folder: Path) -> Synthesized:
+    """What is in a folder that synth has written."""
+    found = sorted(folder.glob("*.template.json"))
+    named = {
+        path.name.removesuffix(".template.json"): json.loads(path.read_text()) for path in found
+    }
+    return Synthesized(folder, named)

@@ -1,0 +1,86 @@
+"""Every resource's properties fit CloudFormation's schemas, and the call that creates it."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.synth.api_calls import CALLS, mismatches
+from tests.synth.deployments import PROJECT, VARIANTS
+
+LINT = PROJECT / ".venv" / "bin" / "cfn-lint"
+
+
+@pytest.mark.synth
+def test_cfn_lint_finds_nothing(variants):
+    templates = [
+        str(file)
+        for variant in variants.values()
+        for file in variant.folder.glob("*.template.json")
+    ]
+    assert len(templates) == 5 * len(VARIANTS)
+    linted = subprocess.run([str(LINT), *templates], capture_output=True, text=True, check=False)
+    assert (linted.returncode, linted.stdout) == (0, "")
+
+
+@pytest.mark.synth
+def test_cfn_lint_would_find_something(created, tmp_path):
+    template = copy.deepcopy(created.templates["shop-streaming"])
+    for resource in template["Resources"].values():
+        if resource["Type"] == "AWS::MSK::Cluster":
+            resource["Properties"]["EncryptionInfo"]["EncryptionInTransit"]["ClientBroker"] = "SSL"
+    file = tmp_path / "faulty.json"
+    file.write_text(json.dumps(template))
+    linted = subprocess.run([str(LINT), str(file)], capture_output=True, text=True, check=False)
+    assert "'SSL' is not one of" in linted.stdout
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_resource_fits_the_call_that_creates_it(variants, name):
+    found = [
+        f"{stack}/{logical}: {what}"
+        for stack, template in variants[name].templates.items()
+        for logical, resource in template["Resources"].items()
+        for what in mismatches(resource["Type"], resource.get("Properties", {}))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_every_call_is_of_a_resource_that_we_create(created):
+    assert set(CALLS) == {
+        resource["Type"]
+        for template in created.templates.values()
+        for resource in template["Resources"].values()
+    }
+
+
+FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "unknown property": ("AWS::MSK::Cluster", {"Brokers": 3}, "Brokers is not known"),
+    "no version": ("AWS::MSK::Cluster", {"KafkaVersion": None}, "KafkaVersion"),
+    "monitoring": ("AWS::MSK::Cluster", {"EnhancedMonitoring": "ALL"}, "cannot be 'ALL'"),
+    "a list for a text": ("AWS::RDS::DBInstance", {"Engine": ["postgres"]}, "Engine"),
+    "a text for a number": ("AWS::RDS::DBInstance", {"Port": "usual"}, "Port"),
+    "no partitions": ("AWS::MSK::Topic", {"PartitionCount": 0}, "PartitionCount"),
+    "kind of endpoint": (
+        "AWS::EC2::VPCEndpoint", {"VpcEndpointType": "Private"}, "cannot be 'Private'",
+    ),
+    "no description": ("AWS::EC2::SecurityGroup", {"GroupDescription": None}, "Description"),
+    "traffic": ("AWS::EC2::FlowLog", {"TrafficType": "REFUSED"}, "cannot be 'REFUSED'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_noticed(created, name):
+    kind, edits, expected = FAULTS[name]
+    properties = copy.deepcopy(created.resources(kind)[0]["Properties"])
+    assert mismatches(kind, properties) == []
+    for key, value in edits.items():
+        if value is None:
+            del properties[key]
+        else:
+            properties[key] = value
+    assert expected in "\n".join(mismatches(kind, properties))

@@ -1,0 +1,194 @@
+"""Our own rules hold for every variant, and each fault that is put in on purpose is noticed."""
+
+from __future__ import annotations
+
+import base64
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.synth.deployments import Template
+from tests.synth.rules import RULES, broken_rules, every_bucket_has_a_policy
+
+Edit = Callable[[Template], None]
+
+
+@pytest.mark.parametrize("name", ["created", "existing"])
+def test_no_rule_is_broken(variants, name):
+    assert broken_rules(variants[name].templates) == []
+
+
+def test_what_is_not_protected_breaks_that_rule_only(variants):
+    broken = broken_rules(variants["small"].templates)
+    assert broken and all(line.startswith("kept_when_deleted: ") for line in broken)
+
+
+def test_a_created_deployment_has_something_for_every_rule(created):
+    kinds = {r["Type"] for t in created.templates.values() for r in t["Resources"].values()}
+    assert {
+        "AWS::EC2::SecurityGroup",
+        "AWS::IAM::Role",
+        "AWS::KMS::Key",
+        "AWS::Logs::LogGroup",
+        "AWS::MSK::Cluster",
+        "AWS::MSK::Configuration",
+        "AWS::MSK::Topic",
+        "AWS::RDS::DBInstance",
+        "AWS::RDS::DBParameterGroup",
+        "AWS::S3::Bucket",
+        "AWS::SecretsManager::Secret",
+    } <= kinds
+
+
+def put(*path: str | int, value: Any) -> Edit:
+    """Set a property; the path begins below `Properties`."""
+
+    def edit(resource: Template) -> None:
+        here: Any = resource.setdefault("Properties", {})
+        for part in path[:-1]:
+            here = here[part]
+        here[path[-1]] = value
+
+    return edit
+
+
+def drop(*path: str | int) -> Edit:
+    """Remove a property."""
+
+    def edit(resource: Template) -> None:
+        here: Any = resource["Properties"]
+        for part in path[:-1]:
+            here = here[part]
+        del here[path[-1]]
+
+    return edit
+
+
+def becomes(kind: str, properties: dict[str, Any]) -> Edit:
+    """Make another resource of it."""
+
+    def edit(resource: Template) -> None:
+        resource.update(Type=kind, Properties=properties)
+
+    return edit
+
+
+def is_lost(resource: Template) -> None:
+    resource["DeletionPolicy"] = "Delete"
+
+
+def policy(**statement: Any) -> Edit:
+    """Add an Allow statement to a role's own policy."""
+    document = {"Statement": [{"Effect": "Allow", **statement}]}
+    return put("Policies", value=[{"PolicyName": "Seeded", "PolicyDocument": document}])
+
+
+DB, ROLE, KAFKA = "AWS::RDS::DBInstance", "AWS::IAM::Role", "AWS::MSK::Cluster"
+GROUP, TOPIC = "AWS::EC2::SecurityGroup", "AWS::MSK::Topic"
+PARAMETERS = "AWS::RDS::DBParameterGroup"
+AUTHENTICATION = "ClientAuthentication"
+OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
+COMPACTED = base64.b64encode(b'{"cleanup.policy": "compact", "retention.ms": "1"}').decode()
+
+FAULTS: dict[str, tuple[str, str, Edit]] = {
+    # what somebody might do: (the rule that notices, the resource, the edit)
+    "password in the file": ("no_clear_secret", DB, put("MasterUserPassword", value="tiger")),
+    "password resolved": (
+        "no_clear_secret", DB, put("MasterUserPassword", value="{{resolve:secretsmanager:a}}"),
+    ),
+    "secret's text": (
+        "no_clear_secret", "AWS::SecretsManager::Secret", put("SecretString", value="tiger"),
+    ),
+    "managed policy": (
+        "no_managed_policy", ROLE, put("ManagedPolicyArns", value=["arn:aws:iam::aws:policy/x"]),
+    ),
+    "whole service": ("no_wildcard", ROLE, policy(Action="glue:*", Resource="arn:aws:glue:x")),
+    "every resource": ("no_wildcard", ROLE, policy(Action=["s3:GetObject"], Resource=["*"])),
+    "all but": ("no_wildcard", ROLE, policy(NotAction="iam:*", Resource="arn:aws:glue:x")),
+    "trusted by anybody": (
+        "no_confused_deputy", ROLE, drop("AssumeRolePolicyDocument", "Statement", 0, "Condition"),
+    ),
+    "trusted by an account": (
+        "no_confused_deputy", ROLE,
+        put("AssumeRolePolicyDocument", "Statement", 0, "Principal", value={"AWS": "1"}),
+    ),
+    "endless logs": ("logs_end", "AWS::Logs::LogGroup", drop("RetentionInDays")),
+    "logs without our key": ("logs_end", "AWS::Logs::LogGroup", drop("KmsKeyId")),
+    "public database": ("nothing_public", DB, put("PubliclyAccessible", value=True)),
+    "database of the default": ("nothing_public", DB, drop("PubliclyAccessible")),
+    "way out": ("nothing_public", TOPIC, becomes("AWS::EC2::NatGateway", {})),
+    "SSH from anywhere": ("nothing_public", GROUP, put("SecurityGroupIngress", value=[OPEN])),
+    "SSH to anywhere": ("nothing_public", GROUP, put("SecurityGroupEgress", value=[OPEN])),
+    "default egress": ("nothing_public", GROUP, drop("SecurityGroupEgress")),
+    "database lost": ("kept_when_deleted", DB, is_lost),
+    "topic lost": ("kept_when_deleted", TOPIC, is_lost),
+    "no TLS": ("safe_database", PARAMETERS, put("Parameters", "rds.force_ssl", value="0")),
+    "no replication": (
+        "safe_database", PARAMETERS, drop("Parameters", "rds.logical_replication"),
+    ),
+    "boundless slot": (
+        "safe_database", PARAMETERS, put("Parameters", "max_slot_wal_keep_size", value="-1"),
+    ),
+    "no backups": ("safe_database", DB, put("BackupRetentionPeriod", value=0)),
+    "unencrypted disk": ("safe_database", DB, drop("StorageEncrypted")),
+    "connectivity at creation": (
+        "safe_kafka", KAFKA,
+        put("BrokerNodeGroupInfo", "ConnectivityInfo", value={"VpcConnectivity": {}}),
+    ),
+    "anonymous clients": (
+        "safe_kafka", KAFKA, put(AUTHENTICATION, "Unauthenticated", "Enabled", value=True),
+    ),
+    "SCRAM clients": (
+        "safe_kafka", KAFKA, put(AUTHENTICATION, "Sasl", "Scram", "Enabled", value=True),
+    ),
+    "plaintext": (
+        "safe_kafka", KAFKA,
+        put("EncryptionInfo", "EncryptionInTransit", "ClientBroker", value="TLS_PLAINTEXT"),
+    ),
+    "topics make themselves": (
+        "safe_kafka", "AWS::MSK::Configuration",
+        put("ServerProperties", value="auto.create.topics.enable=true"),
+    ),
+    "compacted topic": ("topics_as_locally", TOPIC, put("Configs", value=COMPACTED)),
+    "topic of two partitions": ("topics_as_locally", TOPIC, put("PartitionCount", value=2)),
+    "topic on one broker": ("topics_as_locally", TOPIC, put("ReplicationFactor", value=1)),
+    "bucket lost": ("kept_when_deleted", "AWS::S3::Bucket", is_lost),
+    "public bucket": (
+        "safe_bucket", "AWS::S3::Bucket",
+        put("PublicAccessBlockConfiguration", "BlockPublicPolicy", value=False),
+    ),
+    "bucket of S3's own key": ("safe_bucket", "AWS::S3::Bucket", drop("BucketEncryption")),
+    "growing bucket": ("safe_bucket", "AWS::S3::Bucket", drop("LifecycleConfiguration")),
+    "bucket without TLS": (
+        "safe_bucket", "AWS::S3::BucketPolicy",
+        drop("PolicyDocument", "Statement", 0, "Condition"),
+    ),
+    "bucket without a policy": (
+        "every_bucket_has_a_policy", "AWS::S3::BucketPolicy", put("Bucket", value="another"),
+    ),
+}  # fmt: skip
+
+
+def seeded(templates: dict[str, Template], kind: str, edit: Edit) -> Iterator[dict[str, Template]]:
+    """The templates with the fault in the first resource of the type."""
+    copied = copy.deepcopy(templates)
+    for template in copied.values():
+        for resource in template["Resources"].values():
+            if resource["Type"] == kind:
+                edit(resource)
+                yield copied
+                return
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_is_noticed(created, name):
+    rule, kind, edit = FAULTS[name]
+    [faulty] = seeded(created.templates, kind, edit)
+    assert {line.split(": ")[0] for line in broken_rules(faulty)} == {rule}
+
+
+def test_every_rule_has_its_fault():
+    rules = {rule.__name__ for rule in (*RULES, every_bucket_has_a_policy)}
+    assert {fault[0] for fault in FAULTS.values()} == rules

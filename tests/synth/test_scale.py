@@ -1,0 +1,49 @@
+"""Pipelines of any size fit CloudFormation, and the file says where they would not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdclake.config.problems import InvalidPipeline
+from tests.synth.deployments import PIPELINE, synthesize
+
+# CloudFormation's limits on one template (its user guide, "Understand quotas").
+MOST_RESOURCES, MOST_BYTES, MOST_OUTPUTS = 500, 1_000_000, 200
+
+HEAD = PIPELINE.split("  public.orders:")[0]
+
+
+def many_tables(count: int, shards: int = 1) -> str:
+    columns = ", ".join(f"c{n}: text" for n in range(19))
+    return HEAD + "".join(
+        f"  public.t{n}:\n    key: [id]\n    columns: {{id: bigint, {columns}}}\n"
+        f"    shard: {n % shards + 1}\n"
+        for n in range(count)
+    )
+
+
+@pytest.mark.parametrize(
+    ("count", "shards"),
+    [
+        (1, 1),
+        (10, 1),
+        pytest.param(100, 1, marks=pytest.mark.synth),
+        pytest.param(500, 2, marks=pytest.mark.synth),
+    ],
+)
+def test_every_stack_fits(tmp_path, count, shards):
+    templates = synthesize(many_tables(count, shards), tmp_path).templates
+    topics = 0
+    for stack, template in templates.items():
+        assert len(template["Resources"]) <= MOST_RESOURCES, stack
+        assert len(template.get("Outputs", {})) <= MOST_OUTPUTS, stack
+        assert len(json.dumps(template, indent=1)) <= MOST_BYTES, stack
+        topics += sum(r["Type"] == "AWS::MSK::Topic" for r in template["Resources"].values())
+    assert topics == count + 4  # and our own
+
+
+def test_a_full_shard_stops_synth_before_cloudformation_would(tmp_path):
+    with pytest.raises(InvalidPipeline, match=r"shard 1 is full before 'public[.]t450'"):
+        synthesize(many_tables(451), tmp_path)

@@ -1,0 +1,41 @@
+"""cdk-nag sees every stack, finds nothing that is not accepted with a reason, and would find it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from aws_cdk import App, Stack, aws_s3
+
+from stacks.pipeline_app import check_security
+from tests.synth.deployments import FLAGS, VARIANTS
+
+ACCEPTED = {
+    "created": {"RDS11", "SMG4"},
+    "existing": {"SMG4"},
+    "small": {"RDS3", "RDS10", "RDS11", "SMG4"},
+}
+
+
+def rules(report, key: str) -> list[dict[str, str]]:
+    [plugin] = [p for p in report["pluginReports"] if p["pluginName"] == "AwsSolutions"]
+    return list(plugin[key])
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_nothing_is_found_but_what_is_accepted(variants, name):
+    report = variants[name].report()
+    assert rules(report, "violations") == []
+    accepted = rules(report, "suppressedViolations")
+    assert {entry["ruleName"] for entry in accepted} == {
+        f"AwsSolutions-{rule}" for rule in ACCEPTED[name]
+    }
+    assert all(len(entry["reason"]) > 20 for entry in accepted)
+
+
+def test_the_gate_stops_at_a_bad_bucket(tmp_path: Path):
+    app = App(context=FLAGS, outdir=str(tmp_path), analytics_reporting=False)
+    aws_s3.CfnBucket(Stack(app, "Seeded"), "Open")
+    check_security(app)
+    with pytest.raises(RuntimeError, match="AwsSolutions-S10"):
+        app.synth()
