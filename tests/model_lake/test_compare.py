@@ -66,6 +66,13 @@ def test_a_row_that_was_truncated_before_the_snapshot_read_it_may_be_missing() -
         assert (compare_logs({PLACE: changes}, {PLACE: log}, read) == {}) == is_right
 
 
+def test_of_a_new_key_only_truncates_may_be_older_than_the_log() -> None:
+    changes = [Change("t", None, None), Change("c", None, A), Change("u", A, B)]
+    log = [event("c", 10, A), event("u", 20, B, "body", "doc")]
+    assert compare_logs({PLACE: changes}, {PLACE: log}) == {}
+    assert "1 events of 3 changes" in compare_logs({PLACE: changes}, {PLACE: log[1:]})[PLACE]
+
+
 @pytest.mark.parametrize(
     ("log", "said"),
     [
