@@ -13,7 +13,7 @@ SEEDS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo synth test test-unit test-spark test-local test-slow test-model \
+.PHONY: help setup demo synth nist test test-unit test-spark test-local test-slow test-model \
 	test-mutations bench bench-full check format record docs lock clean
 
 help: ## List the targets
@@ -28,6 +28,9 @@ demo: setup ## Stream a shop into a lake of its own and prove it row for row
 synth: setup node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account
 	@npx --no-install cdk synth --quiet
 	@$(PYTEST) tests/synth
+
+nist: setup ## Report what NIST 800-53 asks of the deployment beyond the gate; always ends well
+	@$(BIN)/python -m scripts.nist_report
 
 # The CDK CLI, of the version that package-lock.json names; npm renews this file whenever it installs.
 node_modules/.package-lock.json: package-lock.json

@@ -34,7 +34,7 @@ class TablesStack(PipelineStack):
         for table in tables:
             Topic(
                 self,
-                f"Topic-{table.name}",
+                table.topic,  # what Kafka knows it by: the lake's name may be declared otherwise
                 name=table.topic,
                 cluster_arn=streaming.cluster_arn,
                 replicas=streaming.replicas,

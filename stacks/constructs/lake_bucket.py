@@ -124,5 +124,4 @@ def _add_policy(
         conditions={"Bool": {"aws:SecureTransport": "false"}},
     )
     document = aws_iam.PolicyDocument(statements=[over_tls, *allowed])
-    policy = aws_s3.CfnBucketPolicy(scope, "Policy", bucket=bucket.ref, policy_document=document)
-    policy.node.add_dependency(bucket)
+    aws_s3.CfnBucketPolicy(scope, "Policy", bucket=bucket.ref, policy_document=document)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
+import re
 import subprocess
 from typing import Any
 
 import pytest
 
+from cdclake.config.deployment import load_deployment
+from cdclake.debezium.topics import TOPIC_SETTINGS
 from tests.synth.api_calls import CALLS, mismatches
 from tests.synth.deployments import PROJECT, VARIANTS
 
@@ -84,3 +88,26 @@ def test_a_fault_is_noticed(created, name):
         else:
             properties[key] = value
     assert expected in "\n".join(mismatches(kind, properties))
+
+
+def test_rds_runs_the_version_that_the_local_lake_does(created):
+    [local] = re.findall(
+        r"<postgres.version>([0-9.]+)[.]0</postgres.version>", (PROJECT / "pom.xml").read_text()
+    )
+    assert created.only("AWS::RDS::DBInstance")["EngineVersion"] == local
+
+
+def test_a_topic_is_made_as_it_is_locally(created):
+    plan = load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
+    topics = created.resources("AWS::MSK::Topic")
+    names = {topic["Properties"]["TopicName"] for topic in topics}
+    assert {*plan.own_topics.values(), "shop.public.orders"} == names
+    for topic in topics:
+        configs = base64.b64decode(topic["Properties"]["Configs"])
+        assert json.loads(configs) == TOPIC_SETTINGS
+
+
+def test_the_login_is_that_of_the_role_which_the_source_gets(created):
+    template = created.only("AWS::SecretsManager::Secret")["GenerateSecretString"]
+    assert json.loads(template["SecretStringTemplate"]) == {"username": "cdclake_shop"}
+    assert template["GenerateStringKey"] == "password"

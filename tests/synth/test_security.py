@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from aws_cdk import App, Stack, aws_s3
 
+from scripts.nist_report import findings
 from stacks.pipeline_app import check_security
-from tests.synth.deployments import FLAGS, VARIANTS
+from tests.synth.deployments import FLAGS, PROJECT, VARIANTS
 
 ACCEPTED = {
     "created": {"RDS11", "SMG4"},
@@ -39,3 +40,10 @@ def test_the_gate_stops_at_a_bad_bucket(tmp_path: Path):
     check_security(app)
     with pytest.raises(RuntimeError, match="AwsSolutions-S10"):
         app.synth()
+
+
+@pytest.mark.synth
+def test_the_nist_report_names_rules_and_resources():
+    found = findings(PROJECT / "pipelines" / "shop.yaml", "prod")
+    assert "shop-prod-source/Login/Secret" in found["NIST.800.53.R5-SecretsManagerRotationEnabled"]
+    assert found["NIST.800.53.R5-S3DefaultEncryptionKMS"] == ["shop-prod-lake/AccessLog/Bucket"]
