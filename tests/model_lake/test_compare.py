@@ -144,9 +144,17 @@ def test_a_fault_in_a_state_is_found(
     table: str, last: Change, rows: list[StateRow], said: str | None
 ) -> None:
     place = (table, "17001")
-    found = compare_states({place: [Change("c", None, A), last]}, {place: rows})
+    found = compare_states({place: [Change("c", None, A), last]}, {place: LOG}, {place: rows})
     assert (place in found) == (said is not None)
     assert said is None or said in found[place]
+
+
+def test_a_row_that_was_deleted_before_the_first_snapshot_is_not_kept() -> None:
+    place = ("members", "17001")
+    truth = {place: [Change("c", None, A), Change("d", A, None)]}
+    assert compare_states(truth, {}, {}) == {}
+    assert compare_states(truth, {place: [event("t", 30)]}, {}) == {}
+    assert "no row" in compare_states(truth, {place: [event("d", 30)]}, {})[place]
 
 
 def test_the_audit_is_read_as_events_of_keys() -> None:

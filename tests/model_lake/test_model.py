@@ -73,7 +73,8 @@ class Model:
         """The states agree as well, and again when they are made from nothing but the logs."""
         self._lake.run("job", "apply_changes")
         applied = rows_by_key(self._lake.sql(state_query()))
-        self._compare(compare_states(self._truth(), applied))
+        logs = events_by_key(self._lake.sql(events_query()))
+        self._compare(compare_states(self._truth(), logs, applied))
         self._lake.run("job", "rebuild_tables")
         rebuilt = rows_by_key(self._lake.sql(state_query()))
         self._compare(
