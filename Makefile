@@ -85,6 +85,7 @@ record: setup ## Record anew what Debezium sends for tests/recorded/*.sql; `make
 
 docs: setup ## Write anew the pages that are made from the code
 	@$(BIN)/python -m scripts.types_page
+	@$(BIN)/python -m scripts.jobs_page
 
 lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` takes newer versions
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt

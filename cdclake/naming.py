@@ -149,6 +149,28 @@ LOAD_JOB = "load_tables"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 
+# Folders of the bucket for state, on AWS; each is written by those who need it alone.
+CONTROL_PREFIX = "control"
+CHECKPOINT_PREFIX = "checkpoints"
+DEPLOYED_PREFIX = "deployed"
+STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run
+
+
+def glue_job_name(prefix: str, job: str) -> str:
+    """The job's name in Glue; `prefix` is the deployment's."""
+    return f"{prefix}-{job}"
+
+
+def consumer_group_prefix(prefix: str) -> str:
+    """Begins the name of every consumer group of the deployment's stream."""
+    return f"{prefix}-stream"
+
+
+def report_name(run: str) -> str:
+    """The control object in which a job over tables says what it did."""
+    return f"reports/{run}.json"
+
+
 def load_start(epoch: int) -> str:
     """The control object in which a bulk load says at which LSN the slot takes over."""
     return f"loads/{epoch}.json"

@@ -1,7 +1,9 @@
-"""`cdclake job`: run one of the Glue jobs here, to its end."""
+"""`cdclake job`: run one of the Glue jobs to its end, here or where it is deployed."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,27 +12,75 @@ from cdclake.errors import InputError
 from cli.output import emit, say
 
 
+class Target(StrEnum):
+    """Where a job runs."""
+
+    LOCAL = "local"
+    AWS = "aws"
+
+
 def job(
     name: Annotated[str, typer.Argument(help="apply_changes, maintain_tables or rebuild_tables.")],
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
+    target: Annotated[
+        Target, typer.Option(help="aws: in the deployment of --file and --environment.")
+    ] = Target.LOCAL,
+    file: Annotated[
+        Path | None, typer.Option(help="Of --target aws: the pipeline file that is deployed.")
+    ] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Of --target aws: the environment that is deployed.")
+    ] = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Run a job over the lake's tables."""
-    from cdclake import naming
+    """Run a job over the lake's tables. On AWS also stream_changes, which is started and left."""
+    tables = table or []
+    if target is Target.LOCAL:
+        if file is not None or environment is not None:
+            raise InputError("--file and --environment are of --target aws", "add --target aws")
+        report = _run_here(name, tables)
+    else:
+        report = _run_on_aws(name, tables, file, environment)
+    emit(report, json_output, lambda: _render(report))
+    if not report["ok"]:
+        raise typer.Exit(4)
+
+
+def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
     from local.home import Home
     from local.jobs import run_job
     from local.lake import open_lake
 
-    known = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REBUILD_JOB)
+    _check_known(name, aws=False)
+    lake = open_lake(Home.from_environment())
+    return run_job(lake, name, [chosen_table(lake, each).name for each in tables])
+
+
+def _run_on_aws(
+    name: str, tables: list[str], file: Path | None, environment: str | None
+) -> dict[str, Any]:
+    from cdclake import naming
+    from cli.aws_jobs import DeployedJob
+
+    _check_known(name, aws=True)
+    if file is None:
+        raise InputError("it is not said which deployment", "add --file FILE [--environment NAME]")
+    job = DeployedJob(file, environment, name)
+    if name != naming.STREAM_JOB:
+        return job.run(tables)
+    if tables:
+        raise InputError("the stream is of all tables", "leave --table out")
+    return {"ok": True, "tables": [], "job_run_id": job.start({})}
+
+
+def _check_known(name: str, *, aws: bool) -> None:
+    from cdclake.deployed_jobs import JOBS, TABLE_JOBS
+
+    known = JOBS if aws else TABLE_JOBS
     if name not in known:
         raise InputError(f"there is no job {name!r}", f"choose one of {', '.join(known)}")
-    lake = open_lake(Home.from_environment())
-    report = run_job(lake, name, [chosen_table(lake, each).name for each in table or []])
-    emit(report, json_output, lambda: _render(report))
-    if not report["ok"]:
-        raise typer.Exit(4)
 
 
 def chosen_table(lake: Any, name: str) -> Any:
@@ -43,6 +93,8 @@ def chosen_table(lake: Any, name: str) -> Any:
 
 
 def _render(report: dict[str, Any]) -> None:
+    if "job_run_id" in report:
+        say(f"run {report['job_run_id']}")
     for line in report["tables"]:
         say(
             f"{line['table']}: {line['seconds']} s, {line['rows_applied']} rows applied, "

@@ -1,7 +1,8 @@
 """Glue entry point: stream one pipeline's topics into its change logs, and into its states.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --checkpoint URI --brokers HOST:PORT
-[--kafka_options JSON of further `kafka.*` options]. Catalog settings come by `--conf`.
+[--kafka_options JSON of further options of the source] [--deployment ID: the stream ends when the
+control object `stream.json` names another]. Catalog settings come by `--conf`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import json
 import logging
 import re
 import sys
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
@@ -18,6 +20,7 @@ from cdclake import naming
 from cdclake.plan import Plan
 from glue_jobs.ingest.batch import MicroBatch
 from glue_jobs.ingest.gap import RECORD_COLUMNS
+from glue_jobs.ingest.handover import Handover
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.runtime.arguments import read_arguments
 from glue_jobs.runtime.objects import ObjectStore
@@ -35,16 +38,18 @@ def main() -> None:
     for chatty in ("py4j", "botocore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     arguments = read_arguments(
-        ["JOB_NAME", "plan", "control", "checkpoint", "brokers"], ["kafka_options"]
+        ["JOB_NAME", "plan", "control", "checkpoint", "brokers"], ["kafka_options", "deployment"]
     )
     plans = CurrentPlan(arguments["plan"])
     plan = plans.read()
     spark = open_session(arguments["JOB_NAME"])
     brokers = {"kafka.bootstrap.servers": arguments["brokers"]}
     brokers |= json.loads(arguments.get("kafka_options", "{}"))
-    batch = MicroBatch(plans, ObjectStore(arguments["control"]), brokers)
+    control = ObjectStore(arguments["control"])
+    handover = Handover(control, arguments.get("deployment"))
+    batch = handover.guarded(MicroBatch(plans, control, brokers))
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
-    query.awaitTermination()
+    handover.await_end(query)
 
 
 def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:
@@ -78,7 +83,9 @@ def topic_pattern(plan: Plan) -> str:
     return f"{re.escape(plan.name)}[.](?!{re.escape(rest)}$).*"
 
 
-def start(records: DataFrame, batch: MicroBatch, plan: Plan, checkpoint: str) -> StreamingQuery:
+def start(
+    records: DataFrame, batch: Callable[[DataFrame, int], None], plan: Plan, checkpoint: str
+) -> StreamingQuery:
     """The running query, under the trigger that the plan's mode asks for."""
     writer = (
         records.writeStream.queryName(f"{plan.name}-{naming.STREAM_JOB}")

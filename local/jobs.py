@@ -18,10 +18,10 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.catalog import catalog_conf
+from cdclake.job_package import build_job_package, script_of
 from local.components import class_archive
 from local.components.installed import environment, jar_folder, java
 from local.home import PROJECT
-from local.job_package import build_job_package
 from local.keeper import log_tail
 from local.lake import Lake, aws_environment
 from local.process import Spec
@@ -69,7 +69,7 @@ class RunningJob:
 
     def report(self) -> dict[str, Any]:
         """What the job wrote at its end; ComponentFailed if it ended before."""
-        report = self.lake.control.read(f"reports/{self.run}.json")
+        report = self.lake.control.read(naming.report_name(self.run))
         if report is None:
             log = self.lake.home.log(self.job)
             raise ComponentFailed(
@@ -104,10 +104,9 @@ def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
         "control": lake.control_uri,
         **arguments,
     }
-    script = PROJECT / "glue_jobs" / f"{job}.py"
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
     # -P: the script's own folder is not where the jobs' packages come from; the zip is.
-    return [sys.executable, "-P", str(script), *words]
+    return [sys.executable, "-P", str(script_of(job)), *words]
 
 
 def _environment(lake: Lake, job: str, *, memory: str) -> dict[str, str]:

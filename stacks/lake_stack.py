@@ -35,7 +35,7 @@ class LakeStack(PipelineStack):
         state = LakeBucket(
             self, "State", access_log=access_log, restorable_days=_RESTORABLE_DAYS, ground=ground
         )
-        self.warehouse, self.state = warehouse, state
+        self.warehouse, self.state = warehouse.seen_from_elsewhere(), state.seen_from_elsewhere()
         database = aws_glue.CfnDatabase(
             self,
             "Database",

@@ -11,6 +11,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
+from stacks.processing_stack import ProcessingStack
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
 from stacks.tables_stack import TablesStack
@@ -25,12 +26,14 @@ class Stacks:
     streaming: StreamingStack
     tables: tuple[TablesStack, ...]
     lake: LakeStack
+    processing: ProcessingStack
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app."""
     network = NetworkStack(app, deployment)
     streaming = StreamingStack(app, deployment, network=network)
+    lake = LakeStack(app, deployment, network=network)
     return Stacks(
         network=network,
         source=SourceStack(app, deployment, network=network),
@@ -41,7 +44,10 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
             )
             for shard, tables in _shards(deployment.plan)
         ),
-        lake=LakeStack(app, deployment, network=network),
+        lake=lake,
+        processing=ProcessingStack(
+            app, deployment, network=network, streaming=streaming, lake=lake
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from cdclake.config.jobs_model import Jobs
 from cdclake.config.problems import Refused
 from cdclake.config.table_model import Section
 
@@ -218,6 +219,11 @@ class Aws(Section):
     network: Network = Field(default_factory=lambda: Network(create=CreatedNetwork()))
     source: SourceServer = Field(default_factory=lambda: SourceServer(create=CreatedSource()))
     kafka: Kafka = Field(default_factory=lambda: Kafka(create=CreatedKafka()))
+    jobs: Jobs = Field(default_factory=Jobs)
+    stream: Literal["on", "off"] = Field(
+        default="on",
+        description="on: the stream is started, and started again. off: it ends after its batch.",
+    )
     log_days: Literal[7, 14, 30, 60, 90, 180, 365] = Field(
         default=30, description="Days that CloudWatch keeps logs."
     )

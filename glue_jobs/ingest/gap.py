@@ -64,7 +64,8 @@ def _partitions(spark: SparkSession, brokers: dict[str, str], topic: str) -> lis
     jvm: Any = spark.sparkContext._jvm
     settings, topics = jvm.java.util.HashMap(), jvm.java.util.ArrayList()
     for option, value in brokers.items():
-        settings.put(option.removeprefix("kafka."), value)
+        if option.startswith("kafka."):  # the others are Spark's own
+            settings.put(option.removeprefix("kafka."), value)
     topics.add(topic)
     admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
     try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from cdclake import naming
 from cdclake.errors import CdcError
 from cdclake.plan import Plan, Table
 from glue_jobs.runtime.objects import ObjectStore
@@ -91,5 +92,5 @@ def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -
         "ok": all(table.error is None for table in tables),
         "tables": [asdict(table) for table in tables],
     }
-    control.write(f"reports/{run}.json", report)
+    control.write(naming.report_name(run), report)
     return report

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aws_cdk import Aws, aws_iam, aws_s3
+from dataclasses import dataclass
+
+from aws_cdk import Aws, Stack, aws_iam, aws_s3
 from constructs import Construct
 
 from stacks.constructs.ground import Ground
@@ -74,6 +76,19 @@ class LakeBucket(Construct):
         bucket.apply_removal_policy(ground.kept)
         _add_policy(self, bucket)
         self.name, self.arn = bucket.ref, bucket.attr_arn
+
+    def seen_from_elsewhere(self) -> BucketReference:
+        """The bucket for other stacks, which import its name and ARN."""
+        stack = Stack.of(self)
+        return BucketReference(stack.export_value(self.name), stack.export_value(self.arn))
+
+
+@dataclass(frozen=True, slots=True)
+class BucketReference:
+    """Name and ARN of a bucket."""
+
+    name: str
+    arn: str
 
 
 def _encrypted_by(

@@ -17,6 +17,7 @@ from botocore.model import OperationModel, Shape
 from botocore.validate import ParamValidator
 
 TOKEN = "arn:aws:service:region:111122223333:resource/x"  # of a shape's usual length
+NESTED = {"S3Encryptions": "S3Encryption"}  # properties that a call has under another name
 NUMBERS = {"integer", "long", "float", "double"}
 
 
@@ -29,6 +30,7 @@ class Call:
     renamed: Mapping[str, str] = field(default_factory=dict)
     elsewhere: frozenset[str] = frozenset()  # properties that another call sends
     named: tuple[str, ...] = ()  # what CloudFormation makes up: names above all
+    filled: Mapping[str, Any] = field(default_factory=dict)  # what it adds of its own
 
 
 def ec2(operation: str, *elsewhere: str, **renamed: str) -> Call:
@@ -37,6 +39,7 @@ def ec2(operation: str, *elsewhere: str, **renamed: str) -> Call:
 
 
 CALLS = {
+    "AWS::CloudWatch::Alarm": Call(service="cloudwatch", operation="PutMetricAlarm"),
     "AWS::EC2::FlowLog": ec2("CreateFlowLogs", ResourceId="ResourceIds"),
     "AWS::EC2::RouteTable": ec2("CreateRouteTable"),
     "AWS::EC2::SecurityGroup": Call(
@@ -56,7 +59,18 @@ CALLS = {
     "AWS::EC2::SubnetRouteTableAssociation": ec2("AssociateRouteTable"),
     "AWS::EC2::VPC": ec2("CreateVpc", "EnableDnsHostnames", "EnableDnsSupport"),
     "AWS::EC2::VPCEndpoint": ec2("CreateVpcEndpoint"),
+    "AWS::Events::Rule": Call(
+        service="events",
+        operation="PutRule",
+        elsewhere=frozenset({"Targets"}),
+        named=("Name",),
+    ),
+    "AWS::Glue::Connection": Call(service="glue", operation="CreateConnection"),
     "AWS::Glue::Database": Call(service="glue", operation="CreateDatabase"),
+    "AWS::Glue::Job": Call(service="glue", operation="CreateJob"),
+    "AWS::Glue::SecurityConfiguration": Call(
+        service="glue", operation="CreateSecurityConfiguration"
+    ),
     "AWS::IAM::Role": Call(
         service="iam",
         operation="CreateRole",
@@ -69,6 +83,12 @@ CALLS = {
         operation="CreateKey",
         renamed={"KeyPolicy": "Policy"},
         elsewhere=frozenset({"EnableKeyRotation"}),
+    ),
+    "AWS::Lambda::Function": Call(
+        service="lambda", operation="CreateFunction", named=("FunctionName",)
+    ),
+    "AWS::Lambda::Permission": Call(
+        service="lambda", operation="AddPermission", named=("StatementId",)
     ),
     "AWS::Logs::LogGroup": Call(
         service="logs",
@@ -111,6 +131,22 @@ CALLS = {
     "AWS::S3::BucketPolicy": Call(
         service="s3", operation="PutBucketPolicy", renamed={"PolicyDocument": "Policy"}
     ),
+    "AWS::SQS::Queue": Call(
+        service="sqs",
+        operation="CreateQueue",
+        # Sent as attributes, each a text.
+        elsewhere=frozenset({"KmsMasterKeyId", "MessageRetentionPeriod"}),
+        named=("QueueName",),
+    ),
+    "AWS::SQS::QueuePolicy": Call(
+        service="sqs",
+        operation="SetQueueAttributes",
+        elsewhere=frozenset({"PolicyDocument", "Queues"}),  # as an attribute, queue by queue
+        named=("QueueUrl",),
+        filled={"Attributes": {}},
+    ),
+    "AWS::Scheduler::Schedule": Call(service="scheduler", operation="CreateSchedule"),
+    "AWS::Scheduler::ScheduleGroup": Call(service="scheduler", operation="CreateScheduleGroup"),
     "AWS::SecretsManager::Secret": Call(
         service="secretsmanager",
         operation="CreateSecret",
@@ -120,7 +156,9 @@ CALLS = {
 
 
 def mismatches(kind: str, properties: Mapping[str, Any]) -> list[str]:
-    """What the service would refuse in the call that creates this resource."""
+    """What the service would refuse in the call that creates this resource; ours has none."""
+    if kind.startswith("Custom::"):
+        return []
     call = CALLS[kind]
     shape = _operation(call.service, call.operation).input_shape
     assert shape is not None
@@ -130,7 +168,7 @@ def mismatches(kind: str, properties: Mapping[str, Any]) -> list[str]:
         for key, value in properties.items()
         if key != "Tags" and key not in call.elsewhere
     }
-    sent |= dict.fromkeys(call.named, "made-up")
+    sent |= dict.fromkeys(call.named, "made-up") | dict(call.filled)
     wrong: list[str] = []
     parameters = _fitted(sent, shape, wrong, kind)
     found = ParamValidator().validate(parameters, shape)
@@ -151,6 +189,8 @@ def _fitted(value: Any, shape: Shape, wrong: list[str], where: str) -> Any:
     if shape.type_name == "list":
         items = value if isinstance(value, list) else [value]
         return [_fitted(item, shape.member, wrong, f"{where}[]") for item in items]
+    if shape.type_name == "map" and isinstance(value, dict):
+        return {key: _fitted(v, shape.value, wrong, f"{where}.{key}") for key, v in value.items()}
     if shape.type_name in NUMBERS and isinstance(value, str) and value.isdigit():
         return int(value)
     if shape.type_name == "string" and isinstance(value, dict):
@@ -166,7 +206,7 @@ def _fitted_members(
 ) -> Iterator[tuple[str, Any]]:
     known = {name.lower(): name for name in shape.members}
     for key, below in value.items():
-        name = known.get(key.lower())
+        name = known.get(NESTED.get(key, key).lower())
         if name is None:
             wrong.append(f"{where}.{key} is not known to {shape.name}")
         else:

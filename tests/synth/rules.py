@@ -25,6 +25,15 @@ HOLDS_DATA = {
 }
 # These services send no word of the caller's account when they take on a role.
 TRUSTED_WITHOUT_SOURCE = {"lambda.amazonaws.com"}
+LOOKED_AT = (
+    "NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcAttribute",
+    "VpcEndpoints", "Vpcs",
+)  # fmt: skip
+# IAM knows no resources for these (its Service Authorization Reference); what bounds one instead.
+WITHOUT_RESOURCES = {
+    "cloudwatch:PutMetricData": "cloudwatch:namespace",
+    **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
+}
 SECRET_PROPERTY = re.compile(r"password|passphrase|secretstring$", re.IGNORECASE)
 NOT_SECRET = {"ManageMasterUserPassword", "GenerateSecretString", "PasswordLength"}
 HTTPS = 443
@@ -80,7 +89,9 @@ def no_wildcard(kind: str, properties: dict[str, Any], _: Template) -> Iterator[
                 yield f"{kind} allows {action}"
         if "NotAction" in statement or "NotResource" in statement:
             yield f"{kind} allows everything but something"
-        if kind != "AWS::KMS::Key" and "*" in listed(statement.get("Resource", "")):
+        condition = json.dumps(statement.get("Condition", {}))
+        bounded = all(WITHOUT_RESOURCES.get(action, "?") in condition for action in actions)
+        if kind != "AWS::KMS::Key" and "*" in listed(statement.get("Resource", "")) and not bounded:
             yield f"{kind} allows {', '.join(actions)} on everything"
 
 
@@ -223,6 +234,60 @@ def safe_bucket(kind: str, properties: dict[str, Any], _: Template) -> Iterator[
             yield f"{kind} lets clients in without TLS"
 
 
+def one_run_at_a_time(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Two runs of a job would write the same tables; one without an end is paid without an end."""
+    if kind == "AWS::Glue::Job":
+        if properties.get("ExecutionProperty", {}).get("MaxConcurrentRuns") != 1:
+            yield f"{kind} may run twice at once"
+        if properties.get("MaxRetries", 0) != 0:
+            yield f"{kind} is tried again by two sides"
+        for needed in ("Timeout", "SecurityConfiguration", "Connections", "NumberOfWorkers"):
+            if needed not in properties:
+                yield f"{kind} has no {needed}"
+        if properties.get("GlueVersion") != "5.1":
+            yield f"{kind} is not of the version that runs locally"
+
+
+def what_runs_is_known(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """A run shows metrics, is of code that its name tells, and keeps no place beside the stamps."""
+    if kind != "AWS::Glue::Job":
+        return
+    arguments = properties.get("DefaultArguments", {})
+    if arguments.get("--enable-observability-metrics") != "true":
+        yield f"{kind} shows no metrics"
+    if arguments.get("--job-bookmark-option") != "job-bookmark-disable":
+        yield f"{kind} keeps bookmarks"
+    script = properties["Command"]["ScriptLocation"]
+    for file in (script, arguments.get("--extra-py-files"), arguments.get("--plan")):
+        if not re.search(r"/deployed/[a-z_-]+-[0-9a-f]{16}[.][a-z]+", json.dumps(file)):
+            yield f"{kind} reads a file whose name does not follow its content"
+
+
+def schedules_fail_loudly(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """A call that failed is tried again for a while, and then lies where it is found."""
+    if kind == "AWS::Scheduler::Schedule":
+        target = properties["Target"]
+        if "DeadLetterConfig" not in target:
+            yield f"{kind} has no dead-letter queue"
+        retries = target.get("RetryPolicy", {})
+        if retries.get("MaximumEventAgeInSeconds", 86400) > 3600:
+            yield f"{kind} tries for longer than the next start is away"
+        if properties.get("State", "ENABLED") != "ENABLED" or "KmsKeyArn" not in properties:
+            yield f"{kind} is off, or not encrypted with our key"
+    if kind == "AWS::SQS::Queue" and "KmsMasterKeyId" not in properties:
+        yield f"{kind} is not encrypted with our key"
+
+
+def called_by_ours_only(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """A service calls our function for this account's resource only."""
+    if kind == "AWS::Lambda::Permission":
+        for needed in ("SourceAccount", "SourceArn"):
+            if needed not in properties:
+                yield f"{kind} lets the service call for anybody, without {needed}"
+    if kind == "AWS::Lambda::Function" and "LoggingConfig" not in properties:
+        yield f"{kind} makes its own log group, without an end"
+
+
 def every_bucket_has_a_policy(template: Template) -> Iterator[str]:
     """The rule above sees policies only where there are some."""
     found = template["Resources"].items()
@@ -247,6 +312,10 @@ RULES: tuple[Rule, ...] = (
     safe_kafka,
     topics_as_locally,
     safe_bucket,
+    one_run_at_a_time,
+    what_runs_is_known,
+    schedules_fail_loudly,
+    called_by_ours_only,
 )
 
 

@@ -43,6 +43,9 @@ def cdk_synth(file: Path, out: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
+PARTS = ("network", "source", "streaming", "lake", "processing", "tables-1")
+
+
 def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -72,9 +75,7 @@ def test_an_environment_is_a_deployment_of_its_own(pipeline, tmp_path):
     done = cdk_synth(pipeline, tmp_path / "out", "-c", "environment=prod")
     assert done.returncode == 0, done.stderr
     templates = read_assembly(tmp_path / "out").templates
-    assert set(templates) == {
-        f"shop-prod-{p}" for p in ("network", "source", "streaming", "lake", "tables-1")
-    }
+    assert set(templates) == {f"shop-prod-{p}" for p in PARTS}
     assert '"shop/source"' not in str(templates)
 
 

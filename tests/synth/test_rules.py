@@ -29,8 +29,11 @@ def test_a_created_deployment_has_something_for_every_rule(created):
     kinds = {r["Type"] for t in created.templates.values() for r in t["Resources"].values()}
     assert {
         "AWS::EC2::SecurityGroup",
+        "AWS::Glue::Job",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
+        "AWS::Lambda::Function",
+        "AWS::Lambda::Permission",
         "AWS::Logs::LogGroup",
         "AWS::MSK::Cluster",
         "AWS::MSK::Configuration",
@@ -38,6 +41,8 @@ def test_a_created_deployment_has_something_for_every_rule(created):
         "AWS::RDS::DBInstance",
         "AWS::RDS::DBParameterGroup",
         "AWS::S3::Bucket",
+        "AWS::SQS::Queue",
+        "AWS::Scheduler::Schedule",
         "AWS::SecretsManager::Secret",
     } <= kinds
 
@@ -87,6 +92,7 @@ def policy(**statement: Any) -> Edit:
 
 DB, ROLE, KAFKA = "AWS::RDS::DBInstance", "AWS::IAM::Role", "AWS::MSK::Cluster"
 GROUP, TOPIC = "AWS::EC2::SecurityGroup", "AWS::MSK::Topic"
+JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
 OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
@@ -164,6 +170,39 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "bucket without TLS": (
         "safe_bucket", "AWS::S3::BucketPolicy",
         drop("PolicyDocument", "Statement", 0, "Condition"),
+    ),
+    "metrics of every namespace": (
+        "no_wildcard", ROLE, policy(Action="cloudwatch:PutMetricData", Resource="*"),
+    ),
+    "two runs": ("one_run_at_a_time", JOB, put("ExecutionProperty", "MaxConcurrentRuns", value=2)),
+    "runs of the default": ("one_run_at_a_time", JOB, drop("ExecutionProperty")),
+    "retries": ("one_run_at_a_time", JOB, put("MaxRetries", value=3)),
+    "endless run": ("one_run_at_a_time", JOB, drop("Timeout")),
+    "unencrypted job": ("one_run_at_a_time", JOB, drop("SecurityConfiguration")),
+    "job outside": ("one_run_at_a_time", JOB, drop("Connections")),
+    "another Glue": ("one_run_at_a_time", JOB, put("GlueVersion", value="5.0")),
+    "bookmarks": ("what_runs_is_known", JOB, drop("DefaultArguments", "--job-bookmark-option")),
+    "unseen job": (
+        "what_runs_is_known", JOB, drop("DefaultArguments", "--enable-observability-metrics"),
+    ),
+    "script of any content": (
+        "what_runs_is_known", JOB, put("Command", "ScriptLocation", value="s3://b/deployed/x.py"),
+    ),
+    "schedule without a queue": (
+        "schedules_fail_loudly", SCHEDULE, drop("Target", "DeadLetterConfig"),
+    ),
+    "schedule that tries all day": (
+        "schedules_fail_loudly", SCHEDULE, drop("Target", "RetryPolicy"),
+    ),
+    "schedule off": ("schedules_fail_loudly", SCHEDULE, put("State", value="DISABLED")),
+    "queue of SQS's own key": (
+        "schedules_fail_loudly", "AWS::SQS::Queue", drop("KmsMasterKeyId"),
+    ),
+    "function for anybody": (
+        "called_by_ours_only", "AWS::Lambda::Permission", drop("SourceAccount"),
+    ),
+    "function's own logs": (
+        "called_by_ours_only", "AWS::Lambda::Function", drop("LoggingConfig"),
     ),
     "bucket without a policy": (
         "every_bucket_has_a_policy", "AWS::S3::BucketPolicy", put("Bucket", value="another"),

@@ -10,6 +10,13 @@ from tests.synth.deployments import PIPELINE, Synthesized, synthesize
 from tests.synth.upgrades import changes, create_only
 
 TABLE = "  public.{name}:\n    key: [id]\n    columns: {{id: bigint}}\n"
+# The plan is a file under a new name: copied by a role that may copy it, read by the jobs.
+NEW_PLAN = {
+    "AWS::Glue::Job",
+    "AWS::IAM::Role",
+    "AWS::Lambda::Function",
+    "Custom::CdclakeFiles",
+}
 BEFORE_ORDERS = ("  public.orders:", TABLE.format(name="items") + "  public.orders:")
 
 
@@ -29,18 +36,31 @@ def test_a_new_table_adds_its_topic_and_touches_nothing_else(created, tmp_path, 
         found = changed(tmp_path, created, more=TABLE.format(name="items"))
     assert found.kinds(found.added) == {"AWS::MSK::Topic"}
     assert len(found.added) == 1
-    assert not (found.removed or found.updated or found.replaced)
+    assert not (found.removed or found.replaced)
+    assert found.kinds(set(found.updated)) == NEW_PLAN
 
 
 def test_a_new_shard_is_a_stack_of_its_own(created, tmp_path):
     found = changed(tmp_path, created, more=TABLE.format(name="items") + "    shard: 2\n")
     assert {name.split("/")[0] for name in found.added} == {"shop-tables-2"}
-    assert not (found.removed or found.updated or found.replaced)
+    assert not (found.removed or found.replaced)
+    assert found.kinds(set(found.updated)) == NEW_PLAN
 
 
-def test_a_new_column_touches_nothing_yet(created, tmp_path):
+def test_a_new_column_is_told_to_the_jobs_and_touches_nothing_else(created, tmp_path):
     found = changed(tmp_path, created, ("order_id: bigint,", "order_id: bigint, total: money,"))
-    assert not (found.added or found.removed or found.updated or found.replaced)
+    assert not (found.added or found.removed or found.replaced)
+    assert found.kinds(set(found.updated)) == NEW_PLAN
+    jobs = {name for name in found.updated if "/AWS::Glue::Job/" in name}
+    assert {frozenset(found.updated[job]) for job in jobs} == {frozenset({"DefaultArguments"})}
+    [keeper] = [name for name in found.updated if "/AWS::Lambda::Function/" in name]
+    assert (keeper.split("/")[0], found.updated[keeper]) == ("shop-processing", {"Environment"})
+
+
+def test_a_stream_that_is_switched_off_is_told_to_its_keeper_alone(created, tmp_path):
+    found = changed(tmp_path, created, more="aws: {stream: off}\n")
+    assert found.kinds(set(found.updated)) == {"AWS::Lambda::Function"}
+    assert not (found.added or found.removed or found.replaced)
 
 
 SIZES = {
@@ -49,6 +69,11 @@ SIZES = {
     "slot": ("{source: {create: {slot_wal_gb: 30}}}", {"AWS::RDS::DBParameterGroup"}),
     "brokers": ("{kafka: {create: {brokers_per_zone: 2}}}", {"AWS::MSK::Cluster"}),
     "volume": ("{kafka: {create: {volume_gb: 200}}}", {"AWS::MSK::Cluster"}),
+    "stream": (
+        "{jobs: {stream: {workers: 10}}}",
+        {"AWS::Glue::Job", "AWS::Lambda::Function"},
+    ),
+    "batch": ("{jobs: {batch: {worker: G.2X}}}", {"AWS::Glue::Job"}),
     "logs": ("{log_days: 90}", {"AWS::Logs::LogGroup", "AWS::S3::Bucket"}),
 }
 

@@ -58,7 +58,12 @@ def _at(properties: Any, path: tuple[str, ...]) -> Any:
 
 @cache
 def create_only(kind: str) -> frozenset[tuple[str, ...]]:
-    """The type's properties of which a change makes a new resource, by CloudFormation's schema."""
+    """The type's properties of which a change makes a new resource, by CloudFormation's schema.
+
+    Of a custom resource its function says it: ours never change their physical id.
+    """
+    if kind.startswith("Custom::"):
+        return frozenset({("ServiceToken",)})
     schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(region=REGION, resource_type=kind).schema
     listed = schema.get("createOnlyProperties", [])
     return frozenset(tuple(path.removeprefix("/properties/").split("/")) for path in listed)

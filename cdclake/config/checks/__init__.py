@@ -29,4 +29,9 @@ CHECKS: tuple[Check, ...] = (
     bulk.check_bulk,
     secrets.check_secrets,
 )
-AWS_CHECKS: tuple[Check, ...] = (aws.check_storage, aws.check_database, aws.check_shards)
+AWS_CHECKS: tuple[Check, ...] = (
+    aws.check_storage,
+    aws.check_database,
+    aws.check_snapshot,
+    aws.check_shards,
+)

@@ -53,6 +53,18 @@ def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterat
         )
 
 
+def check_snapshot(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """A bulk load ends by setting the connector's offsets, which MSK Connect lets nobody do."""
+    del tables
+    location = ("source", "snapshot", "mode")
+    if document.get(*location) == "bulk":
+        yield document.problem(
+            location,
+            "MSK Connect cannot go on from a bulk load: it lets nobody set a connector's offsets",
+            "write `mode: initial`, under `environments:` if the local lake loads in bulk",
+        )
+
+
 def check_shards(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """A shard is a stack, which holds so many resources; reported at the first table too many."""
     filled: dict[int, int] = defaultdict(int)

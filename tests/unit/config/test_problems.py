@@ -157,6 +157,19 @@ CASES = {
         + "tables:\n" + many_tables(65, "{maintenance: glue, shard: 7}"),
         326, 3, "shard 7 is full before 'public.t64'", "`shard: 8` here",
     ),
+    "bulk load on AWS": (
+        top("aws: {}").replace(*BULK), 4, 43, "cannot go on from a bulk load", "`mode: initial`",
+    ),
+    "worker": (
+        top("aws: {jobs: {stream: {worker: G.16X}}}"), 2, 31, "cannot be 'G.16X'", "`G.1X`",
+    ),
+    "one worker": (top("aws: {jobs: {batch: {workers: 1}}}"), 2, 31, "`workers` cannot", "equal"),
+    "no such job": (
+        top("aws: {jobs: {steam: {}}}"), 2, 14, "unknown key 'steam'", "did you mean 'stream'?",
+    ),
+    "stream neither on nor off": (
+        top("aws: {stream: paused}"), 2, 15, "`stream` cannot be 'paused'", "`on` or `off`",
+    ),
     "source without a secret": (
         top("aws: {source: {existing: {endpoint: db, security_group: sg-0a}}}"),
         2, 16, "`secret_arn` is missing", "add `secret_arn:`",

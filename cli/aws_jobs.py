@@ -1,0 +1,88 @@
+"""The deployed jobs, started from here: Glue runs them, the report comes from the state bucket."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
+
+_POLL_S = 10.0
+_ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
+
+
+class DeployedJob:
+    """One job of the deployment that a pipeline file and an environment name."""
+
+    def __init__(self, file: Path, environment: str | None, job: str) -> None:
+        """InvalidPipeline or InputError if the file or the environment is not as it must be."""
+        self._deployment: Deployment = load_deployment(file, environment)
+        self.name = naming.glue_job_name(self._deployment.prefix, job)
+        self._glue = boto3.client("glue")
+
+    def run(self, tables: list[str]) -> dict[str, Any]:
+        """Run it over these tables, or all of them, to its end; the report that it wrote."""
+        chosen = [self._lake_name(table) for table in tables]
+        run = uuid.uuid4().hex[:8]
+        arguments = {"--run": run} | ({"--tables": ",".join(chosen)} if chosen else {})
+        run_id = self.start(arguments)
+        state = self._await_end(run_id)
+        report = self._report(run)
+        if report is None:
+            raise ComponentFailed(
+                f"{self.name} ended as {state} before its report",
+                f"read the logs of the run {run_id} in Glue's console",
+                component=self.name,
+            )
+        return {**report, "job_run_id": run_id}
+
+    def start(self, arguments: dict[str, str]) -> str:
+        """Start a run, and leave it alone; its id."""
+        try:
+            started = self._glue.start_job_run(JobName=self.name, Arguments=arguments)
+        except (BotoCoreError, ClientError) as error:
+            raise self._explained(error) from None
+        return str(started["JobRunId"])
+
+    def _await_end(self, run_id: str) -> str:
+        while True:
+            run = self._glue.get_job_run(JobName=self.name, RunId=run_id)["JobRun"]
+            if run["JobRunState"] in _ENDED:
+                return str(run["JobRunState"])
+            time.sleep(_POLL_S)
+
+    def _report(self, run: str) -> dict[str, Any] | None:
+        """What the job wrote; its own arguments say where."""
+        from glue_jobs.runtime.objects import ObjectStore
+
+        job = self._glue.get_job(JobName=self.name)["Job"]
+        stored = ObjectStore(job["DefaultArguments"]["--control"]).read(naming.report_name(run))
+        return stored.content if stored else None
+
+    def _lake_name(self, table: str) -> str:
+        try:
+            return self._deployment.plan.table(table).name
+        except KeyError:
+            names = ", ".join(each.name for each in self._deployment.plan.tables)
+            raise InputError(f"the file has no table {table!r}", f"choose one of {names}") from None
+
+    def _explained(self, error: Exception) -> CdcError:
+        code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+        if code == "EntityNotFoundException":
+            return NotRunning(
+                f"there is no job {self.name} in this account and region",
+                "deploy it, or name another --file and --environment; AWS_PROFILE and AWS_REGION"
+                " say which account and region",
+            )
+        if code == "ConcurrentRunsExceededException":
+            return ComponentFailed(
+                f"{self.name} runs already", "wait for its end, then run this again", self.name
+            )
+        return ComponentFailed(f"Glue did not start {self.name}: {error}", "", self.name)

@@ -1,0 +1,160 @@
+"""Keeps the stream running: CloudFormation starts no job, and starts none again.
+
+Called every five minutes, and when a run of the job ends. It keeps no state of its own: Glue knows
+the runs, and a control object in S3 says since when which deployment is wanted. Two calls at once
+do no harm, since Glue refuses a second run.
+
+Environment: JOB, BUCKET and KEY of the control object, DEPLOYMENT (empty: no stream is wanted),
+DIMENSION of the metrics.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+from botocore.exceptions import ClientError
+
+log = logging.getLogger()
+log.setLevel(logging.INFO)
+
+NAMESPACE = "cdclake"
+ALIVE = {"STARTING", "RUNNING", "STOPPING", "WAITING"}
+FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # the last, too: it has no end
+FAILURES = 6  # one after the other, and it is for people
+HEALTHY = timedelta(minutes=10)  # a run that lived for so long has not failed to start
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(minutes=30)
+GRACE = timedelta(minutes=15)  # for a batch to end before its run is stopped from outside
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one call found, and did."""
+
+    running: bool
+    failures: int
+    given_up: bool
+    did: str
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """What the schedule and the job's events call; errors of AWS come out, for the next call."""
+    del event, context
+    seen = keep(datetime.now(UTC))
+    publish(seen)
+    log.info("%s after %d failures", seen.did, seen.failures)
+    return {"did": seen.did, "failures": seen.failures}
+
+
+def keep(now: datetime) -> Seen:
+    """Start the stream, end one that an older deployment left behind, or see that all is well."""
+    wanted = os.environ["DEPLOYMENT"] or None
+    since = order(wanted)
+    runs = recent_runs()
+    alive = [run for run in runs if run["JobRunState"] in ALIVE]
+    if alive:
+        overdue = [run["Id"] for run in alive if run["StartedOn"] < since and now - since > GRACE]
+        if overdue:
+            glue().batch_stop_job_run(JobName=os.environ["JOB"], JobRunIds=overdue)
+            return Seen(True, 0, False, "stopped a run that did not end by itself")
+        return Seen(True, 0, False, "nothing: it runs")
+    if wanted is None:
+        return Seen(False, 0, False, "nothing: no stream is wanted")
+    return start_unless_it_fails([run for run in runs if run["StartedOn"] >= since], now)
+
+
+def order(wanted: str | None) -> datetime:
+    """Say which deployment is wanted, where it is not said yet; since when it is said.
+
+    A stream of another one reads it between two batches, and ends.
+    """
+    s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
+    try:
+        stored = s3.get_object(**place)
+        if json.loads(stored["Body"].read()) == {"deployment": wanted}:
+            return as_utc(stored["LastModified"])
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "NoSuchKey":
+            raise
+    s3.put_object(**place, Body=json.dumps({"deployment": wanted}).encode())
+    return as_utc(s3.head_object(**place)["LastModified"])
+
+
+def recent_runs() -> list[dict[str, Any]]:
+    """The job's last runs, the newest first."""
+    found = glue().get_job_runs(JobName=os.environ["JOB"], MaxResults=50)["JobRuns"]
+    runs = [{**run, "StartedOn": as_utc(run["StartedOn"])} for run in found]
+    return sorted(runs, key=lambda run: run["StartedOn"], reverse=True)
+
+
+def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> Seen:
+    """Start it now, or later, or not at all any more, by how the runs of this deployment ended."""
+    failures = count_failures(runs)
+    if failures >= FAILURES:
+        return Seen(False, failures, True, "gave up")
+    if failures and now < ended(runs[0]) + pause(failures):
+        return Seen(False, failures, False, "waits")
+    try:
+        run = glue().start_job_run(JobName=os.environ["JOB"])["JobRunId"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ConcurrentRunsExceededException":
+            raise
+        return Seen(True, failures, False, "nothing: somebody else has started it")
+    return Seen(True, failures, False, f"started {run}")
+
+
+def count_failures(runs: list[dict[str, Any]]) -> int:
+    """How many of the newest runs ended early, one after the other."""
+    failures = 0
+    for run in runs:
+        lived = ended(run) - run["StartedOn"]
+        if run["JobRunState"] not in FAILED or lived >= HEALTHY:
+            break
+        failures += 1
+    return failures
+
+
+def pause(failures: int) -> timedelta:
+    """How long to wait after so many failures.
+
+    >>> [pause(n) // timedelta(minutes=1) for n in range(1, 8)]
+    [1, 2, 4, 8, 16, 30, 30]
+    """
+    return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1))
+
+
+def ended(run: dict[str, Any]) -> datetime:
+    """When the run ended; for one of which Glue does not say it, when it began."""
+    return as_utc(run.get("CompletedOn") or run["StartedOn"])
+
+
+def as_utc(moment: datetime) -> datetime:
+    """The same moment, with its zone."""
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def publish(seen: Seen) -> None:
+    """The metrics that the alarms look at, also when all is well: silence is an alarm, too."""
+    values = {
+        "StreamRunning": seen.running,
+        "StreamFailures": seen.failures,
+        "StreamGivenUp": seen.given_up,
+    }
+    dimensions = [{"Name": "Deployment", "Value": os.environ["DIMENSION"]}]
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace=NAMESPACE,
+        MetricData=[
+            {"MetricName": name, "Dimensions": dimensions, "Value": float(value), "Unit": "Count"}
+            for name, value in values.items()
+        ],
+    )
+
+
+def glue() -> Any:
+    """Glue's client."""
+    return boto3.client("glue")

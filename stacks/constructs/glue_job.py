@@ -1,0 +1,111 @@
+"""One Glue job: its role, its logs, its arguments; never two runs at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from aws_cdk import Aws, aws_glue
+from constructs import Construct, IDependable
+
+from cdclake import naming
+from cdclake.config.jobs_model import Workers
+from stacks.constructs.grant import Grant
+from stacks.constructs.ground import Ground
+from stacks.constructs.job_access import encrypts_its_logs
+from stacks.constructs.log_group import LogGroup
+from stacks.constructs.service_role import ServiceRole
+
+_VERSION = "5.1"
+_Job = aws_glue.CfnJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """What a job is, apart from where it stands."""
+
+    job: str
+    purpose: str
+    streaming: bool
+    script: str
+    arguments: Mapping[str, str]
+    size: Workers
+    timeout_minutes: int
+    grants: Sequence[Grant]
+
+
+class GlueJob(Construct):
+    """A job of Glue 5.1 in the deployment's network, under its security configuration."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        spec: JobSpec,
+        *,
+        connection: str,
+        security_configuration: str,
+        after: IDependable,
+        ground: Ground,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.name = naming.glue_job_name(ground.prefix, spec.job)
+        logs = self._add_logs(spec.job, ground)
+        self.resource = _Job(
+            self,
+            "Job",
+            name=self.name,
+            description=spec.purpose,
+            role=self._add_role(spec, logs, ground).arn,
+            glue_version=_VERSION,
+            command=_command(spec),
+            default_arguments={**spec.arguments, **_scaling(spec.size)},
+            connections=_Job.ConnectionsListProperty(connections=[connection]),
+            security_configuration=security_configuration,
+            worker_type=spec.size.worker,
+            number_of_workers=spec.size.workers,
+            timeout=spec.timeout_minutes,
+            # A second writer would be refused at the table; a retry is the keeper's, or comes by
+            # schedule.
+            execution_property=_Job.ExecutionPropertyProperty(max_concurrent_runs=1),
+            max_retries=0,
+        )
+        self.resource.node.add_dependency(after, *logs)
+
+    def _add_logs(self, job: str, ground: Ground) -> list[LogGroup]:
+        """Glue would make these groups itself, without an end."""
+        name = log_group_name(ground.prefix, job)
+        return [
+            LogGroup(self, kind.capitalize(), ground=ground, name=f"{name}/{kind}")
+            for kind in ("output", "error")
+        ]
+
+    def _add_role(self, spec: JobSpec, logs: Sequence[LogGroup], ground: Ground) -> ServiceRole:
+        return ServiceRole(
+            self,
+            "Role",
+            service="glue",
+            for_arn=f"glue:{Aws.REGION}:{Aws.ACCOUNT_ID}:*",
+            statements=[
+                *spec.grants,
+                *(log.written_to() for log in logs),
+                encrypts_its_logs(log_group_name(ground.prefix, spec.job)),
+            ],
+        )
+
+
+def log_group_name(prefix: str, job: str) -> str:
+    """Begins the names of the job's two log groups."""
+    return f"/aws-glue/jobs/{prefix}/{job}"
+
+
+def _command(spec: JobSpec) -> aws_glue.CfnJob.JobCommandProperty:
+    return _Job.JobCommandProperty(
+        name="gluestreaming" if spec.streaming else "glueetl",
+        python_version="3",
+        script_location=spec.script,
+    )
+
+
+def _scaling(size: Workers) -> dict[str, str]:
+    return {"--enable-auto-scaling": "true"} if size.autoscaling else {}

@@ -1,0 +1,134 @@
+"""What the jobs may do, each capability by itself: a job's role is a list of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+
+from cdclake import naming
+from stacks.constructs.grant import Grant, arn
+from stacks.constructs.lake_bucket import BucketReference
+
+_GLUES_TAG = "aws-glue-service-resource"
+
+
+def reads_its_files(state: BucketReference) -> Grant:
+    """Its script, the shared code and the plan."""
+    return Grant(
+        actions=["s3:GetObject"],
+        on=[f"{state.arn}/{naming.DEPLOYED_PREFIX}/*"],
+        because="scripts, code and plans of this deployment, by names that follow their content",
+    )
+
+
+def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
+    """Reads, writes and removes objects below a prefix."""
+    return Grant(
+        actions=[
+            "s3:AbortMultipartUpload",
+            "s3:DeleteObject",
+            "s3:GetObject",
+            "s3:PutObject",
+        ],
+        on=[f"{bucket.arn}/{prefix}/*"],
+        because=because,
+    )
+
+
+def lists(*buckets: BucketReference) -> Grant:
+    """Sees which objects there are; without it one that is missing would look forbidden."""
+    return Grant(
+        actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn for bucket in buckets]
+    )
+
+
+def uses_tables(database: str, *, creates: bool) -> Grant:
+    """The catalog's side of reading and committing to the lake's tables."""
+    actions = ["glue:GetDatabase", "glue:GetTable", "glue:GetTables", "glue:UpdateTable"]
+    return Grant(
+        actions=[*actions, "glue:CreateTable"] if creates else actions,
+        on=[
+            arn("glue", "catalog"),
+            arn("glue", f"database/{database}"),
+            arn("glue", f"table/{database}/*"),
+        ],
+        because="every table of the pipeline's own database, also those that are added later",
+    )
+
+
+def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) -> list[Grant]:
+    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`."""
+    topics = ["DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData"]
+    return [
+        Grant(actions=["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"], on=[cluster_arn]),
+        Grant(
+            actions=[f"kafka-cluster:{action}" for action in topics],
+            on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
+            because="the topics of the pipeline's tables, also of those that are added later",
+        ),
+        Grant(
+            actions=["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
+            on=[arn("kafka", f"group/{cluster}/{groups}*")],
+            because="Spark makes up a consumer group for every start, under this prefix",
+        ),
+    ]
+
+
+def stands_in_network(
+    *, connection: str, subnet_ids: Sequence[str], security_group: str
+) -> list[Grant]:
+    """What Glue asks of a job's role to give its workers addresses in our subnets.
+
+    Source: Glue's developer guide, "Step 2: Create an IAM role for AWS Glue", narrowed.
+    """
+    interfaces = arn("ec2", "network-interface/*")
+    subnets = [arn("ec2", f"subnet/{subnet}") for subnet in subnet_ids]
+    described = ["NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcEndpoints"]
+    return [
+        Grant(
+            actions=["glue:GetConnection"],
+            on=[arn("glue", "catalog"), arn("glue", f"connection/{connection}")],
+        ),
+        Grant(
+            actions=["ec2:CreateNetworkInterface"],
+            on=[*subnets, arn("ec2", f"security-group/{security_group}"), interfaces],
+            because="an interface has no id before it is made; subnet and group are ours",
+        ),
+        Grant(
+            actions=["ec2:CreateTags", "ec2:DeleteTags"],
+            on=[interfaces],
+            only_if={"ForAllValues:StringEquals": {"aws:TagKeys": [_GLUES_TAG]}},
+            because="an interface has no id before it is made; Glue's own tag only",
+        ),
+        Grant(
+            actions=["ec2:DeleteNetworkInterface"],
+            on=[interfaces],
+            only_if={"ArnLike": {"ec2:Subnet": subnets}},
+            because="an interface has no id before it is made; those in our subnets only",
+        ),
+        Grant(
+            actions=[f"ec2:Describe{what}" for what in (*described, "Vpcs", "VpcAttribute")],
+            on=["*"],
+            because="EC2 knows no resources for these calls, which only look",
+        ),
+    ]
+
+
+def publishes_metrics(*namespaces: str) -> Grant:
+    """CloudWatch metrics of these namespaces."""
+    return Grant(
+        actions=["cloudwatch:PutMetricData"],
+        on=["*"],
+        only_if={"StringEquals": {"cloudwatch:namespace": list(namespaces)}},
+        because="CloudWatch knows no resources for this call; the namespace bounds it",
+    )
+
+
+def encrypts_its_logs(group_name: str) -> Grant:
+    """What a security configuration with encrypted logs has Glue do to the job's log groups."""
+    return Grant(
+        actions=["logs:AssociateKmsKey"],
+        on=[f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{group_name}/*"],
+        because="the job's two groups, of output and of errors",
+    )

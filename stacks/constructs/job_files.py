@@ -1,0 +1,86 @@
+"""What the jobs are made of, in the deployment's own bucket under names that follow the content."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+
+from aws_cdk import Aws, aws_s3_assets
+from constructs import Construct
+
+from cdclake import naming
+from stacks.constructs.custom_resource import OwnResource
+from stacks.constructs.grant import Grant, through_s3
+from stacks.constructs.ground import Ground
+from stacks.constructs.lake_bucket import BucketReference
+
+_HASH_LENGTH = 16
+
+
+class JobFiles(Construct):
+    """Files that are copied into the bucket when their content is new; older ones stay.
+
+    A run that began with an older file may ask for it until its end, days later. They are small.
+    The CDK's own way (BucketDeployment) would bring a function with managed policies and `*`.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, bucket: BucketReference, ground: Ground
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._bucket, self._ground = bucket, ground
+        self._assets: dict[str, aws_s3_assets.Asset] = {}
+        self.hashes: dict[str, str] = {}
+
+    def add(self, path: Path, name: str | None = None) -> str:
+        """The URI at which the file will be; whoever uses it comes after `publish`."""
+        stem, suffix = Path(name or path.name).stem, path.suffix
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:_HASH_LENGTH]
+        name = f"{stem}-{digest}{suffix}"
+        self._assets[name] = aws_s3_assets.Asset(self, name, path=str(path))
+        self.hashes[stem] = digest
+        return f"s3://{self._bucket.name}/{naming.DEPLOYED_PREFIX}/{name}"
+
+    def add_text(self, name: str, text: str) -> str:
+        """The same for a file that is not there yet."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / name
+            path.write_text(text)
+            return self.add(path)
+
+    def publish(self) -> OwnResource:
+        """Copy everything that was added; whoever needs a file comes after this."""
+        return OwnResource(
+            self,
+            "Copies",
+            what="Files",
+            properties={"Bucket": self._bucket.name, "Files": self._copies()},
+            grants=[self._reads(), self._writes(), through_s3(self._ground.key_arn)],
+            ground=self._ground,
+        )
+
+    def _copies(self) -> list[dict[str, str]]:
+        return [
+            {
+                "FromBucket": asset.s3_bucket_name,
+                "FromKey": asset.s3_object_key,
+                "ToKey": f"{naming.DEPLOYED_PREFIX}/{name}",
+            }
+            for name, asset in self._assets.items()
+        ]
+
+    def _reads(self) -> Grant:
+        """Of the bucket into which `cdk deploy` uploads: these objects and no other."""
+        objects = [
+            f"arn:{Aws.PARTITION}:s3:::{asset.s3_bucket_name}/{asset.s3_object_key}"
+            for asset in self._assets.values()
+        ]
+        return Grant(actions=["s3:GetObject"], on=objects)
+
+    def _writes(self) -> Grant:
+        return Grant(
+            actions=["s3:PutObject"],
+            on=[f"{self._bucket.arn}/{naming.DEPLOYED_PREFIX}/*"],
+            because="the files are named by their content, and nothing else is below this prefix",
+        )

@@ -1,0 +1,124 @@
+"""Jobs that begin by the clock: EventBridge Scheduler, and a queue for what could not begin."""
+
+from __future__ import annotations
+
+import json
+
+from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_scheduler, aws_sqs
+from constructs import Construct
+
+from stacks.constructs.accepted import accept
+from stacks.constructs.grant import Grant, arn
+from stacks.constructs.ground import Ground
+from stacks.constructs.service_role import ServiceRole
+
+_Schedule = aws_scheduler.CfnSchedule
+_KEPT_S = 14 * 24 * 3600  # the longest that SQS keeps a message
+_RETRIES = 3
+_LATEST_S = 900  # an older start is not worth while: the next one is near
+_START_RUN = "aws-sdk:glue:startJobRun"
+
+
+class Schedules(Construct):
+    """A group of schedules whose failed calls end in one queue."""
+
+    def __init__(self, scope: Construct, construct_id: str, *, ground: Ground) -> None:
+        super().__init__(scope, construct_id)
+        self._ground = ground
+        group = aws_scheduler.CfnScheduleGroup(self, "Group", name=ground.prefix)
+        self._group = group.ref
+        self._queue = self._add_queue()
+
+    def start_job(self, construct_id: str, *, schedule: str, job: str) -> None:
+        """Start the Glue job whenever the schedule says."""
+        self._add(
+            construct_id,
+            schedule=schedule,
+            target=f"arn:{Aws.PARTITION}:scheduler:::{_START_RUN}",
+            message={"JobName": job},
+            grant=Grant(actions=["glue:StartJobRun"], on=[arn("glue", f"job/{job}")]),
+        )
+
+    def call(self, construct_id: str, *, schedule: str, function_arn: str) -> None:
+        """Call the function whenever the schedule says."""
+        self._add(
+            construct_id,
+            schedule=schedule,
+            target=function_arn,
+            message={},
+            grant=Grant(actions=["lambda:InvokeFunction"], on=[function_arn]),
+        )
+
+    def _add(
+        self,
+        construct_id: str,
+        *,
+        schedule: str,
+        target: str,
+        message: dict[str, str],
+        grant: Grant,
+    ) -> None:
+        role = ServiceRole(
+            self,
+            f"{construct_id}Role",
+            service="scheduler",
+            # Of the group, not of the schedule: so the scheduler names itself (its user guide,
+            # "Confused deputy prevention").
+            for_arn=f"scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule-group/{self._ground.prefix}",
+            statements=[grant, *self._sends_what_failed()],
+        )
+        _Schedule(
+            self,
+            construct_id,
+            name=f"{self._ground.prefix}-{construct_id.lower()}",
+            group_name=self._group,
+            schedule_expression=schedule,
+            schedule_expression_timezone="UTC",
+            flexible_time_window=_Schedule.FlexibleTimeWindowProperty(mode="OFF"),
+            kms_key_arn=self._ground.key_arn,
+            target=_Schedule.TargetProperty(
+                arn=target,
+                role_arn=role.arn,
+                input=json.dumps(message),
+                retry_policy=_Schedule.RetryPolicyProperty(
+                    maximum_retry_attempts=_RETRIES, maximum_event_age_in_seconds=_LATEST_S
+                ),
+                dead_letter_config=_Schedule.DeadLetterConfigProperty(arn=self._queue.attr_arn),
+            ),
+        )
+
+    def _sends_what_failed(self) -> list[Grant]:
+        services = [f"{each}.{Aws.REGION}.amazonaws.com" for each in ("scheduler", "sqs")]
+        return [
+            Grant(actions=["sqs:SendMessage"], on=[self._queue.attr_arn]),
+            Grant(
+                actions=["kms:Decrypt", "kms:GenerateDataKey"],
+                on=[self._ground.key_arn],
+                only_if={"StringEquals": {"kms:ViaService": services}},
+            ),
+        ]
+
+    def _add_queue(self) -> aws_sqs.CfnQueue:
+        queue = aws_sqs.CfnQueue(
+            self,
+            "Failed",
+            kms_master_key_id=self._ground.key_arn,
+            message_retention_period=_KEPT_S,
+        )
+        queue.apply_removal_policy(RemovalPolicy.DESTROY)
+        accept(queue, "SQS3", "it is the queue for what failed")
+        over_tls = aws_iam.PolicyStatement(
+            sid="OverTlsOnly",
+            effect=aws_iam.Effect.DENY,
+            principals=[aws_iam.StarPrincipal()],
+            actions=["sqs:*"],
+            resources=[queue.attr_arn],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )
+        aws_sqs.CfnQueuePolicy(
+            self,
+            "FailedPolicy",
+            queues=[queue.ref],
+            policy_document=aws_iam.PolicyDocument(statements=[over_tls]),
+        )
+        return queue

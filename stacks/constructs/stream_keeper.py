@@ -1,0 +1,156 @@
+"""The keeper of the stream: a function on the job's events and the clock, and its alarms."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_cloudwatch, aws_events, aws_lambda
+from constructs import Construct
+
+from cdclake import naming
+from stacks.constructs.function import Function
+from stacks.constructs.glue_job import GlueJob
+from stacks.constructs.grant import Grant, arn, through_s3
+from stacks.constructs.ground import Ground
+from stacks.constructs.job_access import publishes_metrics
+from stacks.constructs.job_schedule import Schedules
+from stacks.constructs.lake_bucket import BucketReference
+
+_EVERY = "rate(5 minutes)"
+_PERIOD_S = 300
+_TIMEOUT_S = 60
+_NAMESPACE = "cdclake"
+_SILENT_PERIODS = 3
+
+
+class StreamKeeper(Construct):
+    """`lambda/stream_keeper`: starts the job's stream, and ends that of an older deployment."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        job: GlueJob,
+        deployment_id: str | None,
+        state: BucketReference,
+        schedules: Schedules,
+        ground: Ground,
+    ) -> None:
+        """`deployment_id`: whose stream is to run; None if none is."""
+        super().__init__(scope, construct_id)
+        self._dimension = ground.prefix
+        order = f"{naming.CONTROL_PREFIX}/{naming.STREAM_ORDER}"
+        function = Function(
+            self,
+            "Keeper",
+            module="stream_keeper",
+            environment={
+                "JOB": job.name,
+                "BUCKET": state.name,
+                "KEY": order,
+                "DEPLOYMENT": deployment_id or "",
+                "DIMENSION": self._dimension,
+            },
+            grants=[
+                _runs(job.name),
+                *_orders(state, order),
+                through_s3(ground.key_arn),
+                publishes_metrics(_NAMESPACE),
+            ],
+            timeout_s=_TIMEOUT_S,
+            ground=ground,
+        )
+        # The job's new arguments first: a stream that ends is started again with them.
+        function.resource.node.add_dependency(job.resource)
+        schedules.call("Keeper", schedule=_EVERY, function_arn=function.arn)
+        self._listen(function, job.name)
+        self._add_alarms()
+
+    def _listen(self, function: Function, job: str) -> None:
+        """An event that is lost is made up for by the clock."""
+        rule = aws_events.CfnRule(
+            self,
+            "Ended",
+            description=f"Runs of {job} that have ended",
+            event_pattern={
+                "source": ["aws.glue"],
+                "detail-type": ["Glue Job State Change"],
+                "detail": {
+                    "jobName": [job],
+                    "state": ["FAILED", "STOPPED", "SUCCEEDED", "TIMEOUT"],
+                },
+            },
+            targets=[aws_events.CfnRule.TargetProperty(id="Keeper", arn=function.arn)],
+        )
+        aws_lambda.CfnPermission(
+            self,
+            "ByEvent",
+            action="lambda:InvokeFunction",
+            function_name=function.arn,
+            principal="events.amazonaws.com",
+            source_account=Aws.ACCOUNT_ID,
+            source_arn=rule.attr_arn,
+        )
+
+    def _add_alarms(self) -> None:
+        self._add_alarm(
+            "GivenUp",
+            f"{self._dimension}: the stream failed to start again and again; nobody tries any more",
+            metric="StreamGivenUp",
+            statistic="Maximum",
+            operator="GreaterThanOrEqualToThreshold",
+            periods=1,
+            missing="notBreaching",
+        )
+        self._add_alarm(
+            "Silent",
+            f"{self._dimension}: nobody looks after the stream; its keeper does not answer",
+            metric="StreamRunning",
+            statistic="SampleCount",
+            operator="LessThanThreshold",
+            periods=_SILENT_PERIODS,
+            missing="breaching",
+        )
+
+    def _add_alarm(
+        self,
+        construct_id: str,
+        description: str,
+        *,
+        metric: str,
+        statistic: str,
+        operator: str,
+        periods: int,
+        missing: str,
+    ) -> None:
+        aws_cloudwatch.CfnAlarm(
+            self,
+            construct_id,
+            alarm_name=f"{self._dimension}-stream-{construct_id.lower()}",
+            alarm_description=description,
+            namespace=_NAMESPACE,
+            metric_name=metric,
+            dimensions=[
+                aws_cloudwatch.CfnAlarm.DimensionProperty(name="Deployment", value=self._dimension)
+            ],
+            statistic=statistic,
+            comparison_operator=operator,
+            threshold=1,
+            period=_PERIOD_S,
+            evaluation_periods=periods,
+            treat_missing_data=missing,
+        )
+
+
+def _orders(state: BucketReference, key: str) -> list[Grant]:
+    """One object; without the right to list, one that is missing would look forbidden."""
+    return [
+        Grant(actions=["s3:GetObject", "s3:PutObject"], on=[f"{state.arn}/{key}"]),
+        Grant(actions=["s3:ListBucket"], on=[state.arn]),
+    ]
+
+
+def _runs(job: str) -> Grant:
+    return Grant(
+        actions=["glue:BatchStopJobRun", "glue:GetJobRuns", "glue:StartJobRun"],
+        on=[arn("glue", f"job/{job}")],
+    )

@@ -1,0 +1,203 @@
+"""The processing stack: the Glue jobs, what starts them, and what keeps the stream running."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.deployed_jobs import TABLE_JOBS, Places, glue_arguments, own_arguments
+from cdclake.errors import InputError
+from cdclake.job_package import build_job_package, script_of
+from stacks.constructs import job_access
+from stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
+from stacks.constructs.grant import Grant, through_s3
+from stacks.constructs.job_files import JobFiles
+from stacks.constructs.job_ground import JobGround
+from stacks.constructs.job_schedule import Schedules
+from stacks.constructs.stream_keeper import StreamKeeper
+from stacks.lake_stack import LakeStack
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+from stacks.streaming_stack import StreamingStack
+
+_MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
+# Glue ends a stream after seven days at the latest; the keeper starts the next one.
+_STREAM_MINUTES = 7 * 24 * 60 - 60
+_PURPOSES = {
+    naming.STREAM_JOB: "Brings the events of all tables into their logs and states",
+    naming.APPLY_JOB: "Brings states up to their logs",
+    naming.MAINTAIN_JOB: "Compacts, expires, purges and collapses",
+    naming.REBUILD_JOB: "Makes states again from nothing but their logs",
+}
+
+
+class ProcessingStack(PipelineStack):
+    """Jobs over the same code as locally, with the arguments of `cdclake.deployed_jobs`."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkStack,
+        streaming: StreamingStack,
+        lake: LakeStack,
+    ) -> None:
+        super().__init__(scope, deployment, "processing", "jobs, schedules and keeper")
+        self._ground, self._streaming, self._lake = network.ground, streaming, lake
+        self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
+        self._job_ground = JobGround(
+            self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
+        )
+        specs = self._specs()
+        published = self._files.publish()
+        self._job_ground.node.add_dependency(published)
+        jobs = {spec.job: self._add_job(spec) for spec in specs}
+        self._start(jobs)
+
+    def _specs(self) -> list[JobSpec]:
+        self._package = self._files.add(build_job_package(), "cdclake-jobs")
+        self._jar = self._files.add(_iam_jar())
+        plan = self._files.add_text("plan.json", self.deployment.plan.to_json())
+        self._places = Places(
+            prefix=self.deployment.prefix,
+            pipeline=self.deployment.plan.name,
+            state=self._lake.state.name,
+            warehouse=self._lake.warehouse.name,
+            plan=plan,
+            brokers=self._streaming.brokers,
+        )
+        return [self._table_job(job) for job in TABLE_JOBS] + [self._stream()]
+
+    def _table_job(self, job: str) -> JobSpec:
+        size = self.deployment.aws.jobs.batch
+        return JobSpec(
+            job=job,
+            purpose=_PURPOSES[job],
+            streaming=False,
+            script=self._files.add(script_of(job)),
+            arguments=self._arguments(job),
+            size=size,
+            timeout_minutes=size.timeout_minutes,
+            grants=self._grants(creates=False),
+        )
+
+    def _stream(self) -> JobSpec:
+        """In the scheduled mode nobody ends it: it ends by itself."""
+        job = naming.STREAM_JOB
+        script = self._files.add(script_of(job))
+        arguments = self._arguments(job) | {"--extra-jars": self._jar}
+        if self._is_kept:
+            arguments["--deployment"] = self._deployment_id()
+        return JobSpec(
+            job=job,
+            purpose=_PURPOSES[job],
+            streaming=True,
+            script=script,
+            arguments=arguments,
+            size=self.deployment.aws.jobs.stream,
+            timeout_minutes=_STREAM_MINUTES,
+            grants=[*self._grants(creates=True), *self._stream_grants()],
+        )
+
+    @property
+    def _is_kept(self) -> bool:
+        return self.deployment.plan.mode == "always_on"
+
+    def _arguments(self, job: str) -> dict[str, str]:
+        own = own_arguments(job, self._places)
+        group = log_group_name(self.deployment.prefix, job)
+        return own | glue_arguments(job, self._places, package=self._package, log_group=group)
+
+    def _deployment_id(self) -> str:
+        """Another one wherever the stream has to start anew: code, plan, sizes."""
+        sizes = self.deployment.aws.jobs.stream.model_dump()
+        told = json.dumps([self._files.hashes, sizes], sort_keys=True)
+        return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+    def _grants(self, *, creates: bool) -> list[Grant]:
+        lake, ground = self._lake, self._ground
+        database = self.deployment.plan.lake_database
+        return [
+            job_access.reads_its_files(lake.state),
+            job_access.keeps_objects(
+                lake.state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"
+            ),
+            job_access.keeps_objects(
+                lake.warehouse, f"{database}.db", "the files of the pipeline's own database"
+            ),
+            job_access.lists(lake.state, lake.warehouse),
+            job_access.uses_tables(database, creates=creates),
+            *job_access.stands_in_network(
+                connection=self._job_ground.connection,
+                subnet_ids=[self._job_ground.subnet_id],
+                security_group=self._job_ground.security_group,
+            ),
+            job_access.publishes_metrics("Glue"),
+            through_s3(ground.key_arn),
+        ]
+
+    def _stream_grants(self) -> list[Grant]:
+        prefix, plan = self.deployment.prefix, self.deployment.plan
+        return [
+            job_access.keeps_objects(
+                self._lake.state,
+                f"{naming.CHECKPOINT_PREFIX}/{plan.name}",
+                "the stream's checkpoint, of which Spark names the files",
+            ),
+            *job_access.reads_topics(
+                cluster_arn=self._streaming.cluster_arn,
+                cluster=self._streaming.cluster_path,
+                pipeline=plan.name,
+                groups=naming.consumer_group_prefix(prefix),
+            ),
+        ]
+
+    def _add_job(self, spec: JobSpec) -> GlueJob:
+        construct_id = "".join(word.capitalize() for word in spec.job.split("_"))
+        return GlueJob(
+            self,
+            construct_id,
+            spec,
+            connection=self._job_ground.connection,
+            security_configuration=self._job_ground.security_configuration,
+            after=self._job_ground,
+            ground=self._ground,
+        )
+
+    def _start(self, jobs: dict[str, GlueJob]) -> None:
+        """What the pipeline file says about when each job runs."""
+        plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
+        schedules = Schedules(self, "Schedules", ground=self._ground)
+        schedules.start_job(
+            "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
+        )
+        if any(table.apply == "scheduled" for table in plan.tables):
+            schedules.start_job(
+                "Apply", schedule=plan.schedules["apply"], job=jobs[naming.APPLY_JOB].name
+            )
+        wanted = self.deployment.aws.stream == "on"
+        if self._is_kept:
+            StreamKeeper(
+                self,
+                "StreamKeeper",
+                job=stream,
+                deployment_id=self._deployment_id() if wanted else None,
+                state=self._lake.state,
+                schedules=schedules,
+                ground=self._ground,
+            )
+        elif wanted:
+            schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
+
+
+def _iam_jar() -> Path:
+    found = list(_MSK_JARS.glob("aws-msk-iam-auth-*.jar"))
+    if len(found) != 1:
+        raise InputError(f"{_MSK_JARS} does not hold the jar to sign in at MSK", "run `make setup`")
+    return found[0]

@@ -1,0 +1,123 @@
+"""`cdclake job --target aws` against moto: what is started, what is printed, how it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto.glue.models import glue_backends
+from moto.moto_api import state_manager
+
+from cli import aws_jobs
+from cli import main as command
+from tests.unit.config.pipelines import VALID
+
+NAME = "shop-dev-apply_changes"
+REPORT = {"table": "orders", "seconds": 1.5, "rows_applied": 7, "error": None} | {
+    f"{what}_{when}": 1 for what in ("files", "bytes", "snapshots") for when in ("before", "after")
+}
+Run = Callable[..., tuple[object, str, str]]
+
+
+@pytest.fixture
+def run(capsys: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID + "environments: {dev: {}}\n")
+    monkeypatch.setattr(aws_jobs, "_POLL_S", 0.0)
+
+    def run_verb(*arguments: str) -> tuple[object, str, str]:
+        where = ("--target", "aws", "--file", str(file), "--environment", "dev", "--json")
+        with pytest.raises(SystemExit) as caught:
+            command.main(("job", *arguments, *where))
+        return caught.value.code, *capsys.readouterr()
+
+    return run_verb
+
+
+@pytest.fixture
+def deployed() -> Iterator[Any]:
+    """The jobs in moto; the bucket of their control objects."""
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    boto3.client("s3").create_bucket(Bucket="state", **where)
+    for job in ("apply_changes", "stream_changes"):
+        boto3.client("glue").create_job(
+            Name=f"shop-dev-{job}",
+            Role="r",
+            Command={"Name": "glueetl", "ScriptLocation": "s3://state/x.py"},
+            DefaultArguments={"--control": "s3://state/control"},
+        )
+    yield boto3.client("s3")
+    state_manager.unset_transition("glue::job_run")
+
+
+def started(job: str = NAME) -> list[dict[str, str]]:
+    """The arguments of every run."""
+    runs = glue_backends["123456789012"]["eu-west-1"].jobs[job].job_runs
+    return [dict(run.arguments) for run in runs]
+
+
+def writes_its_report(monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool) -> None:
+    """Have the run that is waited for write a report, as the job does at its end."""
+
+    def end(seconds: float) -> None:
+        del seconds
+        body = json.dumps({"ok": ok, "tables": [REPORT]}).encode()
+        s3.put_object(
+            Bucket="state", Key=f"control/reports/{started()[0]['--run']}.json", Body=body
+        )
+
+    monkeypatch.setattr(aws_jobs.time, "sleep", end)
+    # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
+def test_a_run_is_awaited_and_its_report_printed(run, deployed, monkeypatch, ok, code):
+    writes_its_report(monkeypatch, deployed, ok=ok)
+    ended, out, _ = run("apply_changes", "--table", "public.orders")
+    told = json.loads(out)
+    assert (ended, told["ok"], told["tables"]) == (code, ok, [REPORT])
+    [arguments] = started()
+    assert arguments["--tables"] == "orders"
+
+
+def test_a_run_that_dies_before_its_report_is_a_failure(run, deployed):
+    code, out, _ = run("apply_changes")
+    told = json.loads(out)["error"]
+    assert (code, told["component"]) == (4, NAME)
+    assert "before its report" in told["message"]
+    assert "--tables" not in started()[0]
+
+
+def test_the_stream_is_started_and_left(run, deployed):
+    code, out, _ = run("stream_changes")
+    assert (code, json.loads(out)["ok"]) == (0, True)
+    assert len(started("shop-dev-stream_changes")) == 1
+
+
+def test_a_job_that_runs_already_is_left_alone(run, deployed):
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    boto3.client("glue").start_job_run(JobName=NAME)
+    code, out, _ = run("apply_changes")
+    assert (code, json.loads(out)["error"]["message"]) == (4, f"{NAME} runs already")
+
+
+def test_what_is_not_deployed_is_said_to_be_missing(run):
+    code, out, _ = run("apply_changes")
+    assert (code, json.loads(out)["error"]["code"]) == (3, "not_running")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("load_tables",), "there is no job 'load_tables'"),
+        (("apply_changes", "--table", "nothing"), "the file has no table 'nothing'"),
+        (("stream_changes", "--table", "orders"), "the stream is of all tables"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused(run, words, message):
+    code, out, _ = run(*words)
+    assert (code, json.loads(out)["error"]["message"]) == (2, message)

@@ -1,0 +1,103 @@
+"""The custom resources on moto, and CloudFormation's answer over the wire."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.unit.deployed.functions import load
+
+CONTEXT = SimpleNamespace(log_stream_name="2026/11/22/[1]abc")
+WHERE = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+
+
+@pytest.fixture
+def answers(aws: None) -> Iterator[Any]:
+    """A server in CloudFormation's place: its address, and what it was told."""
+    del aws
+    told: list[dict[str, Any]] = []
+
+    class Taking(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            told.append({**json.loads(body), "type": self.headers["Content-Type"]})
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Not to the tests' output."""
+
+    server = HTTPServer(("127.0.0.1", 0), Taking)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    address = f"http://127.0.0.1:{server.server_port}/answer"
+    with mock_aws(config={"core": {"passthrough": {"urls": [".*127.0.0.1.*"]}}}):
+        yield SimpleNamespace(url=address, told=told)
+    server.shutdown()
+
+
+def event(answers: Any, what: str, kind: str = "Create", **properties: Any) -> dict[str, Any]:
+    return {
+        "RequestType": kind,
+        "ResourceType": f"Custom::Cdclake{what}",
+        "ResponseURL": answers.url,
+        "StackId": "stack",
+        "RequestId": "request",
+        "LogicalResourceId": "Files",
+        "ResourceProperties": properties,
+    }
+
+
+def test_files_are_copied_and_a_second_time_changes_nothing(answers):
+    s3 = boto3.client("s3")
+    for bucket in ("bootstrap", "state"):
+        s3.create_bucket(Bucket=bucket, **WHERE)
+    s3.put_object(Bucket="bootstrap", Key="abc.zip", Body=b"code")
+    file = {"FromBucket": "bootstrap", "FromKey": "abc.zip", "ToKey": "deployed/jobs-abc.zip"}
+    for kind in ("Create", "Update"):
+        asked = event(answers, "Files", kind, Bucket="state", Files=[file])
+        load("custom_resources").handler(asked, CONTEXT)
+    copied = s3.get_object(Bucket="state", Key="deployed/jobs-abc.zip")
+    assert copied["Body"].read() == b"code"
+    first, second = answers.told
+    assert first == second
+    assert (first["Status"], first["PhysicalResourceId"]) == ("SUCCESS", "Files")
+    assert first["type"] == ""  # the address is signed without one
+
+
+def test_what_fails_is_answered_with_its_reason(answers):
+    boto3.client("s3").create_bucket(Bucket="state", **WHERE)
+    file = {"FromBucket": "nowhere", "FromKey": "abc.zip", "ToKey": "deployed/jobs-abc.zip"}
+    asked = event(answers, "Files", Bucket="state", Files=[file])
+    load("custom_resources").handler(asked, CONTEXT)
+    [told] = answers.told
+    assert told["Status"] == "FAILED"
+    assert "NoSuchBucket" in told["Reason"] and "[1]abc" in told["Reason"]
+
+
+def test_a_deletion_leaves_everything(answers):
+    asked = {**event(answers, "Files", "Delete"), "PhysicalResourceId": "Files"}
+    load("custom_resources").handler(asked, CONTEXT)
+    assert [told["Status"] for told in answers.told] == ["SUCCESS"]
+
+
+def test_the_brokers_of_iam_are_handed_on(answers, monkeypatch):
+    module = load("custom_resources")
+    asked_for: list[Any] = []
+
+    class Kafka:  # moto has no GetBootstrapBrokers
+        def get_bootstrap_brokers(self, **arguments: Any) -> dict[str, str]:
+            asked_for.append(arguments)
+            return {"BootstrapBrokerStringSaslIam": "b-1:9098,b-2:9098"}
+
+    monkeypatch.setattr(module.boto3, "client", lambda service: {"kafka": Kafka()}[service])
+    module.handler(event(answers, "Brokers", ClusterArn="arn:cluster", PerZone="1"), CONTEXT)
+    assert asked_for == [{"ClusterArn": "arn:cluster"}]
+    assert answers.told[0]["Data"] == {"Brokers": "b-1:9098,b-2:9098"}

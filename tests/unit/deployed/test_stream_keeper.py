@@ -1,0 +1,201 @@
+"""The keeper on moto: what it starts, what it leaves alone, when it gives up, what it ends."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto.glue.models import glue_backends
+from moto.moto_api import state_manager
+
+from tests.unit.deployed.functions import load
+
+BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
+ACCOUNT, REGION = "123456789012", "eu-west-1"
+MINUTE = timedelta(minutes=1)
+
+
+class Stream:
+    """The job in moto, whose runs end as a test says."""
+
+    def __init__(self, keeper: Any) -> None:
+        self.keeper = keeper
+        self.glue = boto3.client("glue")
+
+    @property
+    def runs(self) -> list[Any]:
+        """Moto's own objects, the oldest first."""
+        job = glue_backends[ACCOUNT][REGION].jobs[JOB]
+        return list(job.job_runs)
+
+    def call(self, after: timedelta = timedelta(0)) -> Any:
+        """Have the keeper look, so much later."""
+        return self.keeper.keep(datetime.now(UTC) + after)
+
+    def end(self, state: str, lived: timedelta = MINUTE) -> None:
+        """End the newest run, after it has lived so long."""
+        run = self.runs[-1]
+        run.status = state
+        run.completed_on = run.started_on + lived
+
+
+@pytest.fixture
+def stream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
+    values = {"JOB": JOB, "BUCKET": BUCKET, "KEY": KEY, "DEPLOYMENT": "d1", "DIMENSION": "shop"}
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    where = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
+    boto3.client("s3").create_bucket(Bucket=BUCKET, **where)
+    command = {"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"}
+    boto3.client("glue").create_job(
+        Name=JOB, Role="r", Command=command, ExecutionProperty={"MaxConcurrentRuns": 1}
+    )
+    # Moto lets a run go on whenever somebody looks at it; here it ends when a test says so.
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    yield Stream(load("stream_keeper"))
+    state_manager.unset_transition("glue::job_run")
+
+
+def ordered() -> Any:
+    return json.loads(boto3.client("s3").get_object(Bucket=BUCKET, Key=KEY)["Body"].read())
+
+
+def test_a_stream_that_never_ran_is_started_once(stream):
+    assert stream.call().did.startswith("started ")
+    assert stream.call().did == "nothing: it runs"
+    assert len(stream.runs) == 1
+    assert ordered() == {"deployment": "d1"}
+
+
+@pytest.mark.parametrize("state", ["FAILED", "STOPPED", "SUCCEEDED", "TIMEOUT"])
+def test_one_that_ended_after_a_long_life_is_started_at_once(stream, state):
+    stream.call()
+    stream.end(state, lived=11 * MINUTE)
+    assert stream.call(12 * MINUTE).did.startswith("started ")
+
+
+def test_one_that_people_stopped_early_is_started_at_once(stream):
+    stream.call()
+    stream.end("STOPPED")
+    assert stream.call().did.startswith("started ")
+
+
+def test_failures_are_followed_by_longer_pauses_and_then_by_an_alarm(stream):
+    stream.call()
+    told = []
+    for failures in range(1, stream.keeper.FAILURES + 1):
+        stream.end("FAILED")
+        told.append(stream.call(MINUTE).failures)
+        if failures < stream.keeper.FAILURES:
+            assert stream.call(MINUTE + timedelta(seconds=30)).did == "waits"
+            assert stream.call(MINUTE + stream.keeper.pause(failures)).did.startswith("started")
+    assert told == [1, 2, 3, 4, 5, 6]
+    last = stream.call(timedelta(hours=5))
+    assert (last.given_up, last.running, last.did) == (True, False, "gave up")
+    assert len(stream.runs) == stream.keeper.FAILURES
+
+
+def test_one_that_ends_at_once_without_an_error_is_not_started_for_ever(stream):
+    stream.call()
+    for _ in range(stream.keeper.FAILURES):
+        stream.end("SUCCEEDED", lived=timedelta(seconds=20))
+        last = stream.call(timedelta(hours=1))
+    assert last.given_up
+
+
+def test_people_who_start_it_after_it_was_given_up_end_the_alarm(stream):
+    stream.call()
+    for _ in range(stream.keeper.FAILURES):
+        stream.end("FAILED")
+        stream.call(timedelta(hours=1))
+    stream.glue.start_job_run(JobName=JOB)
+    assert not stream.call(timedelta(hours=2)).given_up
+    stream.end("FAILED", lived=timedelta(hours=1))
+    assert stream.call(timedelta(hours=2)).did.startswith("started ")
+
+
+def test_a_new_deployment_begins_to_count_anew(stream, monkeypatch):
+    stream.call()
+    for _ in range(stream.keeper.FAILURES):
+        stream.end("FAILED")
+        stream.call(timedelta(hours=1))
+    for run in stream.runs:
+        run.started_on -= timedelta(hours=1)
+    monkeypatch.setenv("DEPLOYMENT", "d2")
+    assert stream.call().did.startswith("started ")
+
+
+def test_somebody_else_who_was_faster_is_fine(stream, monkeypatch):
+    stream.call()
+    monkeypatch.setattr(stream.keeper, "recent_runs", list)  # as they were a moment before
+    seen = stream.call()
+    assert (seen.running, seen.did) == (True, "nothing: somebody else has started it")
+    assert len(stream.runs) == 1
+
+
+def test_a_start_that_glue_refuses_comes_out_so_that_lambda_counts_it(stream, monkeypatch):
+    class Refusing:
+        def get_job_runs(self, **_: Any) -> Any:
+            return {"JobRuns": []}
+
+        def start_job_run(self, **_: Any) -> Any:
+            error = {"Error": {"Code": "ResourceNumberLimitExceededException", "Message": "full"}}
+            raise ClientError(error, "StartJobRun")
+
+    monkeypatch.setattr(stream.keeper, "glue", Refusing)
+    with pytest.raises(ClientError, match="ResourceNumberLimitExceeded"):
+        stream.call()
+
+
+def test_a_new_deployment_is_ordered_and_waited_for_before_anything_is_stopped(stream, monkeypatch):
+    stream.call()
+    stream.runs[-1].started_on -= timedelta(hours=2)
+    monkeypatch.setenv("DEPLOYMENT", "d2")
+    assert stream.call().did == "nothing: it runs"
+    assert ordered() == {"deployment": "d2"}
+    assert stream.call(14 * MINUTE).did == "nothing: it runs"
+    assert len(stream.runs) == 1
+
+
+def test_a_stream_that_does_not_end_for_the_next_deployment_is_stopped(stream, monkeypatch):
+    stream.call()
+    stream.runs[-1].started_on -= timedelta(hours=2)
+    stopped: list[Any] = []
+    real = boto3.client("glue")
+
+    class Glue:  # moto has no BatchStopJobRun
+        def get_job_runs(self, **arguments: Any) -> Any:
+            return real.get_job_runs(**arguments)
+
+        def batch_stop_job_run(self, **arguments: Any) -> None:
+            stopped.append(arguments)
+
+    monkeypatch.setattr(stream.keeper, "glue", Glue)
+    monkeypatch.setenv("DEPLOYMENT", "d2")
+    stream.call()
+    assert stream.call(16 * MINUTE).did == "stopped a run that did not end by itself"
+    assert stopped == [{"JobName": JOB, "JobRunIds": [stream.runs[-1].job_run_id]}]
+
+
+def test_a_stream_that_is_switched_off_is_told_so_and_not_started_again(stream, monkeypatch):
+    stream.call()
+    monkeypatch.setenv("DEPLOYMENT", "")
+    stream.call()
+    assert ordered() == {"deployment": None}
+    stream.end("SUCCEEDED")
+    assert stream.call(timedelta(hours=1)).did == "nothing: no stream is wanted"
+
+
+def test_every_call_says_how_it_stands(stream):
+    stream.keeper.handler({"source": "aws.glue"}, None)
+    found = boto3.client("cloudwatch").list_metrics(Namespace="cdclake")["Metrics"]
+    assert {metric["MetricName"] for metric in found} == {
+        "StreamRunning", "StreamFailures", "StreamGivenUp",
+    }  # fmt: skip
+    [dimensions] = {json.dumps(metric["Dimensions"]) for metric in found}
+    assert json.loads(dimensions) == [{"Name": "Deployment", "Value": "shop"}]
