@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake import naming
+from cdclake.errors import TableError
 from cdclake.plan import Table
 from glue_jobs.runtime.conflicts import retried
 from glue_jobs.runtime.job import TableJob, run_over_tables
@@ -16,9 +17,16 @@ from glue_jobs.upkeep.actions import ACTIONS, Upkeep
 def maintain_table(job: TableJob, table: Table) -> int:
     """Run every action on the table's log, then, under its lease, on its state.
 
-    A table that Glue maintains, or nobody, is left alone. Applies no rows.
+    A table that Glue maintains, or nobody, is left alone, and refused where it was asked for: two
+    that compact and expire one table would undo each other's commits. Applies no rows.
     """
     if table.maintenance != "own":
+        if job.named:
+            raise TableError(
+                table.name,
+                f"this job does not maintain it: the file says `maintenance: {table.maintenance}`",
+                "write `maintenance: own` and deploy, or leave the table out",
+            )
         return 0
     now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
     _maintain(Upkeep(job.lake, table, table.changes, now, history))

@@ -11,6 +11,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
+from stacks.optimizers_stack import OptimizersStack
 from stacks.processing_stack import ProcessingStack
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
@@ -27,6 +28,7 @@ class Stacks:
     tables: tuple[TablesStack, ...]
     lake: LakeStack
     processing: ProcessingStack
+    optimizers: tuple[OptimizersStack, ...]
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
@@ -34,6 +36,7 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
     network = NetworkStack(app, deployment)
     streaming = StreamingStack(app, deployment, network=network)
     lake = LakeStack(app, deployment, network=network)
+    processing = ProcessingStack(app, deployment, network=network, streaming=streaming, lake=lake)
     return Stacks(
         network=network,
         source=SourceStack(app, deployment, network=network),
@@ -45,8 +48,19 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
             for shard, tables in _shards(deployment.plan)
         ),
         lake=lake,
-        processing=ProcessingStack(
-            app, deployment, network=network, streaming=streaming, lake=lake
+        processing=processing,
+        optimizers=tuple(
+            OptimizersStack(
+                app,
+                deployment,
+                shard=shard,
+                tables=optimized,
+                network=network,
+                lake=lake,
+                processing=processing,
+            )
+            for shard, tables in _shards(deployment.plan)
+            if (optimized := [table for table in tables if table.maintenance == "glue"])
         ),
     )
 

@@ -24,6 +24,7 @@ class TableJob:
     plan: Plan
     lake: LakeTables
     leases: Leases
+    named: bool  # whether the tables were asked for one by one
 
 
 def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
@@ -39,7 +40,7 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     plan = CurrentPlan(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
-    job = TableJob(plan, lake, Leases(control, name))
+    job = TableJob(plan, lake, Leases(control, name), named="tables" in arguments)
     reports = [
         report_table(lake, table, lambda table=table: work(job, table))  # type: ignore[misc]
         for table in chosen_tables(plan, arguments.get("tables"))

@@ -125,7 +125,7 @@ def pause(failures: int) -> timedelta:
     >>> [pause(n) // timedelta(minutes=1) for n in range(1, 8)]
     [1, 2, 4, 8, 16, 30, 30]
     """
-    return min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** (failures - 1))
+    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << (failures - 1)))
 
 
 def ended(run: dict[str, Any]) -> datetime:

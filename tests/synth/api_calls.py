@@ -71,6 +71,7 @@ CALLS = {
     "AWS::Glue::SecurityConfiguration": Call(
         service="glue", operation="CreateSecurityConfiguration"
     ),
+    "AWS::Glue::TableOptimizer": Call(service="glue", operation="CreateTableOptimizer"),
     "AWS::IAM::Role": Call(
         service="iam",
         operation="CreateRole",

@@ -26,6 +26,13 @@ tables:
     key: [order_id]
     columns: {order_id: bigint, note: text, card: {type: text, mask: hash}, placed_at: timestamptz}
 """
+OPTIMIZED = """\
+  public.visits:
+    key: [id]
+    columns: {id: bigint}
+    apply: scheduled
+    maintenance: glue
+"""
 EXISTING = """\
 aws:
   network:
@@ -49,7 +56,11 @@ aws:
   network: {create: {zones: [a, b]}}
   source: {create: {multi_az: false, backup_days: 1, storage_gb: 20, slot_wal_gb: 5}}
 """
-VARIANTS = {"created": PIPELINE, "existing": PIPELINE + EXISTING, "small": PIPELINE + SMALL}
+VARIANTS = {
+    "created": PIPELINE,
+    "existing": PIPELINE + OPTIMIZED + EXISTING,
+    "small": PIPELINE + SMALL,
+}
 
 
 @dataclass(frozen=True, slots=True)

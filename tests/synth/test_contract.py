@@ -16,6 +16,7 @@ from cdclake.debezium.topics import TOPIC_SETTINGS
 from tests.synth.api_calls import CALLS, mismatches
 from tests.synth.deployments import PROJECT, VARIANTS
 
+OPTIMIZER, SCHEDULE = "AWS::Glue::TableOptimizer", "AWS::Scheduler::Schedule"
 LINT = PROJECT / ".venv" / "bin" / "cfn-lint"
 
 
@@ -26,7 +27,7 @@ def test_cfn_lint_finds_nothing(variants):
         for variant in variants.values()
         for file in variant.folder.glob("*.template.json")
     ]
-    assert len(templates) == 6 * len(VARIANTS)
+    assert len(templates) == sum(len(variant.templates) for variant in variants.values())
     linted = subprocess.run([str(LINT), *templates], capture_output=True, text=True, check=False)
     assert (linted.returncode, linted.stdout) == (0, "")
 
@@ -54,10 +55,11 @@ def test_every_resource_fits_the_call_that_creates_it(variants, name):
     assert not found, "\n".join(found)
 
 
-def test_every_call_is_of_a_resource_that_we_create(created):
+def test_every_call_is_of_a_resource_that_we_create(variants):
     kinds = {
         resource["Type"]
-        for template in created.templates.values()
+        for variant in variants.values()
+        for template in variant.templates.values()
         for resource in template["Resources"].values()
     }
     assert set(CALLS) == {kind for kind in kinds if not kind.startswith("Custom::")}
@@ -112,3 +114,31 @@ def test_the_login_is_that_of_the_role_which_the_source_gets(created):
     template = created.only("AWS::SecretsManager::Secret")["GenerateSecretString"]
     assert json.loads(template["SecretStringTemplate"]) == {"username": "cdclake_shop"}
     assert template["GenerateStringKey"] == "password"
+
+
+def test_what_glue_maintains_is_optimized_and_nothing_else(variants):
+    optimizers = [each["Properties"] for each in variants["existing"].resources(OPTIMIZER)]
+    assert {(each["TableName"], each["Type"]) for each in optimizers} == {
+        (table, kind)
+        for table in ("visits", "visits_changes")
+        for kind in ("compaction", "orphan_file_deletion", "retention")
+    }
+    [retention] = {
+        json.dumps(each["TableOptimizerConfiguration"]["RetentionConfiguration"])
+        for each in optimizers
+        if each["Type"] == "retention"
+    }
+    # A log's newest stamp is in the snapshot of its last append; only compactions come after it.
+    assert json.loads(retention)["IcebergConfiguration"]["NumberOfSnapshotsToRetain"] >= 100
+    assert variants["created"].resources(OPTIMIZER) == []
+
+
+def test_a_job_is_scheduled_where_the_file_says_so(variants):
+    def schedules(variant: str) -> dict[str, str]:
+        found = [each["Properties"] for each in variants[variant].resources(SCHEDULE)]
+        assert all(each["RoleArn"] for each in (one["Target"] for one in found))
+        return {each["Name"]: each["ScheduleExpression"] for each in found}
+
+    always = {"shop-keeper": "rate(5 minutes)", "shop-maintain": "cron(0 3 * * ? *)"}
+    assert schedules("created") == always
+    assert schedules("existing") == {**always, "shop-apply": "rate(5 minutes)"}

@@ -67,7 +67,10 @@ SIZES = {
     "storage": ("{source: {create: {storage_gb: 200}}}", {"AWS::RDS::DBInstance"}),
     "instance": ("{source: {create: {instance: db.m7g.large}}}", {"AWS::RDS::DBInstance"}),
     "slot": ("{source: {create: {slot_wal_gb: 30}}}", {"AWS::RDS::DBParameterGroup"}),
-    "brokers": ("{kafka: {create: {brokers_per_zone: 2}}}", {"AWS::MSK::Cluster"}),
+    "brokers": (
+        "{kafka: {create: {brokers_per_zone: 2}}}",
+        {"AWS::MSK::Cluster", "Custom::CdclakeBrokers"},
+    ),
     "volume": ("{kafka: {create: {volume_gb: 200}}}", {"AWS::MSK::Cluster"}),
     "stream": (
         "{jobs: {stream: {workers: 10}}}",

@@ -56,7 +56,7 @@ def deployed() -> Iterator[Any]:
 def started(job: str = NAME) -> list[dict[str, str]]:
     """The arguments of every run."""
     runs = glue_backends["123456789012"]["eu-west-1"].jobs[job].job_runs
-    return [dict(run.arguments) for run in runs]
+    return [dict(run.arguments or {}) for run in runs]
 
 
 def writes_its_report(monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool) -> None:
@@ -69,7 +69,7 @@ def writes_its_report(monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool) -> 
             Bucket="state", Key=f"control/reports/{started()[0]['--run']}.json", Body=body
         )
 
-    monkeypatch.setattr(aws_jobs.time, "sleep", end)
+    monkeypatch.setattr("cli.aws_jobs.time.sleep", end)
     # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
 

@@ -88,6 +88,30 @@ def test_a_deletion_leaves_everything(answers):
     assert [told["Status"] for told in answers.told] == ["SUCCESS"]
 
 
+def test_tables_are_waited_for_until_the_stream_has_made_them(answers, monkeypatch):
+    module, glue = load("custom_resources"), boto3.client("glue")
+    glue.create_database(DatabaseInput={"Name": "lake"})
+    to_come = ["visits_changes", "visits"]
+
+    def make_one(seconds: float) -> None:
+        del seconds
+        glue.create_table(DatabaseName="lake", TableInput={"Name": to_come.pop()})
+
+    monkeypatch.setattr(module.time, "sleep", make_one)
+    asked = event(answers, "Tables", Database="lake", Tables=list(to_come))
+    module.handler(asked, CONTEXT)
+    assert (to_come, answers.told[0]["Status"]) == ([], "SUCCESS")
+
+
+def test_tables_that_nobody_makes_are_named(answers, monkeypatch):
+    module = load("custom_resources")
+    boto3.client("glue").create_database(DatabaseInput={"Name": "lake"})
+    monkeypatch.setattr(module, "_WAIT_S", 0.0)
+    module.handler(event(answers, "Tables", Database="lake", Tables=["visits"]), CONTEXT)
+    assert answers.told[0]["Status"] == "FAILED"
+    assert "lake has no visits yet; deploy again when the stream runs" in answers.told[0]["Reason"]
+
+
 def test_the_brokers_of_iam_are_handed_on(answers, monkeypatch):
     module = load("custom_resources")
     asked_for: list[Any] = []

@@ -1,0 +1,116 @@
+"""Glue's own upkeep of one table: it compacts, expires snapshots and removes orphans."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_glue
+from constructs import Construct
+
+from stacks.constructs.grant import Grant, arn, through_s3
+from stacks.constructs.ground import Ground
+from stacks.constructs.lake_bucket import BucketReference
+from stacks.constructs.service_role import ServiceRole
+
+# Of a table's snapshots one carries the stamp of its last append, and it must stay: after it come
+# compactions alone, of which there are never so many.
+_SNAPSHOTS, _SNAPSHOT_DAYS = 100, 5
+_ORPHAN_DAYS = 3  # longer than any commit takes
+_Optimizer = aws_glue.CfnTableOptimizer
+_LOGS = ("iceberg-compaction", "iceberg-retention", "iceberg-orphan-file-deletion")
+
+
+class OptimizerRole(ServiceRole):
+    """What Glue takes on to look after the tables of one database.
+
+    Source: Glue's user guide, "Table optimization prerequisites", narrowed to database and prefix.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        database: str,
+        warehouse: BucketReference,
+        ground: Ground,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            service="glue",
+            for_arn=f"glue:{Aws.REGION}:{Aws.ACCOUNT_ID}:*",
+            statements=[
+                Grant(
+                    actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"],
+                    on=[f"{warehouse.arn}/{database}.db/*"],
+                    because="the files of the pipeline's own database",
+                ),
+                Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[warehouse.arn]),
+                Grant(
+                    actions=["glue:GetTable", "glue:UpdateTable"],
+                    on=[
+                        arn("glue", "catalog"),
+                        arn("glue", f"database/{database}"),
+                        arn("glue", f"table/{database}/*"),
+                    ],
+                    because="the optimized tables of the pipeline's own database",
+                ),
+                Grant(
+                    actions=["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"],
+                    on=[arn("logs", f"log-group:/aws-glue/{each}/logs:*") for each in _LOGS],
+                    because="the groups that Glue writes for every optimizer, by its own names",
+                ),
+                through_s3(ground.key_arn),
+            ],
+        )
+
+
+class TableOptimizers(Construct):
+    """The three optimizers of one table; the table must be there before them."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        database: str,
+        table: str,
+        location: str,
+        role_arn: str,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        for kind, what in _configurations(location).items():
+            _Optimizer(
+                self,
+                kind.title().replace("_", ""),
+                catalog_id=Aws.ACCOUNT_ID,
+                database_name=database,
+                table_name=table,
+                type=kind,
+                table_optimizer_configuration=_Optimizer.TableOptimizerConfigurationProperty(
+                    enabled=True, role_arn=role_arn, **what
+                ),
+            )
+
+
+def _configurations(location: str) -> dict[str, dict[str, object]]:
+    """By optimizer what is said to it alone."""
+    compaction = _Optimizer.CompactionConfigurationProperty(
+        iceberg_configuration=_Optimizer.IcebergCompactionConfigurationProperty(strategy="binpack")
+    )
+    retention = _Optimizer.RetentionConfigurationProperty(
+        iceberg_configuration=_Optimizer.IcebergRetentionConfigurationProperty(
+            snapshot_retention_period_in_days=_SNAPSHOT_DAYS,
+            number_of_snapshots_to_retain=_SNAPSHOTS,
+            clean_expired_files=True,
+        )
+    )
+    orphans = _Optimizer.OrphanFileDeletionConfigurationProperty(
+        iceberg_configuration=_Optimizer.IcebergConfigurationProperty(
+            orphan_file_retention_period_in_days=_ORPHAN_DAYS, location=location
+        )
+    )
+    return {
+        "compaction": {"compaction_configuration": compaction},
+        "retention": {"retention_configuration": retention},
+        "orphan_file_deletion": {"orphan_file_deletion_configuration": orphans},
+    }

@@ -1,0 +1,77 @@
+"""A shard's tables that Glue maintains: what looks after them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from constructs import Construct
+
+from cdclake.config.deployment import Deployment
+from cdclake.plan import Table
+from stacks.constructs.custom_resource import OwnResource
+from stacks.constructs.grant import Grant, arn
+from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from stacks.lake_stack import LakeStack
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+from stacks.processing_stack import ProcessingStack
+
+_LONGEST_S = 900
+
+
+class OptimizersStack(PipelineStack):
+    """Optimizers of log and state of each table with `maintenance: glue`; `maintain_tables` leaves
+    those alone.
+
+    It comes last and waits for the tables, which the stream makes: an optimizer needs its table.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        shard: int,
+        tables: Sequence[Table],
+        network: NetworkStack,
+        lake: LakeStack,
+        processing: ProcessingStack,
+    ) -> None:
+        super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
+        self.add_stack_dependency(processing)
+        database, ground = deployment.plan.lake_database, network.ground
+        names = [name for table in tables for name in (table.changes, table.name)]
+        there = OwnResource(
+            self,
+            "Tables",
+            what="Tables",
+            properties={"Database": database, "Tables": names},
+            grants=[_looks_up(database)],
+            ground=ground,
+            timeout_s=_LONGEST_S,
+        )
+        role = OptimizerRole(
+            self, "Role", database=database, warehouse=lake.warehouse, ground=ground
+        )
+        for name in names:
+            optimizers = TableOptimizers(
+                self,
+                name,
+                database=database,
+                table=name,
+                location=f"s3://{lake.warehouse.name}/{database}.db/{name}",
+                role_arn=role.arn,
+            )
+            optimizers.node.add_dependency(there)
+
+
+def _looks_up(database: str) -> Grant:
+    return Grant(
+        actions=["glue:GetTable"],
+        on=[
+            arn("glue", "catalog"),
+            arn("glue", f"database/{database}"),
+            arn("glue", f"table/{database}/*"),
+        ],
+        because="the tables of the pipeline's own database, which change with the file",
+    )

@@ -1,0 +1,92 @@
+"""The arguments that docs/jobs.md gives each deployed job, given to it on the real local lake."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cdclake import naming
+from cdclake.deployed_jobs import TABLE_JOBS
+from local.home import Home
+from local.jobs import RunningJob, checkpoint_folder, start_job
+from local.lake import Lake, open_lake
+from tests.local.running import RunningLake, shop_lake_in
+from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
+    with shop_lake_in(tmp_path_factory.mktemp("lake")) as running:
+        yield running
+
+
+@pytest.fixture
+def lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    for name in ("AWS_REGION", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)  # what `open_lake` sets is gone afterwards
+    return open_lake(Home(running.home))
+
+
+def started(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
+    """A run with these arguments; what begins with the local lake's own addresses stays."""
+    return start_job(lake, job, {k.removeprefix("--"): v for k, v in arguments.items()})
+
+
+@pytest.mark.parametrize("job", TABLE_JOBS)
+def test_a_job_over_tables_takes_what_the_page_says(running, lake, job):
+    given = arguments_of_a_run()[job]
+    assert started(lake, job, given).process.wait(300) == 0
+    report = lake.control.read(naming.report_name(given["--run"]))
+    assert report is not None and report.content["ok"]
+    assert [line["table"] for line in report.content["tables"]] == given["--tables"].split(",")
+
+
+def test_a_deployed_stream_hands_over_to_the_next_deployment(running, lake):
+    running.run("pause")
+    with running.connect() as connection:
+        connection.execute("update orders set status = 'handed' where order_id <= 50")
+    first = deployed_stream(lake, "first")
+    running.eventually(lambda: handed(running) == 50, 120)
+    order(lake, "second")
+    assert first.process.wait(120) == 0
+    with running.connect() as connection:
+        connection.execute("update orders set status = 'handed' where order_id <= 80")
+    second = deployed_stream(lake, "second")
+    running.eventually(lambda: handed(running) == 80, 120)
+    order(lake, None)
+    assert second.process.wait(120) == 0
+    running.run("resume")
+    running.assert_equal()
+    running.assert_each_identity_once("orders", "order_id")
+
+
+def deployed_stream(lake: Lake, deployment: str) -> RunningJob:
+    """The stream with the page's arguments, but for the local broker, which asks for no login."""
+    order(lake, deployment)
+    given = deployed_arguments()[naming.STREAM_JOB]
+    options = json.loads(given["--kafka_options"])
+    local = {
+        "--plan": lake.plan_uri,
+        "--control": lake.control_uri,
+        "--checkpoint": checkpoint_folder(lake).as_uri(),
+        "--brokers": lake.kafka,
+        "--kafka_options": json.dumps({"groupIdPrefix": options["groupIdPrefix"]}),
+        "--deployment": deployment,
+    }
+    assert local.keys() == given.keys()
+    return started(lake, naming.STREAM_JOB, local)
+
+
+def order(lake: Lake, deployment: str | None) -> None:
+    """As the keeper does."""
+    lake.control.write(naming.STREAM_ORDER, {"deployment": deployment})
+
+
+def handed(running: RunningLake) -> Any:
+    """Rows that have come through."""
+    return running.sql("select count(*) from orders_current where status = 'handed'")[0][0]

@@ -1,0 +1,26 @@
+"""A table has one maintainer: whom the file names."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.errors import TableError
+from glue_jobs.maintain_tables import maintain_table
+from tests.spark.events import plan_of
+
+
+def job(*, named: bool) -> Any:
+    """One without a lake: a table that is not ours to maintain is not even looked at."""
+    return SimpleNamespace(named=named)
+
+
+@pytest.mark.parametrize("maintenance", ["glue", "none"])
+def test_a_table_of_somebody_elses_is_left_alone_and_refused_by_name(maintenance):
+    table = replace(plan_of().tables[0], maintenance=maintenance)
+    assert maintain_table(job(named=False), table) == 0
+    with pytest.raises(TableError, match=f"`maintenance: {maintenance}`"):
+        maintain_table(job(named=True), table)
