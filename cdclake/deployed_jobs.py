@@ -13,7 +13,7 @@ from cdclake.iceberg.catalog import catalog_conf
 
 # `load_tables` is not among them: MSK Connect lets nobody set a connector's offsets.
 TABLE_JOBS = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REBUILD_JOB)
-JOBS = (naming.STREAM_JOB, *TABLE_JOBS)
+JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.OPERATE_JOB)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 _SIGNED_BY_IAM = {

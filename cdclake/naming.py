@@ -146,6 +146,8 @@ APPLY_JOB = "apply_changes"
 MAINTAIN_JOB = "maintain_tables"
 REBUILD_JOB = "rebuild_tables"
 LOAD_JOB = "load_tables"
+OPERATE_JOB = "operate"
+STREAM_COMPONENT = "stream"  # the stream where messages name it
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 

@@ -27,11 +27,16 @@ class DeployedJob:
         self.name = naming.glue_job_name(self._deployment.prefix, job)
         self._glue = boto3.client("glue")
 
-    def run(self, tables: list[str]) -> dict[str, Any]:
-        """Run it over these tables, or all of them, to its end; the report that it wrote."""
+    def run(self, tables: list[str], **more: str) -> dict[str, Any]:
+        """Run it over these tables, or all of them, to its end; the report that it wrote.
+
+        `more`: further arguments of the job, by name.
+        """
         chosen = [self._lake_name(table) for table in tables]
         run = uuid.uuid4().hex[:8]
-        arguments = {"--run": run} | ({"--tables": ",".join(chosen)} if chosen else {})
+        arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
+        if chosen:
+            arguments["--tables"] = ",".join(chosen)
         run_id = self.start(arguments)
         state = self._await_end(run_id)
         report = self._report(run)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,13 +9,14 @@ import typer
 
 from cdclake.errors import InputError
 from cli.output import emit, say
-
-
-class Target(StrEnum):
-    """Where a job runs."""
-
-    LOCAL = "local"
-    AWS = "aws"
+from cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
 
 
 def job(
@@ -24,22 +24,15 @@ def job(
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Only this table; may be repeated.")
     ] = None,
-    target: Annotated[
-        Target, typer.Option(help="aws: in the deployment of --file and --environment.")
-    ] = Target.LOCAL,
-    file: Annotated[
-        Path | None, typer.Option(help="Of --target aws: the pipeline file that is deployed.")
-    ] = None,
-    environment: Annotated[
-        str | None, typer.Option(help="Of --target aws: the environment that is deployed.")
-    ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Run a job over the lake's tables. On AWS also stream_changes, which is started and left."""
     tables = table or []
     if target is Target.LOCAL:
-        if file is not None or environment is not None:
-            raise InputError("--file and --environment are of --target aws", "add --target aws")
+        check_local(file, environment)
         report = _run_here(name, tables)
     else:
         report = _run_on_aws(name, tables, file, environment)
@@ -62,12 +55,9 @@ def _run_on_aws(
     name: str, tables: list[str], file: Path | None, environment: str | None
 ) -> dict[str, Any]:
     from cdclake import naming
-    from cli.aws_jobs import DeployedJob
 
     _check_known(name, aws=True)
-    if file is None:
-        raise InputError("it is not said which deployment", "add --file FILE [--environment NAME]")
-    job = DeployedJob(file, environment, name)
+    job = deployed_job(file, environment, name)
     if name != naming.STREAM_JOB:
         return job.run(tables)
     if tables:
@@ -76,9 +66,10 @@ def _run_on_aws(
 
 
 def _check_known(name: str, *, aws: bool) -> None:
-    from cdclake.deployed_jobs import JOBS, TABLE_JOBS
+    from cdclake import naming
+    from cdclake.deployed_jobs import TABLE_JOBS
 
-    known = JOBS if aws else TABLE_JOBS
+    known = (naming.STREAM_JOB, *TABLE_JOBS) if aws else TABLE_JOBS
     if name not in known:
         raise InputError(f"there is no job {name!r}", f"choose one of {', '.join(known)}")
 

@@ -7,18 +7,43 @@ from typing import Annotated, Any
 import typer
 
 from cli.output import emit, say
+from cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
 
 
 def replay(
     table: Annotated[
         str | None, typer.Option("--table", help="One table, by its name in the lake or source.")
     ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Apply quarantined events that are accepted now, each at its place in the order.
 
     Those that are refused still stay in the quarantine. A stopped table needs `resume` first.
     """
+    from cdclake import naming
+
+    if target is Target.AWS:
+        named = [] if table is None else [table]
+        answer = deployed_job(file, environment, naming.OPERATE_JOB).run(named, verb="replay")
+    else:
+        check_local(file, environment)
+        answer = _replay_here(table)
+    emit(answer, json_output, lambda: _render(answer))
+    if not answer["ok"]:
+        raise typer.Exit(4)
+
+
+def _replay_here(table: str | None) -> dict[str, Any]:
     from local import repair
     from local.home import Home
     from local.lake import open_lake
@@ -29,8 +54,7 @@ def replay(
     repair.check_flowing(lake)
     if table is not None and (trouble := repair.stopped(lake, tables[0])) is not None:
         raise trouble
-    answer = repair.replay(lake, tables)
-    emit(answer, json_output, lambda: _render(answer))
+    return repair.replay(lake, tables)
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -7,12 +7,39 @@ from typing import Annotated, Any
 import typer
 
 from cli.output import emit, say
+from cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
 
 
 def resume(
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Start the stream again; a stopped table reads its gap from Kafka first."""
+    """Start the stream again; a stopped table reads its gap from Kafka first.
+
+    On AWS, where nobody pauses the stream, stopped tables are asked to rejoin.
+    """
+    from cdclake import naming
+
+    if target is Target.AWS:
+        answer = deployed_job(file, environment, naming.OPERATE_JOB).run([], verb="resume")
+    else:
+        check_local(file, environment)
+        answer = _resume_here()
+    emit(answer, json_output, lambda: _render(answer))
+    if not answer["ok"]:
+        raise typer.Exit(4)
+
+
+def _resume_here() -> dict[str, Any]:
     from local import life
     from local.home import Home
     from local.lake import open_lake
@@ -20,8 +47,7 @@ def resume(
     home = Home.from_environment()
     lake = open_lake(home)
     with home.changing():
-        answer = life.resume(home, lake)
-    emit(answer, json_output, lambda: _render(answer))
+        return life.resume(home, lake)
 
 
 def _render(answer: dict[str, Any]) -> None:

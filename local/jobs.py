@@ -27,7 +27,7 @@ from local.lake import Lake, aws_environment
 from local.process import Spec
 from local.strays import COMPONENT_KEY, HOME_KEY
 
-STREAM = "stream"
+STREAM = naming.STREAM_COMPONENT
 CLASSES = "spark"  # one archive of classes for all jobs
 _JOB_TIMEOUT_S = 3600.0
 

@@ -18,6 +18,7 @@ from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan
+from glue_jobs.ingest import asking
 from glue_jobs.ingest.progress import Progress
 from local import stack
 from local.connector import Connector
@@ -320,12 +321,8 @@ def resume(home: Home, lake: Lake) -> dict[str, Any]:
     progress = Progress.load(lake.control)
     done = []
     for table in lake.plan.tables:
-        state = progress.table(table.name).state
-        if state == "stopped":
-            lake.control.write(f"resume/{table.name}.json", {})
-        did = (
-            "asked to rejoin" if state == "stopped" else "resumed" if lake.state.paused else "flows"
-        )
+        stopped = asking.ask_to_resume(lake.control, table.name, progress.table(table.name))
+        did = "asked to rejoin" if stopped else "resumed" if lake.state.paused else "flows"
         done.append({"table": table.name, "did": did})
     replace(lake.state, paused=False).save(home)
     _run_stream(lake)

@@ -10,8 +10,9 @@ from typing import Any
 from cdclake.debezium.position import epoch_start, just_after
 from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
 from cdclake.plan import Table
+from glue_jobs.ingest import asking
 from glue_jobs.ingest.progress import GIVEN_UP, Progress, TableProgress
-from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
+from glue_jobs.ingest.repairs import REPLAY, RESYNC, request_name
 from local import stack
 from local.connector import Connector
 from local.gap import find_gap
@@ -48,8 +49,7 @@ def ask_replay(lake: Lake, tables: Iterable[Table]) -> dict[str, str]:
     ids = {}
     with lake.home.changing():
         for table in tables:
-            ids[table.name] = _pending(lake, table, REPLAY) or uuid.uuid4().hex
-            lake.control.write(request_name(table.name, REPLAY), {"id": ids[table.name]})
+            ids[table.name] = asking.ask_replay(lake.control, table.name)
     write_marker(lake.dsn)  # so that a batch comes now
     return ids
 
@@ -62,7 +62,7 @@ def ask_resync(lake: Lake, table: Table) -> str:
     reading brings, or changes meanwhile, has its place above it.
     """
     with lake.home.changing():
-        return _pending(lake, table, RESYNC) or _new_resync(lake, table)
+        return asking.pending(lake.control, table.name, RESYNC) or _new_resync(lake, table)
 
 
 def _new_resync(lake: Lake, table: Table) -> str:
@@ -104,11 +104,6 @@ def request_resync(lake: Lake, table: Table, known: str | None, *, rejoins: bool
     }
     lake.control.write(request_name(table.name, RESYNC), request)
     return str(request["id"])
-
-
-def _pending(lake: Lake, table: Table, verb: str) -> str | None:
-    stored = lake.control.read(request_name(table.name, verb))
-    return str(stored.content["id"]) if stored else None
 
 
 def check_flowing(lake: Lake) -> None:
@@ -172,9 +167,9 @@ def await_outcomes(
     done: dict[str, Answer] = {}
     while True:
         for table in ids.keys() - done.keys():
-            stored = lake.control.read(outcome_name(table, verb))
-            if stored is not None and stored.content["id"] == ids[table]:
-                done[table] = _checked(table, verb, stored.content)
+            told = asking.outcome(lake.control, table, verb, ids[table])
+            if told is not None:
+                done[table] = told
         missing = sorted(ids.keys() - done.keys())
         if not missing:
             break
@@ -203,16 +198,6 @@ def _check_progress(lake: Lake, connector: Connector, tables: Iterable[Table]) -
             raise trouble
 
 
-def _checked(table: str, verb: str, outcome: Answer) -> Answer:
-    if "error" in outcome:
-        raise ComponentFailed(
-            f"{verb} of {table} failed: {outcome['error']}",
-            f"look at the stream's log, then run `cdclake {verb}` again",
-            component=STREAM,
-        )
-    return outcome
-
-
 def _ran_out(verb: str, tables: list[str], wait_s: float) -> ComponentFailed:
     return ComponentFailed(
         f"{verb} of {', '.join(tables)} was not done within {wait_s:.0f} s; it goes on",
@@ -232,21 +217,10 @@ def replay(lake: Lake, tables: Iterable[Table], wait_s: float = REPLAY_S) -> Ans
     told = [
         {"table": name, "did": f"nothing: {trouble}"}
         if trouble is not None
-        else {"table": name, **_replayed(outcomes[name])}
+        else {"table": name, **asking.tell_replayed(outcomes[name])}
         for name, trouble in troubles.items()
     ]
     return {"ok": True, "tables": told}
-
-
-def _replayed(outcome: Answer) -> Answer:
-    refused = sum(outcome["refused"].values())
-    did = f"replayed {outcome['replayed']}"
-    if outcome["known"]:
-        did += f", {outcome['known']} were in the log already"
-    if refused:
-        did += f", {refused} still refused"
-    figures = {name: outcome[name] for name in ("replayed", "known", "refused")}
-    return {"did": did, **figures}
 
 
 def resync(

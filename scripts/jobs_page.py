@@ -58,6 +58,12 @@ JOBS_DESCRIBED = {
         "By hand only.",
         {"--tables": "orders", "--run": "by-hand-3"},
     ),
+    naming.OPERATE_JOB: Described(
+        "Has the stream try quarantined events again (`replay`), or stopped tables rejoin"
+        " (`resume`). The stream must be running.",
+        "By hand only.",
+        {"--verb": "replay", "--tables": "orders", "--run": "by-hand-4"},
+    ),
 }
 _MEANINGS = {
     "--plan": "the plan of the pipeline file, as deployed",
@@ -66,6 +72,7 @@ _MEANINGS = {
     "--brokers": "of IAM access",
     "--kafka_options": "how it signs in, and the beginning of its consumer groups' names",
     "--deployment": "the stream ends between two batches when the keeper wants another one",
+    "--verb": "`replay` or `resume`",
     "--tables": "names in the lake, parted by commas; without it all",
     "--run": "name of the report that the run writes, `control/reports/<run>.json`",
 }
@@ -76,13 +83,15 @@ Made from the code by `make docs`. **Nothing here has ever run on AWS**; tests g
 local lake, the arguments that stand here.
 
 A job is called `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment gives each
-job its arguments; a run that is started by hand adds at most `--tables` and `--run`. In Glue's
+job its arguments; a run that is started by hand adds what its own table shows. In Glue's
 console: *ETL jobs*, the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value
 a line. A run is refused while another one of the job is alive. Logs are in CloudWatch under
 `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.
+`cdclake replay` and `cdclake resume` with `--target aws` run the job `operate`. A resync has to ask
+the source and the connector, and is not there yet on AWS; nor is `verify`.
 
 `load_tables` is not deployed: a bulk load ends by setting the connector's offsets, and MSK Connect
 lets nobody do so. A file with `snapshot: {mode: bulk}` is refused.

@@ -33,6 +33,7 @@ _PURPOSES = {
     naming.APPLY_JOB: "Brings states up to their logs",
     naming.MAINTAIN_JOB: "Compacts, expires, purges and collapses",
     naming.REBUILD_JOB: "Makes states again from nothing but their logs",
+    naming.OPERATE_JOB: "Has the stream replay quarantined events, or resume stopped tables",
 }
 
 
@@ -72,9 +73,11 @@ class ProcessingStack(PipelineStack):
             plan=plan,
             brokers=self._streaming.brokers,
         )
-        return [self._table_job(job) for job in TABLE_JOBS] + [self._stream()]
+        on_tables = [*self._grants(), *self._table_grants(creates=False)]
+        batch = [self._batch_job(job, on_tables) for job in TABLE_JOBS]
+        return [*batch, self._batch_job(naming.OPERATE_JOB, self._grants()), self._stream()]
 
-    def _table_job(self, job: str) -> JobSpec:
+    def _batch_job(self, job: str, grants: list[Grant]) -> JobSpec:
         size = self.deployment.aws.jobs.batch
         return JobSpec(
             job=job,
@@ -84,7 +87,7 @@ class ProcessingStack(PipelineStack):
             arguments=self._arguments(job),
             size=size,
             timeout_minutes=size.timeout_minutes,
-            grants=self._grants(creates=False),
+            grants=grants,
         )
 
     def _stream(self) -> JobSpec:
@@ -102,7 +105,11 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=self.deployment.aws.jobs.stream,
             timeout_minutes=_STREAM_MINUTES,
-            grants=[*self._grants(creates=True), *self._stream_grants()],
+            grants=[
+                *self._grants(),
+                *self._table_grants(creates=True),
+                *self._stream_grants(),
+            ],
         )
 
     @property
@@ -120,19 +127,25 @@ class ProcessingStack(PipelineStack):
         told = json.dumps([self._files.hashes, sizes], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:16]
 
-    def _grants(self, *, creates: bool) -> list[Grant]:
-        lake, ground = self._lake, self._ground
-        database = self.deployment.plan.lake_database
+    def _table_grants(self, *, creates: bool) -> list[Grant]:
+        warehouse, database = self._lake.warehouse, self.deployment.plan.lake_database
         return [
-            job_access.reads_its_files(lake.state),
             job_access.keeps_objects(
-                lake.state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"
+                warehouse, f"{database}.db", "the files of the pipeline's own database"
             ),
-            job_access.keeps_objects(
-                lake.warehouse, f"{database}.db", "the files of the pipeline's own database"
-            ),
-            job_access.lists(lake.state, lake.warehouse),
+            job_access.lists(warehouse),
             job_access.uses_tables(database, creates=creates),
+        ]
+
+    def _grants(self) -> list[Grant]:
+        """What every job may do."""
+        state, ground = self._lake.state, self._ground
+        return [
+            job_access.reads_its_files(state),
+            job_access.keeps_objects(
+                state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"
+            ),
+            job_access.lists(state),
             *job_access.stands_in_network(
                 connection=self._job_ground.connection,
                 subnet_ids=[self._job_ground.subnet_id],

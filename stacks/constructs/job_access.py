@@ -36,11 +36,9 @@ def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
     )
 
 
-def lists(*buckets: BucketReference) -> Grant:
+def lists(bucket: BucketReference) -> Grant:
     """Sees which objects there are; without it one that is missing would look forbidden."""
-    return Grant(
-        actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn for bucket in buckets]
-    )
+    return Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn])
 
 
 def uses_tables(database: str, *, creates: bool) -> Grant:

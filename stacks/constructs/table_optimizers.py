@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
@@ -92,7 +94,7 @@ class TableOptimizers(Construct):
             )
 
 
-def _configurations(location: str) -> dict[str, dict[str, object]]:
+def _configurations(location: str) -> dict[str, dict[str, Any]]:
     """By optimizer what is said to it alone."""
     compaction = _Optimizer.CompactionConfigurationProperty(
         iceberg_configuration=_Optimizer.IcebergCompactionConfigurationProperty(strategy="binpack")

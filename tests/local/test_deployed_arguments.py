@@ -37,8 +37,8 @@ def started(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
     return start_job(lake, job, {k.removeprefix("--"): v for k, v in arguments.items()})
 
 
-@pytest.mark.parametrize("job", TABLE_JOBS)
-def test_a_job_over_tables_takes_what_the_page_says(running, lake, job):
+@pytest.mark.parametrize("job", (*TABLE_JOBS, naming.OPERATE_JOB))
+def test_a_job_that_ends_takes_what_the_page_says(running, lake, job):
     given = arguments_of_a_run()[job]
     assert started(lake, job, given).process.wait(300) == 0
     report = lake.control.read(naming.report_name(given["--run"]))
@@ -49,13 +49,13 @@ def test_a_job_over_tables_takes_what_the_page_says(running, lake, job):
 def test_a_deployed_stream_hands_over_to_the_next_deployment(running, lake):
     running.run("pause")
     with running.connect() as connection:
-        connection.execute("update orders set status = 'handed' where order_id <= 50")
+        connection.execute("update orders set note = 'handed' where order_id <= 50")
     first = deployed_stream(lake, "first")
     running.eventually(lambda: handed(running) == 50, 120)
     order(lake, "second")
     assert first.process.wait(120) == 0
     with running.connect() as connection:
-        connection.execute("update orders set status = 'handed' where order_id <= 80")
+        connection.execute("update orders set note = 'handed' where order_id <= 80")
     second = deployed_stream(lake, "second")
     running.eventually(lambda: handed(running) == 80, 120)
     order(lake, None)
@@ -89,4 +89,4 @@ def order(lake: Lake, deployment: str | None) -> None:
 
 def handed(running: RunningLake) -> Any:
     """Rows that have come through."""
-    return running.sql("select count(*) from orders_current where status = 'handed'")[0][0]
+    return running.sql("select count(*) from orders_current where note = 'handed'")[0][0]

@@ -28,10 +28,10 @@ def run(capsys: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     file.write_text(VALID + "environments: {dev: {}}\n")
     monkeypatch.setattr(aws_jobs, "_POLL_S", 0.0)
 
-    def run_verb(*arguments: str) -> tuple[object, str, str]:
+    def run_verb(*arguments: str, words: tuple[str, ...] = ("job",)) -> tuple[object, str, str]:
         where = ("--target", "aws", "--file", str(file), "--environment", "dev", "--json")
         with pytest.raises(SystemExit) as caught:
-            command.main(("job", *arguments, *where))
+            command.main((*words, *arguments, *where))
         return caught.value.code, *capsys.readouterr()
 
     return run_verb
@@ -42,7 +42,7 @@ def deployed() -> Iterator[Any]:
     """The jobs in moto; the bucket of their control objects."""
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
     boto3.client("s3").create_bucket(Bucket="state", **where)
-    for job in ("apply_changes", "stream_changes"):
+    for job in ("apply_changes", "operate", "stream_changes"):
         boto3.client("glue").create_job(
             Name=f"shop-dev-{job}",
             Role="r",
@@ -59,14 +59,16 @@ def started(job: str = NAME) -> list[dict[str, str]]:
     return [dict(run.arguments or {}) for run in runs]
 
 
-def writes_its_report(monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool) -> None:
+def writes_its_report(
+    monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool, job: str = NAME
+) -> None:
     """Have the run that is waited for write a report, as the job does at its end."""
 
     def end(seconds: float) -> None:
         del seconds
         body = json.dumps({"ok": ok, "tables": [REPORT]}).encode()
         s3.put_object(
-            Bucket="state", Key=f"control/reports/{started()[0]['--run']}.json", Body=body
+            Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
 
     monkeypatch.setattr("cli.aws_jobs.time.sleep", end)
@@ -90,6 +92,18 @@ def test_a_run_that_dies_before_its_report_is_a_failure(run, deployed):
     assert (code, told["component"]) == (4, NAME)
     assert "before its report" in told["message"]
     assert "--tables" not in started()[0]
+
+
+@pytest.mark.parametrize(
+    ("verb", "tables"), [(("replay", "--table", "orders"), "orders"), (("resume",), None)]
+)
+def test_day_two_is_a_job_too(run, deployed, monkeypatch, verb, tables):
+    name = "shop-dev-operate"
+    writes_its_report(monkeypatch, deployed, ok=True, job=name)
+    code, out, _ = run(*verb, words=())
+    assert (code, json.loads(out)["ok"]) == (0, True)
+    [arguments] = started(name)
+    assert (arguments["--verb"], arguments.get("--tables")) == (verb[0], tables)
 
 
 def test_the_stream_is_started_and_left(run, deployed):

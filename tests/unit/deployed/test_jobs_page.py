@@ -20,7 +20,7 @@ RUNTIME = Path(__file__).resolve().parents[3] / "glue_jobs" / "runtime" / "job.p
 
 def read_by(job: str) -> tuple[list[str], list[str]]:
     """The names that the job's own code asks for: required, optional."""
-    source = script_of(job) if job == naming.STREAM_JOB else RUNTIME
+    source = RUNTIME if job in TABLE_JOBS else script_of(job)
     [call] = [
         node
         for node in ast.walk(ast.parse(source.read_text()))

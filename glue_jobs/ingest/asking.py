@@ -1,0 +1,61 @@
+"""Asking the stream for something, and reading what became of it: objects that it looks for."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from cdclake import naming
+from cdclake.errors import ComponentFailed
+from glue_jobs.ingest.progress import TableProgress
+from glue_jobs.ingest.repairs import REPLAY, outcome_name, request_name
+from glue_jobs.runtime.objects import ObjectStore
+
+Answer = dict[str, Any]
+
+
+def pending(control: ObjectStore, table: str, verb: str) -> str | None:
+    """The id of the table's request that is not done yet, if there is one."""
+    stored = control.read(request_name(table, verb))
+    return str(stored.content["id"]) if stored else None
+
+
+def ask_replay(control: ObjectStore, table: str) -> str:
+    """Have the table's quarantined events tried again; the request's id, of a pending one its."""
+    request = pending(control, table, REPLAY) or uuid.uuid4().hex
+    control.write(request_name(table, REPLAY), {"id": request})
+    return request
+
+
+def ask_to_resume(control: ObjectStore, table: str, progress: TableProgress) -> bool:
+    """Have a stopped table read its gap; whether it is stopped at all."""
+    if progress.state != "stopped":
+        return False
+    control.write(f"resume/{table}.json", {})
+    return True
+
+
+def outcome(control: ObjectStore, table: str, verb: str, request: str) -> Answer | None:
+    """What the stream says of the request, when it is done; ComponentFailed if it could not."""
+    stored = control.read(outcome_name(table, verb))
+    if stored is None or stored.content["id"] != request:
+        return None
+    if "error" in stored.content:
+        raise ComponentFailed(
+            f"{verb} of {table} failed: {stored.content['error']}",
+            f"look at the stream's log, then run `cdclake {verb}` again",
+            component=naming.STREAM_COMPONENT,
+        )
+    return stored.content
+
+
+def tell_replayed(told: Mapping[str, Any]) -> Answer:
+    """An outcome of a replay in words and figures."""
+    refused = sum(told["refused"].values())
+    did = f"replayed {told['replayed']}"
+    if told["known"]:
+        did += f", {told['known']} were in the log already"
+    if refused:
+        did += f", {refused} still refused"
+    return {"did": did, **{name: told[name] for name in ("replayed", "known", "refused")}}
