@@ -32,7 +32,7 @@ def allows(role: Template, action: str, resource: str, **context: str) -> bool:
 
 def role_of(deployed: Synthesized, name: str) -> Template:
     """The one role whose logical id begins so, in whatever stack."""
-    found = [
+    found: list[Template] = [
         resource
         for template in deployed.templates.values()
         for logical, resource in template["Resources"].items()
@@ -78,7 +78,7 @@ def _rendered(value: Any) -> str:
         case "Fn::Sub":
             return re.sub(r"\$\{(.+?)\}", lambda found: KNOWN[found[1]], argument)
         case "Ref":
-            return KNOWN.get(argument, argument)
+            return KNOWN.get(str(argument), str(argument))
         case "Fn::GetAtt":
             argument = f"Att{''.join(argument)}"
     for part, arn in IMPORTED.items():

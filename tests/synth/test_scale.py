@@ -24,6 +24,16 @@ def many_tables(count: int, shards: int = 1) -> str:
     )
 
 
+@pytest.mark.synth
+def test_a_shard_full_of_tables_that_glue_maintains_fits(tmp_path):
+    tables = many_tables(64).replace("    shard: 1", "    maintenance: glue")
+    template = synthesize(tables, tmp_path).templates["shop-optimizers-1"]
+    optimizers = [r["Type"] for r in template["Resources"].values() if "Optimizer" in r["Type"]]
+    assert len(optimizers) == 64 * 2 * 3
+    assert len(template["Resources"]) <= MOST_RESOURCES
+    assert len(json.dumps(template, indent=1)) <= MOST_BYTES
+
+
 @pytest.mark.parametrize(
     ("count", "shards"),
     [
