@@ -138,6 +138,14 @@ def source_object(pipeline: str) -> str:
     return "cdclake_" + pipeline.replace("-", "_")
 
 
+def login_secret(prefix: str) -> str:
+    """The secret with the login of the connector's role; without colons, at which Kafka parts it.
+
+    `prefix` is the deployment's; locally the pipeline's name.
+    """
+    return f"{prefix}/source"
+
+
 # --- jobs, stored objects -------------------------------------------------------------------------
 
 CATALOG = "lake"  # the Spark catalog under which Glue tables appear

@@ -54,6 +54,8 @@ def connector_config(
 def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        # The password is read when the connector starts; no provider restarts it meanwhile.
+        "config.action.reload": "none",
         "tasks.max": "1",
         "database.hostname": address.host,
         "database.port": str(address.port),
