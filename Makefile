@@ -13,7 +13,7 @@ SEEDS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo synth nist test test-unit test-spark test-local test-slow test-model \
+.PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-model \
 	test-mutations bench bench-full check format record docs lock clean
 
 help: ## List the targets
@@ -24,6 +24,9 @@ setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free wh
 
 demo: setup ## Stream a shop into a lake of its own and prove it row for row
 	@$(BIN)/cdclake demo
+
+plugins: setup ## Write the connector's plugin from the locked jars; then `npx cdk synth` needs no network
+	@$(BIN)/python -m scripts.plugins
 
 synth: setup node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account
 	@npx --no-install cdk synth --quiet

@@ -122,6 +122,11 @@ def heartbeat_topic(pipeline: str) -> str:
     return f"__debezium-heartbeat.{pipeline}"
 
 
+def offsets_topic(pipeline: str) -> str:
+    """Where Connect keeps on AWS how far the connector has read, also of one that is made again."""
+    return f"__cdclake-offsets.{pipeline}"
+
+
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"

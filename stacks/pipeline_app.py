@@ -9,6 +9,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
+from stacks.cdc_stack import CdcStack
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
 from stacks.source_stack import SourceStack
@@ -25,23 +26,29 @@ class Stacks:
     streaming: StreamingStack
     tables: tuple[TablesStack, ...]
     lake: LakeStack
+    cdc: CdcStack
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app."""
     network = NetworkStack(app, deployment)
     streaming = StreamingStack(app, deployment, network=network)
+    source = SourceStack(app, deployment, network=network)
+    tables = tuple(
+        TablesStack(
+            app, deployment, shard=shard, tables=listed, network=network, streaming=streaming
+        )
+        for shard, listed in _shards(deployment.plan)
+    )
     return Stacks(
         network=network,
-        source=SourceStack(app, deployment, network=network),
+        source=source,
         streaming=streaming,
-        tables=tuple(
-            TablesStack(
-                app, deployment, shard=shard, tables=tables, network=network, streaming=streaming
-            )
-            for shard, tables in _shards(deployment.plan)
-        ),
+        tables=tables,
         lake=LakeStack(app, deployment, network=network),
+        cdc=CdcStack(
+            app, deployment, network=network, source=source, streaming=streaming, tables=tables
+        ),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from cdclake.config.connect_model import Connect
 from cdclake.config.problems import Refused
 from cdclake.config.table_model import Section
 
@@ -218,6 +219,11 @@ class Aws(Section):
     network: Network = Field(default_factory=lambda: Network(create=CreatedNetwork()))
     source: SourceServer = Field(default_factory=lambda: SourceServer(create=CreatedSource()))
     kafka: Kafka = Field(default_factory=lambda: Kafka(create=CreatedKafka()))
+    connector: Literal["on", "off"] = Field(
+        default="on",
+        description="off: the connector goes; slot and offsets stay, and `on` begins there.",
+    )
+    connect: Connect = Field(default_factory=Connect)
     log_days: Literal[7, 14, 30, 60, 90, 180, 365] = Field(
         default=30, description="Days that CloudWatch keeps logs."
     )

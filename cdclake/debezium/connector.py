@@ -29,6 +29,7 @@ class SourceAddress:
     user: str
     password: str
     sslmode: str
+    sslfactory: str = ""  # a class of the driver or ours that says whom to trust
 
 
 def connector_config(
@@ -63,6 +64,7 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         "database.user": address.user,
         "database.password": address.password,
         "database.sslmode": address.sslmode,
+        **({"database.sslfactory": address.sslfactory} if address.sslfactory else {}),
         "topic.prefix": plan.name,
         "plugin.name": "pgoutput",
         "slot.name": plan.source_object,

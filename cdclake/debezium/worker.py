@@ -11,6 +11,9 @@ PASSWORD_KEY, USER_KEY = "password", "username"
 OWN_PROVIDER = "cdclake.connect.SecretsManagerProvider"
 AWS_PROVIDER = "com.amazonaws.kafka.config.providers.SecretsManagerConfigProvider"
 
+# Whom the driver trusts on AWS, where no file could say so.
+RDS_CERTIFICATES = "cdclake.connect.RdsCertificates"
+
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 

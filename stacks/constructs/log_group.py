@@ -5,6 +5,7 @@ from __future__ import annotations
 from aws_cdk import RemovalPolicy, aws_logs
 from constructs import Construct
 
+from stacks.constructs.grant import Grant
 from stacks.constructs.ground import Ground
 
 
@@ -25,3 +26,7 @@ class LogGroup(Construct):
         # Logs are no data of the user's; a named group that stays would refuse its next creation.
         group.apply_removal_policy(RemovalPolicy.DESTROY)
         self.name, self.arn = group.ref, group.attr_arn
+
+    def written_to(self) -> Grant:
+        """What its writer may do."""
+        return Grant(actions=["logs:CreateLogStream", "logs:PutLogEvents"], on=[self.arn])

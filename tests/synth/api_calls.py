@@ -63,12 +63,20 @@ CALLS = {
         elsewhere=frozenset({"Policies"}),
         named=("RoleName",),
     ),
+    "AWS::KafkaConnect::Connector": Call(service="kafkaconnect", operation="CreateConnector"),
+    "AWS::KafkaConnect::CustomPlugin": Call(service="kafkaconnect", operation="CreateCustomPlugin"),
+    "AWS::KafkaConnect::WorkerConfiguration": Call(
+        service="kafkaconnect", operation="CreateWorkerConfiguration"
+    ),
     "AWS::KMS::Alias": Call(service="kms", operation="CreateAlias"),
     "AWS::KMS::Key": Call(
         service="kms",
         operation="CreateKey",
         renamed={"KeyPolicy": "Policy"},
         elsewhere=frozenset({"EnableKeyRotation"}),
+    ),
+    "AWS::Lambda::Function": Call(
+        service="lambda", operation="CreateFunction", named=("FunctionName",)
     ),
     "AWS::Logs::LogGroup": Call(
         service="logs",
@@ -120,7 +128,9 @@ CALLS = {
 
 
 def mismatches(kind: str, properties: Mapping[str, Any]) -> list[str]:
-    """What the service would refuse in the call that creates this resource."""
+    """What the service would refuse in the call that creates this resource; ours has none."""
+    if kind.startswith("Custom::"):
+        return []
     call = CALLS[kind]
     shape = _operation(call.service, call.operation).input_shape
     assert shape is not None
@@ -151,6 +161,8 @@ def _fitted(value: Any, shape: Shape, wrong: list[str], where: str) -> Any:
     if shape.type_name == "list":
         items = value if isinstance(value, list) else [value]
         return [_fitted(item, shape.member, wrong, f"{where}[]") for item in items]
+    if shape.type_name == "map" and isinstance(value, dict):
+        return {key: _fitted(v, shape.value, wrong, f"{where}.{key}") for key, v in value.items()}
     if shape.type_name in NUMBERS and isinstance(value, str) and value.isdigit():
         return int(value)
     if shape.type_name == "string" and isinstance(value, dict):

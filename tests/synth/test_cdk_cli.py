@@ -73,7 +73,7 @@ def test_an_environment_is_a_deployment_of_its_own(pipeline, tmp_path):
     assert done.returncode == 0, done.stderr
     templates = read_assembly(tmp_path / "out").templates
     assert set(templates) == {
-        f"shop-prod-{p}" for p in ("network", "source", "streaming", "lake", "tables-1")
+        f"shop-prod-{p}" for p in ("network", "source", "streaming", "lake", "cdc", "tables-1")
     }
     assert '"shop/source"' not in str(templates)
 

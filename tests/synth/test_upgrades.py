@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from tests.synth.deployments import PIPELINE, Synthesized, synthesize
 from tests.synth.upgrades import changes, create_only
 
+CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
 TABLE = "  public.{name}:\n    key: [id]\n    columns: {{id: bigint}}\n"
 BEFORE_ORDERS = ("  public.orders:", TABLE.format(name="items") + "  public.orders:")
 
@@ -22,33 +24,42 @@ def changed(tmp_path: Path, created: Synthesized, *edits: tuple[str, str], more:
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_a_new_table_adds_its_topic_and_touches_nothing_else(created, tmp_path, place):
+def test_a_new_table_adds_its_topic_and_is_told_to_the_connector(created, tmp_path, place):
     if place == "first":
         found = changed(tmp_path, created, BEFORE_ORDERS)
     else:
         found = changed(tmp_path, created, more=TABLE.format(name="items"))
     assert found.kinds(found.added) == {"AWS::MSK::Topic"}
     assert len(found.added) == 1
-    assert not (found.removed or found.updated or found.replaced)
+    assert list(found.updated.values()) == [{SETTINGS}]
+    assert not (found.removed or found.replaced)
 
 
 def test_a_new_shard_is_a_stack_of_its_own(created, tmp_path):
     found = changed(tmp_path, created, more=TABLE.format(name="items") + "    shard: 2\n")
     assert {name.split("/")[0] for name in found.added} == {"shop-tables-2"}
-    assert not (found.removed or found.updated or found.replaced)
+    assert list(found.updated.values()) == [{SETTINGS}]
+    assert not (found.removed or found.replaced)
 
 
-def test_a_new_column_touches_nothing_yet(created, tmp_path):
+def test_a_new_column_changes_the_connectors_settings_in_place(created, tmp_path):
     found = changed(tmp_path, created, ("order_id: bigint,", "order_id: bigint, total: money,"))
-    assert not (found.added or found.removed or found.updated or found.replaced)
+    assert found.kinds(set(found.updated)) == {CONNECTOR}
+    assert list(found.updated.values()) == [{SETTINGS}]
+    assert not (found.added or found.removed or found.replaced)
 
 
 SIZES = {
     "storage": ("{source: {create: {storage_gb: 200}}}", {"AWS::RDS::DBInstance"}),
     "instance": ("{source: {create: {instance: db.m7g.large}}}", {"AWS::RDS::DBInstance"}),
     "slot": ("{source: {create: {slot_wal_gb: 30}}}", {"AWS::RDS::DBParameterGroup"}),
-    "brokers": ("{kafka: {create: {brokers_per_zone: 2}}}", {"AWS::MSK::Cluster"}),
+    "brokers": (
+        "{kafka: {create: {brokers_per_zone: 2}}}",
+        {"AWS::MSK::Cluster", "Custom::CdclakeBrokers"},
+    ),
     "volume": ("{kafka: {create: {volume_gb: 200}}}", {"AWS::MSK::Cluster"}),
+    "worker": ("{connect: {mcus: 2}}", {CONNECTOR}),
+    "epoch": ("{connect: {epoch: 2}}", {CONNECTOR}),
     "logs": ("{log_days: 90}", {"AWS::Logs::LogGroup", "AWS::S3::Bucket"}),
 }
 
@@ -68,8 +79,9 @@ def test_a_replacement_would_be_seen(created, tmp_path):
     assert ("BrokerNodeGroupInfo", "ClientSubnets") in create_only("AWS::MSK::Cluster")
 
 
+BY_CONTENT = re.compile(r"-[0-9a-f]{12}$")
 # A second one of this name must not be made beside the first: CloudFormation then fails.
-MUST_NOT_BE_REPLACED = {"AWS::MSK::Cluster", "AWS::MSK::Topic", "AWS::RDS::DBInstance"}
+MUST_NOT_BE_REPLACED = {"AWS::MSK::Cluster", "AWS::MSK::Topic", "AWS::RDS::DBInstance", CONNECTOR}
 
 
 def test_what_may_be_replaced_can_be(created):
@@ -83,7 +95,8 @@ def test_what_may_be_replaced_can_be(created):
                 if path[0] in resource.get("Properties", {})
             }
             names = {name for name in set_at_creation if name.endswith(("Name", "Identifier"))}
-            fixed = [n for n in names if isinstance(resource["Properties"][n], str)]
+            spelled = [resource["Properties"][name] for name in names]
+            fixed = [n for n in spelled if isinstance(n, str) and not BY_CONTENT.search(n)]
             if fixed and set_at_creation - names:
                 stuck.add(resource["Type"])
     assert stuck == MUST_NOT_BE_REPLACED

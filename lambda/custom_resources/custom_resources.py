@@ -1,0 +1,79 @@
+"""What a deployment needs done that CloudFormation has no resource for, as custom resources.
+
+Each is done again without harm. Nothing is done at a deletion: what was copied goes with its
+bucket.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import urllib.request
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import boto3
+
+log = logging.getLogger()
+log.setLevel(logging.INFO)
+
+_ANSWER_TIMEOUT_S = 30
+
+Properties = Mapping[str, Any]
+
+
+def copy_files(properties: Properties) -> dict[str, str]:
+    """Copy what `cdk deploy` has uploaded into the deployment's own bucket.
+
+    `Bucket`, and `Files`, each with `FromBucket`, `FromKey`, `ToKey`; encrypted as the bucket's
+    default says. The files are named by their content, so a copy over a copy changes nothing.
+    """
+    s3 = boto3.client("s3")
+    for file in properties["Files"]:
+        source = {"Bucket": file["FromBucket"], "Key": file["FromKey"]}
+        s3.copy_object(Bucket=properties["Bucket"], Key=file["ToKey"], CopySource=source)
+        log.info("copied %s", file["ToKey"])
+    return {}
+
+
+def find_brokers(properties: Properties) -> dict[str, str]:
+    """`Brokers`: where clients find the cluster `ClusterArn` by IAM, as `host:port`s."""
+    found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=properties["ClusterArn"])
+    return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
+
+
+ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {
+    "Custom::CdclakeFiles": copy_files,
+    "Custom::CdclakeBrokers": find_brokers,
+}
+
+
+def handler(event: dict[str, Any], context: Any) -> None:
+    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour."""
+    try:
+        data: dict[str, str] = {}
+        if event["RequestType"] != "Delete":
+            data = ACTIONS[event["ResourceType"]](event["ResourceProperties"])
+    except Exception as error:
+        log.exception("%s failed", event["ResourceType"])
+        reason = f"{type(error).__name__}: {error}; log {context.log_stream_name}"
+        answer(event, {"Status": "FAILED", "Reason": reason})
+    else:
+        answer(event, {"Status": "SUCCESS", "Data": data})
+
+
+def answer(event: dict[str, Any], outcome: dict[str, Any]) -> None:
+    """Tell CloudFormation; the physical id never changes, so nothing is ever replaced."""
+    body = {
+        **outcome,
+        "PhysicalResourceId": event.get("PhysicalResourceId", event["LogicalResourceId"]),
+        **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
+    }
+    request = urllib.request.Request(
+        event["ResponseURL"],
+        data=json.dumps(body).encode(),
+        method="PUT",
+        headers={"Content-Type": ""},  # the URL is signed for an empty one
+    )
+    with urllib.request.urlopen(request, timeout=_ANSWER_TIMEOUT_S):
+        log.info("%s: %s", event["ResourceType"], outcome["Status"])

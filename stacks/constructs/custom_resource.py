@@ -1,0 +1,50 @@
+"""Something that is done at a deployment by a function of ours, with rights for just that."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import CustomResource
+from constructs import Construct
+
+from stacks.constructs.function import Function
+from stacks.constructs.grant import Grant
+from stacks.constructs.ground import Ground
+
+_TIMEOUT_S = 300
+
+
+class OwnResource(Construct):
+    """`Custom::Cdclake<what>`, one of the actions in `lambda/custom_resources`.
+
+    It is done when it is created and whenever a property changes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        what: str,
+        properties: Mapping[str, Any],
+        grants: Sequence[Grant],
+        ground: Ground,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        function = Function(
+            self,
+            "Doer",
+            module="custom_resources",
+            environment={},
+            grants=grants,
+            timeout_s=_TIMEOUT_S,
+            ground=ground,
+        )
+        self.resource = CustomResource(
+            self,
+            "Resource",
+            service_token=function.arn,
+            resource_type=f"Custom::Cdclake{what}",
+            properties=dict(properties),
+        )
