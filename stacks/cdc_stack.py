@@ -25,17 +25,20 @@ from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from stacks.constructs.connector import Connector
 from stacks.constructs.custom_resource import OwnResource
 from stacks.constructs.grant import Grant
+from stacks.constructs.preparation import Preparation
 from stacks.constructs.topic import Topic
 from stacks.network_stack import NetworkStack
+from stacks.packing import PROJECT
 from stacks.pipeline_stack import PipelineStack
-from stacks.plugin_zip import PROJECT, build_plugin
+from stacks.plugin_zip import build_plugin
+from stacks.preparation_zip import build_preparation
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
 from stacks.tables_stack import TablesStack
 
 
 class CdcStack(PipelineStack):
-    """Plugin, worker configuration, offsets, and, unless it is off, the connector."""
+    """The prepared source, what a connector needs, and, unless it is off, the connector."""
 
     def __init__(
         self,
@@ -47,15 +50,16 @@ class CdcStack(PipelineStack):
         streaming: StreamingStack,
         tables: Sequence[TablesStack],
     ) -> None:
-        super().__init__(scope, deployment, "cdc", "connector from the source to Kafka")
+        super().__init__(scope, deployment, "cdc", "source made ready, and connector to Kafka")
         self._network, self._source, self._streaming = network, source, streaming
         for stack in (streaming, *tables):  # the connector makes no topic
             self.add_dependency(stack)
         plugin, worker = self._add_plugin(), self._add_worker()
-        offsets = self._add_offsets()
+        offsets, prepared = self._add_offsets(), self._add_preparation()
         if deployment.aws.connector == "on":
             connector = self._add_connector(plugin, worker)
-            connector.node.add_dependency(offsets)
+            # Made after both, and gone before the source is left: its slot must not be in use.
+            connector.node.add_dependency(offsets, prepared)
             self._check_made_of(connector.made_of)
 
     def _add_plugin(self) -> ConnectPlugin:
@@ -85,6 +89,26 @@ class CdcStack(PipelineStack):
             replicas=self._streaming.replicas,
             kept=self._network.ground.kept,
             settings=OFFSETS_SETTINGS,
+        )
+
+    def _add_preparation(self) -> Preparation:
+        source, built = self._source, build_preparation(self.deployment.plan)
+        secrets, key_arn = (source.admin_secret_arn, source.login.arn), self._network.ground.key_arn
+        return Preparation(
+            self,
+            "Preparation",
+            file=built.path,
+            digest=built.digest,
+            environment={
+                "HOST": source.endpoint,
+                "PORT": str(source.port),
+                "DATABASE": self.deployment.plan.source_database,
+                "ADMIN_SECRET": source.admin_secret_arn,
+                "LOGIN_SECRET": source.login.name,
+            },
+            grants=connect_access.reads_secrets(secrets, key_arn),
+            security_group=self._network.functions.group_id,
+            ground=self._network.ground,
         )
 
     def _add_connector(self, plugin: ConnectPlugin, worker: WorkerConfiguration) -> Connector:
@@ -141,7 +165,7 @@ class CdcStack(PipelineStack):
             connect_access.uses_cluster(self._streaming.cluster_arn),
             *connect_access.writes_topics(cluster, pipeline=plan.name, others=own),
             *connect_access.keeps_state(cluster, offsets=self._offsets, connector=connector),
-            *connect_access.reads_secret(self._source.login.arn, self._network.ground.key_arn),
+            *connect_access.reads_secrets([self._source.login.arn], self._network.ground.key_arn),
         ]
 
     def _check_made_of(self, made_of: str) -> None:

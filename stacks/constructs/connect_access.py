@@ -65,11 +65,11 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
     ]
 
 
-def reads_secret(secret_arn: str, key_arn: str) -> list[Grant]:
-    """The login, decrypted by nobody but Secrets Manager."""
+def reads_secrets(secret_arns: Sequence[str], key_arn: str) -> list[Grant]:
+    """Logins, decrypted by nobody but Secrets Manager."""
     through = {"StringEquals": {"kms:ViaService": f"secretsmanager.{Aws.REGION}.amazonaws.com"}}
     return [
-        Grant(actions=["secretsmanager:GetSecretValue"], on=[secret_arn]),
+        Grant(actions=["secretsmanager:GetSecretValue"], on=list(secret_arns)),
         Grant(actions=["kms:Decrypt"], on=[key_arn], only_if=through),
     ]
 

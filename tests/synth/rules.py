@@ -25,6 +25,15 @@ HOLDS_DATA = {
 }
 # These services send no word of the caller's account when they take on a role.
 TRUSTED_WITHOUT_SOURCE = {"lambda.amazonaws.com"}
+LOOKED_AT = (
+    "NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcAttribute",
+    "VpcEndpoints", "Vpcs",
+)  # fmt: skip
+# IAM knows no resources for these (its Service Authorization Reference); what bounds one instead.
+WITHOUT_RESOURCES = {
+    "cloudwatch:PutMetricData": "cloudwatch:namespace",
+    **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
+}
 SECRET_PROPERTY = re.compile(r"password|passphrase|secretstring$", re.IGNORECASE)
 NOT_SECRET = {"ManageMasterUserPassword", "GenerateSecretString", "PasswordLength"}
 NOT_SECRET |= {"database.password"}  # of a connector: a reference, at which its own rule looks
@@ -83,7 +92,9 @@ def no_wildcard(kind: str, properties: dict[str, Any], _: Template) -> Iterator[
                 yield f"{kind} allows {action}"
         if "NotAction" in statement or "NotResource" in statement:
             yield f"{kind} allows everything but something"
-        if kind != "AWS::KMS::Key" and "*" in listed(statement.get("Resource", "")):
+        condition = json.dumps(statement.get("Condition", {}))
+        bounded = all(WITHOUT_RESOURCES.get(action, "?") in condition for action in actions)
+        if kind != "AWS::KMS::Key" and "*" in listed(statement.get("Resource", "")) and not bounded:
             yield f"{kind} allows {', '.join(actions)} on everything"
 
 

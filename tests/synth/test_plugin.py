@@ -11,7 +11,7 @@ import pytest
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
 from local.components.connect import PLUGIN
-from stacks import plugin_zip
+from stacks import packing
 from stacks.plugin_zip import JARS, build_plugin
 
 OURS = "cdclake-connect.jar"
@@ -24,7 +24,7 @@ def names(path: Path) -> list[str]:
 
 @pytest.fixture
 def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(plugin_zip, "BUILT", tmp_path / "built")
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
     return tmp_path
 
 
@@ -58,7 +58,7 @@ def test_equal_jars_give_equal_bytes_whenever_they_were_fetched(built, monkeypat
         for file in sorted((JARS / profile).iterdir(), reverse=True):
             (built / "jars" / profile / file.name).write_bytes(file.read_bytes())
     first = build_plugin()
-    monkeypatch.setattr(plugin_zip, "BUILT", built / "again")
+    monkeypatch.setattr(packing, "BUILT", built / "again")
     second = build_plugin(jars=built / "jars")
     assert (first.digest, first.path.name) == (second.digest, second.path.name)
     assert first.path.read_bytes() == second.path.read_bytes()
