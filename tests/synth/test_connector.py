@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import pytest
 
@@ -14,6 +13,7 @@ from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
 from cdclake.errors import InputError
 from stacks import plugin_zip
 from tests.synth.deployments import PIPELINE, Synthesized, synthesize
+from tests.synth.roles import allowances
 from tests.synth.upgrades import changes
 
 CONNECTOR = "AWS::KafkaConnect::Connector"
@@ -183,24 +183,9 @@ def test_environments_have_connectors_of_their_own(tmp_path):
     assert deployed.only("AWS::SecretsManager::Secret")["Name"] == "shop-dev/source"
 
 
-def statements(deployed: Synthesized) -> list[dict[str, Any]]:
-    """What the connector's role may do."""
-    [role] = [
-        resource["Properties"]
-        for resource in deployed.resources("AWS::IAM::Role")
-        if "kafkaconnect" in str(resource["Properties"]["AssumeRolePolicyDocument"])
-    ]
-    return list(role["Policies"][0]["PolicyDocument"]["Statement"])
-
-
 def test_its_role_may_do_what_it_does_and_no_more(variants):
     """On an existing cluster, whose ARN the file tells, every resource is a text."""
-    allowed: dict[str, set[str]] = {}
-    for statement in statements(variants["existing"]):
-        actions, on = statement["Action"], statement["Resource"]
-        for action in actions if isinstance(actions, list) else [actions]:
-            for resource in on if isinstance(on, list) else [on]:
-                allowed.setdefault(action, set()).add(_spelled(resource))
+    allowed = allowances(variants["existing"], "kafkaconnect.amazonaws.com")
     topics = "kafka:R:A:topic/all/0a1b2c3d-0a1b-1"
     assert allowed["kafka-cluster:WriteData"] == {
         f"{topics}/shop.*",
@@ -218,14 +203,6 @@ def test_its_role_may_do_what_it_does_and_no_more(variants):
         "secretsmanager",
     }
     assert len(allowed["secretsmanager:GetSecretValue"]) == len(allowed["kms:Decrypt"]) == 1
-
-
-def _spelled(resource: Any) -> str:
-    if isinstance(resource, dict) and "Fn::Join" in resource:
-        known = {"AWS::Region": "R", "AWS::AccountId": "A", "AWS::Partition": "P"}
-        parts = [p if isinstance(p, str) else known[p["Ref"]] for p in resource["Fn::Join"][1]]
-        return "".join(parts).removeprefix("arn:P:")
-    return str(resource)
 
 
 def test_a_hash_that_would_need_a_salt_in_the_clear_is_refused(tmp_path):

@@ -16,6 +16,7 @@ from stacks import packing
 from stacks.packing import PROJECT
 from stacks.preparation_zip import LOCK, STAMP, WHEELS, build_preparation
 from tests.synth.deployments import EXISTING, PIPELINE, Synthesized, Template, synthesize
+from tests.synth.roles import allowances
 
 FUNCTION = "AWS::Lambda::Function"
 
@@ -99,3 +100,23 @@ def test_the_connector_comes_after_it_and_goes_before_it(created):
 def test_off_leaves_the_source_prepared(variants, tmp_path):
     off = synthesize(PIPELINE + "aws: {connector: off}\n", tmp_path)
     assert off.only("Custom::CdclakeSource") == variants["created"].only("Custom::CdclakeSource")
+
+
+def test_it_may_read_two_logins_and_stand_in_the_network_and_no_more(variants):
+    allowed = allowances(variants["existing"], "lambda.amazonaws.com", named="Preparation")
+    assert len(allowed["secretsmanager:GetSecretValue"]) == 2
+    assert len(allowed["kms:Decrypt"]) == 1
+    assert allowed["ec2:CreateNetworkInterface"] == {
+        "ec2:R:A:subnet/subnet-0a1b2c3d",
+        "ec2:R:A:subnet/subnet-0d1c2b3a",
+        "ec2:R:A:security-group/?",
+        "ec2:R:A:network-interface/*",
+    }
+    everywhere = {action for action, on in allowed.items() if "*" in on}
+    assert everywhere == {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}
+    assert {action.partition(":")[0] for action in allowed} == {
+        "ec2",
+        "kms",
+        "logs",
+        "secretsmanager",
+    }
