@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,6 +19,7 @@ log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 _ANSWER_TIMEOUT_S = 30
+_WAIT_S, _POLL_S = 840.0, 10.0  # of the 900 that a function may take
 
 Properties = Mapping[str, Any]
 
@@ -42,9 +44,36 @@ def find_brokers(properties: Properties) -> dict[str, str]:
     return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
 
 
+def await_tables(properties: Properties) -> dict[str, str]:
+    """Wait until the catalog has every one of `Tables` in `Database`: the stream makes them.
+
+    TimeoutError, which names the missing, after a quarter of an hour less what an answer takes.
+    """
+    glue, database = boto3.client("glue"), properties["Database"]
+    deadline = time.monotonic() + _WAIT_S
+    missing = list(properties["Tables"])
+    while True:
+        missing = [table for table in missing if not _exists(glue, database, table)]
+        if not missing:
+            return {}
+        if time.monotonic() > deadline:
+            listed = ", ".join(missing)
+            raise TimeoutError(f"{database} has no {listed} yet; deploy again when the stream runs")
+        time.sleep(_POLL_S)
+
+
+def _exists(glue: Any, database: str, table: str) -> bool:
+    try:
+        glue.get_table(DatabaseName=database, Name=table)
+    except glue.exceptions.EntityNotFoundException:
+        return False
+    return True
+
+
 ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {
     "Custom::CdclakeFiles": copy_files,
     "Custom::CdclakeBrokers": find_brokers,
+    "Custom::CdclakeTables": await_tables,
 }
 
 

@@ -12,8 +12,6 @@ from stacks.constructs.function import Function
 from stacks.constructs.grant import Grant
 from stacks.constructs.ground import Ground
 
-_TIMEOUT_S = 300
-
 
 class OwnResource(Construct):
     """`Custom::Cdclake<what>`, one of the actions in `lambda/custom_resources`.
@@ -30,6 +28,7 @@ class OwnResource(Construct):
         properties: Mapping[str, Any],
         grants: Sequence[Grant],
         ground: Ground,
+        timeout_s: int = 300,
     ) -> None:
         super().__init__(scope, construct_id)
         function = Function(
@@ -38,7 +37,7 @@ class OwnResource(Construct):
             module="custom_resources",
             environment={},
             grants=grants,
-            timeout_s=_TIMEOUT_S,
+            timeout_s=timeout_s,
             ground=ground,
         )
         self.resource = CustomResource(
