@@ -13,7 +13,7 @@ SEEDS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo synth nist test test-unit test-spark test-local test-slow test-model \
+.PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-model \
 	test-mutations bench bench-full check format record docs lock clean
 
 help: ## List the targets
@@ -25,21 +25,24 @@ setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free wh
 demo: setup ## Stream a shop into a lake of its own and prove it row for row
 	@$(BIN)/cdclake demo
 
-synth: setup node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account
+plugins: setup ## Fetch and pack what is deployed, all locked; then `npx cdk synth` needs no network
+	@$(BIN)/python -m scripts.plugins
+
+synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account
 	@npx --no-install cdk synth --quiet
 	@$(PYTEST) tests/synth
 
-nist: setup ## Report what NIST 800-53 asks of the deployment beyond the gate; always ends well
+nist: plugins ## Report what NIST 800-53 asks of the deployment beyond the gate; always ends well
 	@$(BIN)/python -m scripts.nist_report
 
 # The CDK CLI, of the version that package-lock.json names; npm renews this file whenever it installs.
 node_modules/.package-lock.json: package-lock.json
 	@npm ci --no-audit --no-fund --silent
 
-test: setup ## Run the default tests: unit, spark and one run of the real local lake
+test: plugins ## Run the default tests: unit, spark and one run of the real local lake
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model and not synth"
 
-test-unit: setup ## Run the tests that need neither Spark nor a lake
+test-unit: plugins ## Run the tests that need neither Spark nor a lake
 	@$(PYTEST) -m "not spark and not local and not slow and not model and not synth"
 
 test-spark: setup ## Run the tests that need a Spark session
@@ -91,6 +94,9 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt
 	@$(COMPILE) $(UPGRADE) --extra dev pyproject.toml -o requirements.lock
 	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt
+	@$(COMPILE) $(UPGRADE) --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
+		--only-binary :all: lambda/prepare_source/requirements.in \
+		-o lambda/prepare_source/requirements.txt
 
 clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)
 	@rm -rf .venv jars benchmarks/jars node_modules build cdk.out

@@ -122,6 +122,11 @@ def heartbeat_topic(pipeline: str) -> str:
     return f"__debezium-heartbeat.{pipeline}"
 
 
+def offsets_topic(pipeline: str) -> str:
+    """Where Connect keeps on AWS how far the connector has read, also of one that is made again."""
+    return f"__cdclake-offsets.{pipeline}"
+
+
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
@@ -136,6 +141,14 @@ def source_object(pipeline: str) -> str:
     Slots allow `[a-z0-9_]` only; a pipeline name holds no underscore, so nothing collides.
     """
     return "cdclake_" + pipeline.replace("-", "_")
+
+
+def login_secret(prefix: str) -> str:
+    """The secret with the login of the connector's role; without colons, at which Kafka parts it.
+
+    `prefix` is the deployment's; locally the pipeline's name.
+    """
+    return f"{prefix}/source"
 
 
 # --- jobs, stored objects -------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import psycopg
 
@@ -63,14 +63,16 @@ def load_and_hand_over(
     comes first in the next one.
     """
     stack.stop_component(lake.home, STREAM)
+    secrets = lake.home.secrets_file
+    own = replace(address, password=f"${{file:{secrets}:replication_password}}")
     job = start_job(
         lake,
         naming.LOAD_JOB,
         {
             "epoch": str(lake.state.epoch),
             "slot": lake.plan.source_object,
-            "source": json.dumps(asdict(address)),
-            "mask_salt": f"${{file:{lake.home.secrets_file}:mask_salt}}",
+            "source": json.dumps(asdict(own)),
+            "mask_salt": f"${{file:{secrets}:mask_salt}}",
         },
     )
     try:

@@ -93,7 +93,7 @@ class Home:
         self._create_secrets()
 
     def secret(self, name: str) -> str:
-        """One value of secrets.properties; Kafka Connect reads the same file by itself."""
+        """One value of secrets.properties, which only this lake reads."""
         values = self._read_secrets()
         if name not in values:
             raise InputError(

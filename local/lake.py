@@ -14,13 +14,11 @@ from cdclake.errors import NotRunning
 from cdclake.plan import Plan
 from glue_jobs.runtime.objects import ObjectStore
 from local import stack
+from local.components.installed import LOCAL_KEYS, REGION
 from local.home import Home, read_json, write_atomically
 from local.stack import Endpoints
 
 BUCKET = "cdclake"
-REGION = "us-east-1"
-# moto takes any key; these are no secrets, and no real account has them.
-LOCAL_KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +129,12 @@ def describe_lake(home: Home, state: LakeState) -> Lake:
 
 
 def aws_environment(endpoints: Endpoints) -> dict[str, str]:
-    """What makes every AWS client in a process talk to the local S3 and Glue, and to no other."""
+    """What makes every AWS client in a process talk to the local AWS, and to no other."""
     return {
         **LOCAL_KEYS,
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": endpoints.s3,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "NO_PROXY": "127.0.0.1",
     }
 

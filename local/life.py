@@ -15,6 +15,7 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
 from cdclake.debezium.connector import SourceAddress, connector_config
+from cdclake.debezium.worker import password_of
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan
@@ -27,6 +28,7 @@ from local.home import Home
 from local.jobs import STREAM, checkpoint_folder, stream_spec
 from local.keeper import log_tail
 from local.lake import BUCKET, Lake, LakeState, describe_lake, source_parts
+from local.login import keep_login
 from local.membership import Change, compare, join_tables
 from local.repair import refuse_if_read
 from local.source import prepare_source, remove_from_source, write_marker
@@ -137,13 +139,13 @@ def _start_connector(lake: Lake, connector: Connector, change: Change) -> None:
 
 def _source_address(lake: Lake) -> SourceAddress:
     source = source_parts(lake.dsn)
-    secrets = lake.home.secrets_file
+    secret = keep_login(lake.plan, lake.home.secret("replication_password"))
     return SourceAddress(
         host=source["host"],
         port=source["port"],
         database=source["dbname"],
         user=lake.plan.source_object,
-        password=f"${{file:{secrets}:replication_password}}",
+        password=password_of(secret),
         sslmode="prefer",
     )
 

@@ -15,8 +15,9 @@ from cdclake.plan import Table
 from cdclake.postgres.admission import check_column
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.published import undeclared_columns
+from cdclake.postgres.source import read_catalog
 from local.lake import Lake
-from local.source import connect, read_catalog
+from local.source import connect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,5 +187,5 @@ def _preparations(home: Home, port: dict[str, int]) -> dict[str, Callable[[], No
     return {
         postgres.NAME: lambda: postgres.prepare(home),
         kafka.NAME: lambda: kafka.prepare(home, port["kafka"], port["kafka-controller"]),
-        connect.NAME: lambda: connect.prepare(home, port["connect"], port["kafka"]),
+        connect.NAME: lambda: connect.prepare(home, port["connect"], port["kafka"], port["aws"]),
     }

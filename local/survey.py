@@ -13,7 +13,8 @@ from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.pipeline_text import pipeline_name
 from cdclake.postgres.proposal import Proposal, flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
-from local.source import Connection, connect, read_catalog
+from cdclake.postgres.source import read_catalog
+from local.source import Connection, connect
 
 # A guess is worth a short look at a table, not a burden on its server.
 _LOOK = "SET LOCAL statement_timeout = '15s'"

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Fetch every jar of pom.xml into jars/<profile>/ and unpack PostgreSQL into jars/postgres-dist/.
 
+One of them is built and tested on the way: what Connect needs of ours, from java/.
+
 Runs on the system's Python with the standard library alone, before there is a virtual environment.
-A stamp (the SHA-256 of pom.xml) makes the second run free; a fetch that breaks off leaves the old
-folders as they were, because each profile is copied beside its place and then renamed. With
+A stamp (the SHA-256 of pom.xml and java/) makes the second run free; a fetch that breaks off leaves
+the old folders as they were, because each profile is copied beside its place and then renamed. With
 `--check` it fetches nothing and prints what is missing to do so, one line each.
 """
 
@@ -27,8 +29,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 POM = ROOT / "pom.xml"
 JARS = ROOT / "jars"
+JAVA = ROOT / "java"
+BUILT = ROOT / "build" / "java"
 STAMP = JARS / ".pom.sha256"
-PROFILES = ("postgres", "kafka", "connect", "debezium", "spark", "msk")
+OWN = "secrets"  # the profile with a jar of ours
+PROFILES = ("postgres", "kafka", "connect", "debezium", OWN, "spark", "msk")
 POSTGRES_DIST = "postgres-dist"
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
@@ -65,13 +70,16 @@ def say(line: str) -> None:
     sys.stdout.flush()
 
 
-def pom_digest() -> str:
-    return hashlib.sha256(POM.read_bytes()).hexdigest()
+def digest() -> str:
+    """Of everything that the jars are made from."""
+    sources = sorted(path for path in JAVA.rglob("*") if path.is_file())
+    parts = [hashlib.sha256(path.read_bytes()).digest() for path in (POM, *sources)]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def is_current() -> bool:
-    """Whether the jars were fetched from exactly this pom.xml and are all still there."""
-    if not STAMP.is_file() or STAMP.read_text().strip() != pom_digest():
+    """Whether the jars were made from exactly these files and are all still there."""
+    if not STAMP.is_file() or STAMP.read_text().strip() != digest():
         return False
     initdb = JARS / POSTGRES_DIST / "bin" / "initdb"
     return initdb.is_file() and all(any((JARS / p).glob("*.jar")) for p in PROFILES)
@@ -113,29 +121,44 @@ def fetch_all() -> None:
         steps.append(pool.submit(unpack_postgres))
         for step in steps:
             step.result()
-    STAMP.write_text(pom_digest() + "\n")
+    STAMP.write_text(digest() + "\n")
 
 
 def fetch(profile: str) -> None:
-    """Copy one profile's jars with strict checksums (-C); all of them or none."""
+    """Copy one profile's jars with strict checksums (-C), ours among them; all of them or none."""
     fresh = Path(tempfile.mkdtemp(prefix=f".{profile}-", dir=JARS))
     try:
-        command = ["mvn", "-B", "-C", "-q", "-f", str(POM), "-P", profile]
-        command += ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        command += [f"-DoutputDirectory={fresh}", *local_repository()]
-        options = f"{MAVEN_OPTIONS} {os.environ.get('MAVEN_OPTS', '')}"
-        environment = {**os.environ, "MAVEN_OPTS": options}
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        if done.returncode != 0 or not any(fresh.glob("*.jar")):
-            reason = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
-            raise SetupError(
-                f"Maven could not fetch profile {profile!r} (exit {done.returncode}); "
-                f"check the network and ~/.m2/settings.xml. Maven said:\n{reason}"
-            )
+        if profile == OWN:
+            shutil.rmtree(BUILT, ignore_errors=True)  # no class of a source that is gone
+            run_maven(profile, "package")
+            shutil.copy(next(BUILT.glob("*.jar")), fresh)
+        copy = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
+        run_maven(profile, *copy, f"-DoutputDirectory={fresh}")
+        if not any(fresh.glob("*.jar")):
+            raise SetupError(f"profile {profile!r} of pom.xml has no jars")
         put_in_place(fresh, JARS / profile)
         say(f"jars: {profile} fetched")
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
+
+
+def run_maven(profile: str, *goals: str) -> None:
+    """Run these goals for one profile; SetupError with Maven's last words if they fail."""
+    command = ["mvn", "-B", "-C", "-q", "-f", str(POM), "-P", profile, *goals]
+    options = f"{MAVEN_OPTIONS} {os.environ.get('MAVEN_OPTS', '')}"
+    done = subprocess.run(
+        [*command, *local_repository()],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "MAVEN_OPTS": options},
+    )
+    if done.returncode != 0:
+        reason = "\n".join((done.stdout + done.stderr).strip().splitlines()[-12:])
+        raise SetupError(
+            f"Maven failed with {goals[0]} of profile {profile!r} (exit {done.returncode}); "
+            f"check the network and ~/.m2/settings.xml. Maven said:\n{reason}"
+        )
 
 
 def local_repository() -> list[str]:

@@ -9,6 +9,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
+from stacks.cdc_stack import CdcStack
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
 from stacks.optimizers_stack import OptimizersStack
@@ -27,6 +28,7 @@ class Stacks:
     streaming: StreamingStack
     tables: tuple[TablesStack, ...]
     lake: LakeStack
+    cdc: CdcStack
     processing: ProcessingStack
     optimizers: tuple[OptimizersStack, ...]
 
@@ -34,34 +36,41 @@ class Stacks:
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app."""
     network = NetworkStack(app, deployment)
+    source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)
+    tables = tuple(
+        TablesStack(
+            app, deployment, shard=shard, tables=listed, network=network, streaming=streaming
+        )
+        for shard, listed in _shards(deployment.plan)
+    )
+    cdc = CdcStack(
+        app, deployment, network=network, source=source, streaming=streaming, tables=tables
+    )
     lake = LakeStack(app, deployment, network=network)
     processing = ProcessingStack(app, deployment, network=network, streaming=streaming, lake=lake)
+    optimizers = tuple(
+        OptimizersStack(
+            app,
+            deployment,
+            shard=shard,
+            tables=optimized,
+            network=network,
+            lake=lake,
+            processing=processing,
+        )
+        for shard, listed in _shards(deployment.plan)
+        if (optimized := [table for table in listed if table.maintenance == "glue"])
+    )
     return Stacks(
         network=network,
-        source=SourceStack(app, deployment, network=network),
+        source=source,
         streaming=streaming,
-        tables=tuple(
-            TablesStack(
-                app, deployment, shard=shard, tables=tables, network=network, streaming=streaming
-            )
-            for shard, tables in _shards(deployment.plan)
-        ),
+        tables=tables,
         lake=lake,
+        cdc=cdc,
         processing=processing,
-        optimizers=tuple(
-            OptimizersStack(
-                app,
-                deployment,
-                shard=shard,
-                tables=optimized,
-                network=network,
-                lake=lake,
-                processing=processing,
-            )
-            for shard, tables in _shards(deployment.plan)
-            if (optimized := [table for table in tables if table.maintenance == "glue"])
-        ),
+        optimizers=optimizers,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from constructs import Construct
 
+from cdclake import naming
 from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
 from stacks.constructs.login_secret import LoginSecret
@@ -22,7 +23,7 @@ class SourceStack(PipelineStack):
         self.login = LoginSecret(
             self,
             "Login",
-            name=f"{deployment.prefix}/source",
+            name=naming.login_secret(deployment.prefix),
             username=deployment.plan.source_object,
             key_arn=network.ground.key_arn,
         )

@@ -10,6 +10,7 @@ from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
+from cdclake.config.connect_model import Connect
 from cdclake.config.jobs_model import Jobs
 from cdclake.config.problems import Refused
 from cdclake.config.table_model import Section
@@ -219,6 +220,11 @@ class Aws(Section):
     network: Network = Field(default_factory=lambda: Network(create=CreatedNetwork()))
     source: SourceServer = Field(default_factory=lambda: SourceServer(create=CreatedSource()))
     kafka: Kafka = Field(default_factory=lambda: Kafka(create=CreatedKafka()))
+    connector: Literal["on", "off"] = Field(
+        default="on",
+        description="off: the connector goes; slot and offsets stay, and `on` begins there.",
+    )
+    connect: Connect = Field(default_factory=Connect)
     jobs: Jobs = Field(default_factory=Jobs)
     stream: Literal["on", "off"] = Field(
         default="on",

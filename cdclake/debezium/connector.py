@@ -29,6 +29,7 @@ class SourceAddress:
     user: str
     password: str
     sslmode: str
+    sslfactory: str = ""  # a class of the driver or ours that says whom to trust
 
 
 def connector_config(
@@ -54,6 +55,8 @@ def connector_config(
 def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
     return {
         "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        # The password is read when the connector starts; no provider restarts it meanwhile.
+        "config.action.reload": "none",
         "tasks.max": "1",
         "database.hostname": address.host,
         "database.port": str(address.port),
@@ -61,6 +64,7 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         "database.user": address.user,
         "database.password": address.password,
         "database.sslmode": address.sslmode,
+        **({"database.sslfactory": address.sslfactory} if address.sslfactory else {}),
         "topic.prefix": plan.name,
         "plugin.name": "pgoutput",
         "slot.name": plan.source_object,

@@ -12,3 +12,5 @@ TOPIC_SETTINGS = {
     "cleanup.policy": "delete",
     "max.message.bytes": str(MAX_RECORD_BYTES),
 }
+# Connect's own, of which the newest record of each key counts.
+OFFSETS_SETTINGS = {"cleanup.policy": "compact"}

@@ -1,4 +1,4 @@
-"""What must outlive the server, in one SQLite file: which objects and which tables there are.
+"""What must outlive the server, in one SQLite file: objects, tables and secrets.
 
 A commit is in the kernel's hands when it returns, which a killed process cannot take back; only a
 power cut could (synchronous=OFF, as elsewhere in the local lake).
@@ -23,6 +23,8 @@ create table if not exists glue_database (
 create table if not exists glue_table (
     region text not null, database text not null, name text not null, body text not null,
     primary key (region, database, name));
+create table if not exists secret (
+    region text not null, name text not null, value text not null, primary key (region, name));
 """
 
 

@@ -1,6 +1,6 @@
-"""`python -m local.aws.server --port N --data DIR`: S3 and Glue on 127.0.0.1, for any access key.
+"""`python -m local.aws.server --port N --data DIR`: S3, Glue, Secrets Manager; for any access key.
 
-moto answers; `s3_store` and `glue_store` make it durable. A request that may change something runs
+moto answers on 127.0.0.1; the stores make it durable. A request that may change something runs
 alone, and what it changed is written before its response is sent: killed at any moment, the next
 start has everything that was acknowledged. Other services are answered with 501.
 """
@@ -18,12 +18,14 @@ from typing import Any
 from moto.core.request import Request
 from moto.glue.responses import GlueResponse
 from moto.s3.responses import S3Response
+from moto.secretsmanager.responses import SecretsManagerResponse
 
 from local.aws import chunked
 from local.aws.glue_store import GlueStore
 from local.aws.http_server import Answer, Server
 from local.aws.index import Index
 from local.aws.s3_store import S3Store
+from local.aws.secret_store import SecretStore
 
 DEFAULT_REGION = "us-east-1"
 HEALTH = "/_cdclake/health"
@@ -36,7 +38,7 @@ class WireRequest(Request):
 
 
 class DurableAws:
-    """moto's two services, under a lock, with a commit before each response.
+    """moto's services, under a lock, with a commit before each response.
 
     Their handlers are called as moto's server would call them, without its search for the service
     and without Flask, which together took longer than the work itself.
@@ -47,8 +49,9 @@ class DurableAws:
         index = Index(folder / "index.db")
         self.s3 = S3Store(folder, index)
         self.glue = GlueStore(index)
-        self.s3.install()
-        self.glue.install()
+        self.secrets = SecretStore(index)
+        for store in (self.s3, self.glue, self.secrets):
+            store.install()
         self.lock = threading.RLock()
 
     def __call__(self, environ: dict[str, Any], body: bytes) -> Answer:
@@ -60,6 +63,8 @@ class DurableAws:
             return self._glue(environ, body, region)
         if service == "s3":
             return self._s3(environ, body)
+        if service == "secretsmanager":
+            return self._secrets(environ, body, region)
         return 501, {"content-type": "text/plain"}, f"there is no {service} here".encode()
 
     def _s3(self, environ: dict[str, Any], body: bytes) -> Answer:
@@ -73,11 +78,21 @@ class DurableAws:
         return answer
 
     def _glue(self, environ: dict[str, Any], body: bytes, region: str) -> Answer:
-        action = str(environ.get("HTTP_X_AMZ_TARGET", "")).rpartition(".")[2]
         with self.lock:
             answer = ask(GlueResponse.dispatch, environ, body)
-            self.glue.commit(region, action, json.loads(body or b"{}"))
+            self.glue.commit(region, action_of(environ), json.loads(body or b"{}"))
         return answer
+
+    def _secrets(self, environ: dict[str, Any], body: bytes, region: str) -> Answer:
+        with self.lock:
+            answer = ask(SecretsManagerResponse.dispatch, environ, body)
+            self.secrets.commit(region, action_of(environ))
+        return answer
+
+
+def action_of(environ: dict[str, Any]) -> str:
+    """What a service of the JSON protocol is asked to do."""
+    return str(environ.get("HTTP_X_AMZ_TARGET", "")).rpartition(".")[2]
 
 
 def s3_handler(path: str) -> Any:
@@ -106,7 +121,7 @@ def scope(environ: dict[str, Any]) -> tuple[str, str]:
 
 def main() -> int:
     """Serves until it is killed; there is nothing to finish, every response was written down."""
-    parser = argparse.ArgumentParser(description="S3 and Glue on this machine.")
+    parser = argparse.ArgumentParser(description="S3, Glue and Secrets Manager on this machine.")
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--data", required=True, type=Path)
     args = parser.parse_args()

@@ -1,11 +1,11 @@
-"""S3 and the Glue catalog, on one port (see `local.aws.server`)."""
+"""S3, the Glue catalog and Secrets Manager, on one port (see `local.aws.server`)."""
 
 from __future__ import annotations
 
 import sys
 
 from local.components.connect import DIRECT
-from local.components.installed import environment
+from local.components.installed import LOCAL_KEYS, environment
 from local.home import PROJECT, Home
 from local.keeper import Component
 from local.process import Spec
@@ -23,7 +23,7 @@ def component(home: Home, port: int) -> Component:
             *("--port", str(port), "--data", str(home.data(NAME))),
         ),
         # moto looks into the environment for credentials of its own, never to use them.
-        env=environment(AWS_ACCESS_KEY_ID="local", AWS_SECRET_ACCESS_KEY="local"),
+        env=environment(**LOCAL_KEYS),
         cwd=str(PROJECT),
         port=port,
         log=str(home.log(NAME)),

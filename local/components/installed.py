@@ -12,6 +12,15 @@ from local.home import PROJECT, Home
 
 JARS = PROJECT / "jars"
 LOG4J = PROJECT / "local" / "log4j.properties"
+REGION = "us-east-1"
+# moto takes any key; these are no secrets, and no real account has them.
+LOCAL_KEYS = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
 PASSED_ON = ("PATH", "HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
@@ -57,8 +66,3 @@ def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]
         f"-Dlog4j.configuration=file:{LOG4J}",
         *("-cp", f"{jar_folder(profile)}/*", main_class),
     )
-
-
-def properties(values: dict[str, object]) -> str:
-    """A Java properties file; the values are ours and need no escapes but for backslashes."""
-    return "".join(f"{key}={str(v).replace(chr(92), chr(92) * 2)}\n" for key, v in values.items())

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from cdclake.debezium.worker import properties
 from cdclake.errors import ComponentFailed
-from local.components.installed import environment, jvm, properties
+from local.components.installed import environment, jvm
 from local.home import Home, write_atomically
 from local.keeper import Component
 from local.process import Spec

@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
+from cdclake.postgres.source import read_catalog
 from local.reader.duck import Reader
-from local.source import Connection, connect, read_catalog
+from local.source import Connection, connect
 from local.verify import source_rows
 from local.verify.first_pass import FirstPass, Sides, first_pass, sides_of
 from local.verify.report import Example, Report, TableReport

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Mapping
 
 from aws_cdk import RemovalPolicy, aws_msk
 from constructs import Construct
@@ -23,6 +24,7 @@ class Topic(Construct):
         cluster_arn: str,
         replicas: int,
         kept: RemovalPolicy,
+        settings: Mapping[str, str] = TOPIC_SETTINGS,
     ) -> None:
         super().__init__(scope, construct_id)
         topic = aws_msk.CfnTopic(
@@ -32,6 +34,6 @@ class Topic(Construct):
             topic_name=name,
             partition_count=PARTITIONS,
             replication_factor=replicas,
-            configs=base64.b64encode(json.dumps(TOPIC_SETTINGS).encode()).decode(),
+            configs=base64.b64encode(json.dumps(dict(settings)).encode()).decode(),
         )
         topic.apply_removal_policy(kept)

@@ -1,6 +1,8 @@
 """The default suite's run of the real lake: everything once, from PostgreSQL to proven tables."""
 
+import json
 import time
+import urllib.request
 
 import psycopg
 import pytest
@@ -21,6 +23,20 @@ def test_every_object_exists_when_up_returns(lake: RunningLake) -> None:
         for relation in (table, f"{table}_changes", f"{table}_current", f"{table}_history"):
             lake.sql(f"select count(*) from {relation}")
     assert lake.sql("select count(*) from cdclake_quarantine") == [[0]]
+
+
+def test_the_password_is_resolved_where_it_is_used_and_stands_nowhere_else(
+    lake: RunningLake,
+) -> None:
+    """As on AWS: Connect's REST interface, its topics and its log hold the reference alone."""
+    connect = lake.run("up", "--no-stream")["connect"]
+    with urllib.request.urlopen(f"{connect}/connectors/shop-source/config") as answer:
+        config = json.load(answer)
+    assert config["database.password"] == "${secretsmanager:shop/source:password}"
+    kept = (lake.home / "secrets.properties").read_text().splitlines()
+    [password] = [x.split("=", 1)[1] for x in kept if x.startswith("replication_password=")]
+    for place in (lake.home / "logs" / "connect.log", lake.home / "run" / "connect.properties"):
+        assert password not in place.read_text()
 
 
 def test_the_snapshot_is_equal(lake: RunningLake) -> None:

@@ -12,11 +12,11 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import InputError
+from cdclake.postgres.source import read_publication
 from local.source import (
     confirmed_lsn,
     connect,
     prepare_source,
-    read_publication,
     remove_from_source,
     slot_wal,
     write_marker,

@@ -22,12 +22,15 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.connector import SourceAddress, connector_config, snapshot_signal
+from cdclake.debezium.worker import password_of
 from cdclake.plan import Plan
 from cdclake.postgres.prepare import SIGNAL
 from cdclake.postgres.quoting import identifier
 from local import stack
 from local.connector import Connector
 from local.home import Home
+from local.lake import aws_environment
+from local.login import keep_login
 from local.source import prepare_source, remove_from_source, write_marker
 from local.stack import Endpoints
 from local.topics import MarkerReader, create_topics
@@ -103,12 +106,13 @@ class Recorder:
     def _start(self) -> None:
         source = self._endpoints.source
         assert source is not None
+        secret = keep_login(self._plan, self._home.secret("replication_password"))
         address = SourceAddress(
             host=source.host,
             port=source.port,
             database=self._name,
             user=self._plan.source_object,
-            password=f"${{file:{self._home.secrets_file}:replication_password}}",
+            password=password_of(secret),
             sslmode="prefer",
         )
         config = connector_config(self._plan, address, epoch=EPOCH, mask_salt=SALT)
@@ -154,6 +158,7 @@ def main(names: list[str]) -> None:
     home = Home(folder / "home")
     try:
         endpoints = stack.bring_up(home)
+        os.environ.update(aws_environment(endpoints))
         for name in names or recording.names():
             Recorder(home, endpoints, name).run()
     finally:

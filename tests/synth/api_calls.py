@@ -78,6 +78,11 @@ CALLS = {
         elsewhere=frozenset({"Policies"}),
         named=("RoleName",),
     ),
+    "AWS::KafkaConnect::Connector": Call(service="kafkaconnect", operation="CreateConnector"),
+    "AWS::KafkaConnect::CustomPlugin": Call(service="kafkaconnect", operation="CreateCustomPlugin"),
+    "AWS::KafkaConnect::WorkerConfiguration": Call(
+        service="kafkaconnect", operation="CreateWorkerConfiguration"
+    ),
     "AWS::KMS::Alias": Call(service="kms", operation="CreateAlias"),
     "AWS::KMS::Key": Call(
         service="kms",

@@ -24,7 +24,8 @@ source: {database: shop}
 tables:
   public.orders:
     key: [order_id]
-    columns: {order_id: bigint, note: text, card: {type: text, mask: hash}, placed_at: timestamptz}
+    columns:
+      {order_id: bigint, note: text, card: {type: text, mask: truncate(4)}, placed_at: timestamptz}
 """
 OPTIMIZED = """\
   public.visits:

@@ -36,7 +36,10 @@ WITHOUT_RESOURCES = {
 }
 SECRET_PROPERTY = re.compile(r"password|passphrase|secretstring$", re.IGNORECASE)
 NOT_SECRET = {"ManageMasterUserPassword", "GenerateSecretString", "PasswordLength"}
+NOT_SECRET |= {"database.password"}  # of a connector: a reference, at which its own rule looks
 HTTPS = 443
+OFFSETS = "__cdclake-offsets."
+REFERENCE = re.compile(r"[$][{]secretsmanager:[A-Za-z0-9/_-]+:[a-z]+[}]")
 
 
 def walk(value: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -200,17 +203,62 @@ def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[s
 
 def topics_as_locally(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
     """Kafka must keep a record for longer than the stream may be away, and take large ones."""
-    if kind == "AWS::MSK::Topic":
-        settings = json.loads(base64.b64decode(properties.get("Configs", "e30=")))
+    if kind != "AWS::MSK::Topic":
+        return
+    settings = json.loads(base64.b64decode(properties.get("Configs", "e30=")))
+    if properties["PartitionCount"] != 1:
+        yield f"{kind} parts a table's events"
+    if properties["ReplicationFactor"] < 2:
+        yield f"{kind} stands on one broker"
+    if properties["TopicName"].startswith(OFFSETS):
+        if settings.get("cleanup.policy") != "compact":
+            yield f"{kind} forgets how far the connector has read"
+    else:
         for name in ("retention.ms", "max.message.bytes"):
             if int(settings.get(name, 0)) <= 0:
                 yield f"{kind} lacks {name}"
         if settings.get("cleanup.policy") != "delete":
             yield f"{kind} forgets changes"
-        if properties["PartitionCount"] != 1:
-            yield f"{kind} parts a table's events"
-        if properties["ReplicationFactor"] < 2:
-            yield f"{kind} stands on one broker"
+
+
+def safe_connect(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """One worker that signs in by IAM over TLS, logs, and holds no password, only where it is."""
+    if kind == "AWS::KafkaConnect::Connector":
+        capacity = properties["Capacity"].get("ProvisionedCapacity", {})
+        if capacity.get("WorkerCount") != 1:
+            yield f"{kind} has not one worker: a slot has one reader"
+        if properties["KafkaClusterClientAuthentication"]["AuthenticationType"] != "IAM":
+            yield f"{kind} does not sign in"
+        if properties["KafkaClusterEncryptionInTransit"]["EncryptionType"] != "TLS":
+            yield f"{kind} is not encrypted on its way"
+        if '"Enabled": true' not in json.dumps(properties.get("LogDelivery", {})):
+            yield f"{kind} does not log"
+        yield from _source_is_safe(kind, properties["ConnectorConfiguration"])
+    if kind == "AWS::KafkaConnect::WorkerConfiguration":
+        text = json.dumps(properties["PropertiesFileContent"])
+        for setting in ("offset.storage.topic=", "config.providers="):
+            if setting not in text:
+                yield f"{kind} lacks {setting}"
+
+
+def _source_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:
+    if not REFERENCE.fullmatch(str(settings.get("database.password"))):
+        yield f"{kind} has a password, or none"
+    if settings.get("database.sslmode") != "verify-full":
+        yield f"{kind} does not check whom it talks to"
+    if settings.get("config.action.reload") != "none":
+        yield f"{kind} is restarted by its provider of secrets"
+    if any("salt" in name for name in settings):
+        yield f"{kind} shows the salt of a mask"
+
+
+def named_by_content(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """What can only be set at creation is made anew before it goes, and needs another name."""
+    fixed = {"AWS::KafkaConnect::CustomPlugin", "AWS::KafkaConnect::WorkerConfiguration"}
+    if kind in fixed and not re.search(r"-[0-9a-f]{12}$", properties["Name"]):
+        yield f"{kind} is not named by its content"
+    if re.search(r"[0-9a-f]{10}", properties.get("ConnectorName", "")):
+        yield f"{kind} is named by its content: by its name Connect keeps its offsets"
 
 
 def safe_bucket(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
@@ -311,6 +359,8 @@ RULES: tuple[Rule, ...] = (
     safe_database,
     safe_kafka,
     topics_as_locally,
+    safe_connect,
+    named_by_content,
     safe_bucket,
     one_run_at_a_time,
     what_runs_is_known,

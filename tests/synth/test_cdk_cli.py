@@ -43,7 +43,7 @@ def cdk_synth(file: Path, out: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
-PARTS = ("network", "source", "streaming", "lake", "processing", "tables-1")
+PARTS = ("network", "source", "streaming", "tables-1", "cdc", "lake", "processing")
 
 
 def contents(folder: Path) -> dict[str, bytes]:

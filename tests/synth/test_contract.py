@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from cdclake import naming
 from cdclake.config.deployment import load_deployment
-from cdclake.debezium.topics import TOPIC_SETTINGS
+from cdclake.debezium.topics import OFFSETS_SETTINGS, TOPIC_SETTINGS
 from tests.synth.api_calls import CALLS, mismatches
 from tests.synth.deployments import PROJECT, VARIANTS
 
@@ -27,7 +28,7 @@ def test_cfn_lint_finds_nothing(variants):
         for variant in variants.values()
         for file in variant.folder.glob("*.template.json")
     ]
-    assert len(templates) == sum(len(variant.templates) for variant in variants.values())
+    assert len(templates) == 7 * len(VARIANTS) + 1  # Glue maintains a table of one of them
     linted = subprocess.run([str(LINT), *templates], capture_output=True, text=True, check=False)
     assert (linted.returncode, linted.stdout) == (0, "")
 
@@ -75,6 +76,19 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     "kind of endpoint": (
         "AWS::EC2::VPCEndpoint", {"VpcEndpointType": "Private"}, "cannot be 'Private'",
     ),
+    "size of the worker": (
+        "AWS::KafkaConnect::Connector",
+        {"Capacity": {"ProvisionedCapacity": {"McuCount": "one", "WorkerCount": 1}}},
+        "mcuCount",
+    ),
+    "kind of plugin": (
+        "AWS::KafkaConnect::CustomPlugin", {"ContentType": "TAR"}, "cannot be 'TAR'",
+    ),
+    "no settings of the worker": (
+        "AWS::KafkaConnect::WorkerConfiguration",
+        {"PropertiesFileContent": None},
+        "propertiesFileContent",
+    ),
     "no description": ("AWS::EC2::SecurityGroup", {"GroupDescription": None}, "Description"),
     "traffic": ("AWS::EC2::FlowLog", {"TrafficType": "REFUSED"}, "cannot be 'REFUSED'"),
 }  # fmt: skip
@@ -103,11 +117,15 @@ def test_rds_runs_the_version_that_the_local_lake_does(created):
 def test_a_topic_is_made_as_it_is_locally(created):
     plan = load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
     topics = created.resources("AWS::MSK::Topic")
-    names = {topic["Properties"]["TopicName"] for topic in topics}
-    assert {*plan.own_topics.values(), "shop.public.orders"} == names
-    for topic in topics:
-        configs = base64.b64decode(topic["Properties"]["Configs"])
-        assert json.loads(configs) == TOPIC_SETTINGS
+    settings = {
+        topic["Properties"]["TopicName"]: json.loads(
+            base64.b64decode(topic["Properties"]["Configs"])
+        )
+        for topic in topics
+    }
+    assert settings.pop(naming.offsets_topic("shop")) == OFFSETS_SETTINGS
+    assert {*plan.own_topics.values(), "shop.public.orders"} == set(settings)
+    assert all(each == TOPIC_SETTINGS for each in settings.values())
 
 
 def test_the_login_is_that_of_the_role_which_the_source_gets(created):

@@ -84,6 +84,7 @@ MAY: dict[str, list[Call]] = {
     "SchedulesMaintain": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
     "FilesCopiesDoer": [("s3:PutObject", CODE), ("kms:GenerateDataKey", KEY, S3)],
     "BootstrapDoer": [("kafka:GetBootstrapBrokers", CLUSTER)],
+    "FirstBrokersDoer": [("kafka:GetBootstrapBrokers", CLUSTER)],
 }
 OF_ANYBODY = [call for calls in (*MAY.values(), NOBODY) for call in calls]
 # The same right by another of the role's own statements.

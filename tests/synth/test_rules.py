@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.synth.deployments import Template
-from tests.synth.rules import RULES, broken_rules, every_bucket_has_a_policy
+from tests.synth.rules import OFFSETS, RULES, broken_rules, every_bucket_has_a_policy
 
 Edit = Callable[[Template], None]
 
@@ -32,6 +32,9 @@ def test_a_created_deployment_has_something_for_every_rule(created):
         "AWS::Glue::Job",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
+        "AWS::KafkaConnect::Connector",
+        "AWS::KafkaConnect::CustomPlugin",
+        "AWS::KafkaConnect::WorkerConfiguration",
         "AWS::Lambda::Function",
         "AWS::Lambda::Permission",
         "AWS::Logs::LogGroup",
@@ -84,6 +87,13 @@ def is_lost(resource: Template) -> None:
     resource["DeletionPolicy"] = "Delete"
 
 
+def forgets_offsets(resource: Template) -> None:
+    properties = resource["Properties"]
+    if not properties["TopicName"].startswith(OFFSETS):
+        raise KeyError
+    properties["Configs"] = base64.b64encode(b'{"cleanup.policy": "delete"}').decode()
+
+
 def policy(**statement: Any) -> Edit:
     """Add an Allow statement to a role's own policy."""
     document = {"Statement": [{"Effect": "Allow", **statement}]}
@@ -92,6 +102,8 @@ def policy(**statement: Any) -> Edit:
 
 DB, ROLE, KAFKA = "AWS::RDS::DBInstance", "AWS::IAM::Role", "AWS::MSK::Cluster"
 GROUP, TOPIC = "AWS::EC2::SecurityGroup", "AWS::MSK::Topic"
+CONNECTOR, PLUGIN = "AWS::KafkaConnect::Connector", "AWS::KafkaConnect::CustomPlugin"
+SETTINGS = "ConnectorConfiguration"
 JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
@@ -160,6 +172,49 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "compacted topic": ("topics_as_locally", TOPIC, put("Configs", value=COMPACTED)),
     "topic of two partitions": ("topics_as_locally", TOPIC, put("PartitionCount", value=2)),
     "topic on one broker": ("topics_as_locally", TOPIC, put("ReplicationFactor", value=1)),
+    "offsets that are deleted": ("topics_as_locally", TOPIC, forgets_offsets),
+    "password of the connector": (
+        "safe_connect", CONNECTOR, put(SETTINGS, "database.password", value="tiger"),
+    ),
+    "password resolved into the connector": (
+        "no_clear_secret", CONNECTOR,
+        put(SETTINGS, "database.user", value="{{resolve:secretsmanager:a}}"),
+    ),
+    "salt in the clear": (
+        "safe_connect", CONNECTOR,
+        put(SETTINGS, "column.mask.hash.v2.SHA-256.with.salt.pepper", value="a.b"),
+    ),
+    "source that is anybody": (
+        "safe_connect", CONNECTOR, put(SETTINGS, "database.sslmode", value="require"),
+    ),
+    "restarts by the provider": (
+        "safe_connect", CONNECTOR, drop(SETTINGS, "config.action.reload"),
+    ),
+    "two workers": (
+        "safe_connect", CONNECTOR,
+        put("Capacity", "ProvisionedCapacity", "WorkerCount", value=2),
+    ),
+    "autoscaled workers": (
+        "safe_connect", CONNECTOR,
+        put("Capacity", value={"AutoScaling": {"MaxWorkerCount": 2}}),
+    ),
+    "connector that does not sign in": (
+        "safe_connect", CONNECTOR,
+        put("KafkaClusterClientAuthentication", "AuthenticationType", value="NONE"),
+    ),
+    "connector in plaintext": (
+        "safe_connect", CONNECTOR,
+        put("KafkaClusterEncryptionInTransit", "EncryptionType", value="PLAINTEXT"),
+    ),
+    "connector without a log": ("safe_connect", CONNECTOR, drop("LogDelivery")),
+    "offsets of one connector only": (
+        "safe_connect", "AWS::KafkaConnect::WorkerConfiguration",
+        put("PropertiesFileContent", value="config.providers=secretsmanager"),
+    ),
+    "plugin of a fixed name": ("named_by_content", PLUGIN, put("Name", value="debezium")),
+    "connector named by a hash": (
+        "named_by_content", CONNECTOR, put("ConnectorName", value="shop-0a1b2c3d4e5f"),
+    ),
     "bucket lost": ("kept_when_deleted", "AWS::S3::Bucket", is_lost),
     "public bucket": (
         "safe_bucket", "AWS::S3::Bucket",
@@ -211,12 +266,15 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
 
 
 def seeded(templates: dict[str, Template], kind: str, edit: Edit) -> Iterator[dict[str, Template]]:
-    """The templates with the fault in the first resource of the type."""
+    """The templates with the fault in one resource of the type, which the edit must fit."""
     copied = copy.deepcopy(templates)
-    for template in copied.values():
+    for template in reversed(copied.values()):
         for resource in template["Resources"].values():
             if resource["Type"] == kind:
-                edit(resource)
+                try:
+                    edit(resource)
+                except KeyError:
+                    continue
                 yield copied
                 return
 

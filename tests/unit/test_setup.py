@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts import fetch_jars
+from cdclake.errors import InputError
+from scripts import fetch_jars, plugins
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -36,6 +37,18 @@ def test_every_missing_tool_is_named_at_once(tmp_path, monkeypatch, java, maven,
     assert len(problems) == len(refused)
     assert all(text in line for text, line in zip(refused, problems, strict=True))
     assert all("install" in line for line in problems)
+
+
+def test_packages_that_cannot_be_fetched_leave_no_stamp(tmp_path, monkeypatch):
+    put_tool(tmp_path, "python", "no matching distribution")
+    with (tmp_path / "python").open("a") as tool:
+        tool.write("exit 1\n")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    monkeypatch.setattr(plugins, "WHEELS", tmp_path / "wheels")
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"no matching distribution; check the network"):
+            plugins.fetch_packages()
+    assert not (tmp_path / "wheels").exists()
 
 
 def pins(name: str) -> dict[str, str]:

@@ -113,6 +113,22 @@ CASES = {
         ),
         5, 7, "said to exist", "declare it in each of them",
     ),
+    "size of no worker": (
+        top("aws: {connect: {mcus: 3}}"), 2, 23, "`mcus` cannot be", "`8`",
+    ),
+    "connector by halves": (
+        top("aws: {connector: paused}"), 2, 18, "`connector` cannot be 'paused'", "`on` or `off`",
+    ),
+    "made of nothing": (
+        top("aws: {connect: {made_of: new}}"), 2, 26, "`made_of` cannot be", "`0a1b2c3d4e5f`",
+    ),
+    "history before the first": (
+        top("aws: {connect: {epoch: 0}}"), 2, 24, "`epoch` cannot be 0", "1",
+    ),
+    "salt in the clear": (
+        top("aws: {}").replace("note: text", "note: {type: text, mask: hash}"),
+        10, 32, "the salt of `mask: hash`", "`mask: truncate(n)`",
+    ),
     "one zone": (top("aws: {network: {create: {zones: [a]}}}"), 2, 26, "two availability", "three"),
     "a whole zone": (
         top("aws: {network: {create: {zones: [a, eu-west-1b]}}}"), 2, 37, "'eu-west-1b'", "like `a`",

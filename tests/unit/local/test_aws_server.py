@@ -281,6 +281,20 @@ def test_glue_survives_a_kill_and_refuses_a_stale_version(server: AwsProcess) ->
     assert error_code(caught) == "EntityNotFoundException"
 
 
+def test_secrets_survive_a_kill_with_their_newest_value(server: AwsProcess) -> None:
+    secrets = server.client("secretsmanager")
+    for name in ("shop/source", "shop/other"):
+        secrets.create_secret(Name=name, SecretString='{"password": "first"}')
+    secrets.put_secret_value(SecretId="shop/source", SecretString='{"password": "second"}')
+    secrets.delete_secret(SecretId="shop/other", ForceDeleteWithoutRecovery=True)
+    server.kill()
+    secrets = server.start().client("secretsmanager")
+    assert secrets.get_secret_value(SecretId="shop/source")["SecretString"].endswith('"second"}')
+    with pytest.raises(ClientError) as caught:
+        secrets.get_secret_value(SecretId="shop/other")
+    assert error_code(caught) == "ResourceNotFoundException"
+
+
 def test_racing_glue_updates_lose_no_commit(server: AwsProcess) -> None:
     glue = server.client("glue")
     glue.create_database(DatabaseInput={"Name": "shop"})

@@ -1,0 +1,42 @@
+package cdclake.connect;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
+import org.postgresql.ssl.WrappedFactory;
+
+/**
+ * Connections to PostgreSQL that trust the authorities of Amazon RDS, and nobody else.
+ *
+ * <p>The driver takes it as its {@code sslfactory}. With {@code sslmode=verify-full} it checks the
+ * host's name itself. MSK Connect has no place for the file that {@code sslrootcert} would name.
+ */
+public final class RdsCertificates extends WrappedFactory {
+    static final String BUNDLE = "rds-ca.pem";
+
+    /** What the driver calls. */
+    public RdsCertificates() throws GeneralSecurityException, IOException {
+        try (InputStream bundle = RdsCertificates.class.getResourceAsStream(BUNDLE)) {
+            factory = trusting(bundle).getSocketFactory();
+        }
+    }
+
+    static SSLContext trusting(InputStream certificates) throws GeneralSecurityException, IOException {
+        KeyStore trusted = KeyStore.getInstance(KeyStore.getDefaultType());
+        trusted.load(null, null);
+        for (Certificate each : CertificateFactory.getInstance("X.509").generateCertificates(certificates)) {
+            trusted.setCertificateEntry("ca-" + trusted.size(), each);
+        }
+        TrustManagerFactory trust =
+                TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(trusted);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(null, trust.getTrustManagers(), null);
+        return context;
+    }
+}

@@ -1,0 +1,186 @@
+"""The CDC stack: Debezium on MSK Connect, told the same as the local worker's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from aws_cdk import Aws, CfnOutput
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.debezium.connector import SourceAddress, connector_config
+from cdclake.debezium.topics import OFFSETS_SETTINGS
+from cdclake.debezium.worker import (
+    AWS_PROVIDER,
+    OWN_PROVIDER,
+    RDS_CERTIFICATES,
+    password_of,
+    worker_settings,
+)
+from cdclake.errors import InputError
+from stacks.constructs import connect_access
+from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
+from stacks.constructs.connector import Connector
+from stacks.constructs.custom_resource import OwnResource
+from stacks.constructs.grant import Grant
+from stacks.constructs.preparation import Preparation
+from stacks.constructs.topic import Topic
+from stacks.network_stack import NetworkStack
+from stacks.packing import PROJECT
+from stacks.pipeline_stack import PipelineStack
+from stacks.plugin_zip import build_plugin
+from stacks.preparation_zip import build_preparation
+from stacks.source_stack import SourceStack
+from stacks.streaming_stack import StreamingStack
+from stacks.tables_stack import TablesStack
+
+
+class CdcStack(PipelineStack):
+    """The prepared source, what a connector needs, and, unless it is off, the connector."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkStack,
+        source: SourceStack,
+        streaming: StreamingStack,
+        tables: Sequence[TablesStack],
+    ) -> None:
+        super().__init__(scope, deployment, "cdc", "source made ready, and connector to Kafka")
+        self._network, self._source, self._streaming = network, source, streaming
+        for stack in (streaming, *tables):  # the connector makes no topic
+            self.add_dependency(stack)
+        plugin, worker = self._add_plugin(), self._add_worker()
+        offsets, prepared = self._add_offsets(), self._add_preparation()
+        if deployment.aws.connector == "on":
+            connector = self._add_connector(plugin, worker)
+            # Made after both, and gone before the source is left: its slot must not be in use.
+            connector.node.add_dependency(offsets, prepared)
+            self._check_made_of(connector.made_of)
+
+    def _add_plugin(self) -> ConnectPlugin:
+        jar = self.deployment.aws.connect.provider_jar
+        built = build_plugin(PROJECT / Path(jar) if jar else None)
+        return ConnectPlugin(
+            self, "Plugin", prefix=self.deployment.prefix, file=built.path, digest=built.digest
+        )
+
+    def _add_worker(self) -> WorkerConfiguration:
+        own = self.deployment.aws.connect.provider_jar is None
+        settings = worker_settings(OWN_PROVIDER if own else AWS_PROVIDER, region=Aws.REGION)
+        # Else each connector has a topic of its own, and one that is made again begins anew.
+        settings["offset.storage.topic"] = self._offsets
+        return WorkerConfiguration(self, "Worker", prefix=self.deployment.prefix, settings=settings)
+
+    @property
+    def _offsets(self) -> str:
+        return naming.offsets_topic(self.deployment.plan.name)
+
+    def _add_offsets(self) -> Topic:
+        return Topic(
+            self,
+            "Offsets",
+            name=self._offsets,
+            cluster_arn=self._streaming.cluster_arn,
+            replicas=self._streaming.replicas,
+            kept=self._network.ground.kept,
+            settings=OFFSETS_SETTINGS,
+        )
+
+    def _add_preparation(self) -> Preparation:
+        source, built = self._source, build_preparation(self.deployment.plan)
+        secrets, key_arn = (source.admin_secret_arn, source.login.arn), self._network.ground.key_arn
+        return Preparation(
+            self,
+            "Preparation",
+            file=built.path,
+            digest=built.digest,
+            environment={
+                "HOST": source.endpoint,
+                "PORT": str(source.port),
+                "DATABASE": self.deployment.plan.source_database,
+                "ADMIN_SECRET": source.admin_secret_arn,
+                "LOGIN_SECRET": source.login.name,
+            },
+            grants=connect_access.reads_secrets(secrets, key_arn),
+            security_group=self._network.functions.group_id,
+            ground=self._network.ground,
+        )
+
+    def _add_connector(self, plugin: ConnectPlugin, worker: WorkerConfiguration) -> Connector:
+        name = naming.connector_name(self.deployment.prefix)
+        return Connector(
+            self,
+            "Connector",
+            name=name,
+            settings=self._settings(),
+            mcus=self.deployment.aws.connect.mcus,
+            plugin=plugin,
+            worker=worker,
+            brokers=self._brokers(),
+            security_group=self._network.connect.group_id,
+            grants=self._grants(name),
+            ground=self._network.ground,
+        )
+
+    def _settings(self) -> dict[str, str]:
+        """The local configuration, but for where the source is and whom it trusts there."""
+        plan, epoch = self.deployment.plan, self.deployment.aws.connect.epoch
+        address = SourceAddress(
+            host=self._source.endpoint,
+            port=self._source.port,
+            database=plan.source_database,
+            user=plan.source_object,
+            password=password_of(self._source.login.name),
+            sslmode="verify-full",
+            sslfactory=RDS_CERTIFICATES,
+        )
+        # A salt would stand in the clear: a file with `mask: hash` does not come this far.
+        return connector_config(plan, address, epoch=epoch, mask_salt="")
+
+    def _brokers(self) -> str:
+        """Asked once, when the connector is made: others would replace it.
+
+        Kafka's clients find brokers that were added later by those that they know.
+        """
+        arn = self._streaming.cluster_arn
+        found = OwnResource(
+            self,
+            "FirstBrokers",
+            what="Brokers",
+            properties={"ClusterArn": arn},
+            grants=[Grant(actions=["kafka:GetBootstrapBrokers"], on=[arn])],
+            ground=self._network.ground,
+        )
+        return found.resource.get_att_string("Brokers")
+
+    def _grants(self, connector: str) -> list[Grant]:
+        cluster, plan = self._streaming.cluster_path, self.deployment.plan
+        own = [topic for topic in plan.own_topics.values() if not topic.startswith(f"{plan.name}.")]
+        return [
+            connect_access.uses_cluster(self._streaming.cluster_arn),
+            *connect_access.writes_topics(cluster, pipeline=plan.name, others=own),
+            *connect_access.keeps_state(cluster, offsets=self._offsets, connector=connector),
+            *connect_access.reads_secrets([self._source.login.arn], self._network.ground.key_arn),
+        ]
+
+    def _check_made_of(self, made_of: str) -> None:
+        """Refuse to replace the connector that the pipeline file says is running."""
+        running = self.deployment.aws.connect.made_of
+        CfnOutput(
+            self,
+            "ConnectorMadeOf",
+            value=made_of,
+            description="As `aws: connect: made_of:` it has changes refused that replace it",
+        )
+        if running not in (None, made_of):
+            raise InputError(
+                f"aws: connect: made_of: the running connector was made of {running}, and would be"
+                f" replaced by one of {made_of}",
+                "deploy with `connector: off` first, then with `connector: on` and"
+                f" `made_of: {made_of}`; it goes on where it was",
+            )

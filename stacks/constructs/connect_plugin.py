@@ -1,0 +1,70 @@
+"""What MSK Connect loads: a plugin and a worker configuration, neither of which ever changes.
+
+Both can only be set at their creation, and a second one is made before the first goes. So what is
+in them is in their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from aws_cdk import Fn, Stack, aws_kafkaconnect, aws_s3_assets
+from constructs import Construct
+
+from cdclake.debezium.worker import properties
+
+_HASH_DIGITS = 12
+_Plugin = aws_kafkaconnect.CfnCustomPlugin
+
+
+def content_hash(scope: Construct, content: object) -> str:
+    """Tells the content from any other; what only the deployment knows counts as its name."""
+    text = json.dumps(Stack.of(scope).resolve(content), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
+
+
+class ConnectPlugin(Construct):
+    """A zip of jars; `digest` is that of its bytes."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, prefix: str, file: Path, digest: str
+    ) -> None:
+        super().__init__(scope, construct_id)
+        asset = aws_s3_assets.Asset(self, "Zip", path=str(file))
+        self.name = f"{prefix}-{digest}"
+        plugin = _Plugin(
+            self,
+            "Plugin",
+            name=self.name,
+            description="Debezium for PostgreSQL, and what resolves its secrets",
+            content_type="ZIP",
+            location=_Plugin.CustomPluginLocationProperty(
+                s3_location=_Plugin.S3LocationProperty(
+                    bucket_arn=asset.bucket.bucket_arn, file_key=asset.s3_object_key
+                )
+            ),
+        )
+        self.arn, self.revision = plugin.attr_custom_plugin_arn, plugin.attr_revision
+
+
+class WorkerConfiguration(Construct):
+    """The settings of a worker."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, prefix: str, settings: Mapping[str, str]
+    ) -> None:
+        super().__init__(scope, construct_id)
+        text = properties(settings)
+        self.name = f"{prefix}-{content_hash(self, text)}"
+        configuration = aws_kafkaconnect.CfnWorkerConfiguration(
+            self,
+            "Configuration",
+            name=self.name,
+            description="As locally, but for endpoints",
+            properties_file_content=Fn.base64(text),
+        )
+        self.arn = configuration.attr_worker_configuration_arn
+        self.revision = configuration.attr_revision

@@ -1,0 +1,116 @@
+"""The connector on MSK Connect: one worker, whose name never changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aws_cdk import Aws, aws_kafkaconnect
+from constructs import Construct
+
+from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration, content_hash
+from stacks.constructs.grant import Grant
+from stacks.constructs.ground import Ground
+from stacks.constructs.log_group import LogGroup
+from stacks.constructs.service_role import ServiceRole
+
+# The newest that MSK Connect documents, and the local worker's line (pom.xml).
+_VERSION = "3.7.x"
+_Connector = aws_kafkaconnect.CfnConnector
+
+
+class Connector(Construct):
+    """Settings and size change in place; of all else a change would be another connector.
+
+    Connect keeps offsets by the connector's name, and CloudFormation makes the second before it
+    deletes the first: of one name there cannot be two, so such a change fails. `made_of` tells it
+    beforehand.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        settings: Mapping[str, str],
+        mcus: int,
+        plugin: ConnectPlugin,
+        worker: WorkerConfiguration,
+        brokers: str,
+        security_group: str,
+        grants: Sequence[Grant],
+        ground: Ground,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        own = f"kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
+        role = ServiceRole(self, "Role", service="kafkaconnect", for_arn=own, statements=grants)
+        fixed = {
+            "connector_name": name,
+            "kafka_connect_version": _VERSION,
+            "service_execution_role_arn": role.arn,
+            "kafka_cluster": _cluster(brokers, security_group, ground),
+            **_signed_in_over_tls(),
+            **_loaded(plugin, worker),
+            "log_delivery": self._logged(ground),
+        }
+        _Connector(
+            self,
+            "Connector",
+            **fixed,
+            capacity=_one_worker(mcus),
+            connector_configuration=dict(settings),
+        )
+        # Plugin and worker configuration are references there, behind which the content changes.
+        self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
+
+    def _logged(self, ground: Ground) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
+        # Under this prefix a service's right to deliver is not counted against the account's few
+        # policies on logs.
+        log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/connect")
+        to_group = _Connector.CloudWatchLogsLogDeliveryProperty(enabled=True, log_group=log.name)
+        return _Connector.LogDeliveryProperty(
+            worker_log_delivery=_Connector.WorkerLogDeliveryProperty(cloud_watch_logs=to_group)
+        )
+
+
+def _cluster(
+    brokers: str, security_group: str, ground: Ground
+) -> aws_kafkaconnect.CfnConnector.KafkaClusterProperty:
+    return _Connector.KafkaClusterProperty(
+        apache_kafka_cluster=_Connector.ApacheKafkaClusterProperty(
+            bootstrap_servers=brokers,
+            vpc=_Connector.VpcProperty(
+                security_groups=[security_group], subnets=list(ground.subnet_ids)
+            ),
+        )
+    )
+
+
+def _signed_in_over_tls() -> dict[str, Any]:
+    return {
+        "kafka_cluster_client_authentication": (
+            _Connector.KafkaClusterClientAuthenticationProperty(authentication_type="IAM")
+        ),
+        "kafka_cluster_encryption_in_transit": (
+            _Connector.KafkaClusterEncryptionInTransitProperty(encryption_type="TLS")
+        ),
+    }
+
+
+def _loaded(plugin: ConnectPlugin, worker: WorkerConfiguration) -> dict[str, Any]:
+    loaded = _Connector.CustomPluginProperty(custom_plugin_arn=plugin.arn, revision=plugin.revision)
+    configured = _Connector.WorkerConfigurationProperty(
+        worker_configuration_arn=worker.arn, revision=worker.revision
+    )
+    return {
+        "plugins": [_Connector.PluginProperty(custom_plugin=loaded)],
+        "worker_configuration": configured,
+    }
+
+
+def _one_worker(mcus: int) -> aws_kafkaconnect.CfnConnector.CapacityProperty:
+    """Provisioned: a slot has one reader, so there is nothing to scale out to."""
+    return _Connector.CapacityProperty(
+        provisioned_capacity=_Connector.ProvisionedCapacityProperty(mcu_count=mcus, worker_count=1)
+    )

@@ -1,0 +1,47 @@
+"""Zips that are the same wherever and whenever they are made, named by what is in them."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+PROJECT = Path(__file__).resolve().parents[1]
+BUILT = PROJECT / "build" / "deployed"
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+_HASH_DIGITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """The file, and what tells its content from any other."""
+
+    path: Path
+    digest: str
+
+
+def pack(name: str, files: Mapping[str, bytes]) -> Packed:
+    """The zip of these files below build/, made anew unless it is there."""
+    content = _zipped(files)
+    digest = hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
+    target = BUILT / f"{name}-{digest}.zip"
+    if not target.exists():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = target.with_suffix(".tmp")
+        fresh.write_bytes(content)
+        fresh.replace(target)
+    return Packed(target, digest)
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    """Stored, not compressed: other versions of zlib would write other bytes."""
+    buffer = BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in sorted(files.items()):
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()

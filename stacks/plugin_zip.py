@@ -1,0 +1,48 @@
+"""The plugin of MSK Connect: Debezium's jars, ours, and what resolves secrets, as one zip.
+
+The jars come from pom.xml by `make plugins`; nothing is fetched here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cdclake.errors import InputError
+from stacks.packing import PROJECT, Packed, pack
+
+JARS = PROJECT / "jars"
+_CONNECTOR, _PROVIDER = "debezium", "secrets"  # profiles of pom.xml
+_OURS = "cdclake-connect.jar"  # also holds whom the driver trusts
+
+
+def build_plugin(provider: Path | None = None, *, jars: Path = JARS) -> Packed:
+    """The plugin, of equal bytes for equal jars.
+
+    `provider` is a jar that resolves secrets in place of ours and AWS's SDK. InputError, which says
+    what to run, if jars are missing.
+    """
+    return pack("cdclake-connect", {n: f.read_bytes() for n, f in _files(provider, jars).items()})
+
+
+def _files(provider: Path | None, jars: Path) -> dict[str, Path]:
+    if provider is None:
+        found = [*_folder(jars / _CONNECTOR), *_folder(jars / _PROVIDER)]
+    elif provider.is_file():
+        found = [*_folder(jars / _CONNECTOR), jars / _PROVIDER / _OURS, provider]
+    else:
+        raise InputError(
+            f"aws: connect: provider_jar: there is no {provider}",
+            "write the path of the jar from the project's folder, or leave the key out",
+        )
+    files = {file.name: file for file in found}
+    if len(files) < len(found):
+        raise InputError("two jars of the plugin have one name", "rename the provider's")
+    return files
+
+
+def _folder(folder: Path) -> Iterator[Path]:
+    found = list(folder.glob("*.jar"))
+    if not found:
+        raise InputError(f"the connector's jars are not in {folder}", "run `make plugins`")
+    yield from found

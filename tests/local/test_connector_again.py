@@ -1,0 +1,66 @@
+"""A connector that is taken away and made again, as a deployment does in two steps on AWS."""
+
+import json
+import urllib.request
+from typing import Any
+
+import pytest
+
+from local.components.connect import DIRECT
+from tests.local.running import RunningLake, ShopWriter, shop_lake_in
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+
+NAME = "shop-source"
+READ_BY_SNAPSHOTS = "select count(*) from customers_changes where cdc_op = 'r'"
+
+
+@pytest.fixture
+def lake(tmp_path):
+    with shop_lake_in(tmp_path) as running:
+        yield running
+
+
+def connect(lake: RunningLake, method: str, path: str, body: Any = None) -> Any:
+    """What Connect answers."""
+    url = lake.run("up", "--no-stream")["connect"]
+    data = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}{path}", data, headers, method=method)
+    with DIRECT.open(request, timeout=30) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def change(lake: RunningLake, seed: int, marker: int) -> None:
+    """Changes of every kind, the last of which is a customer of this id."""
+    with lake.connect() as connection:
+        ShopWriter(connection, seed).change(transactions=20)
+        connection.execute(f"insert into customers values ({marker}, 'marker', null, null)")
+
+
+def await_customer(lake: RunningLake, marker: int) -> None:
+    query = f"select count(*) from customers_current where customer_id = {marker}"
+    lake.eventually(lambda: lake.sql(query) == [[1]], seconds=120)
+
+
+def test_under_its_name_it_goes_on_and_under_another_it_reads_everything_again(lake) -> None:
+    lake.assert_equal()
+    config = connect(lake, "GET", f"/connectors/{NAME}/config")
+    assert lake.sql(READ_BY_SNAPSHOTS) == [[500]]
+
+    connect(lake, "DELETE", f"/connectors/{NAME}")
+    change(lake, seed=1, marker=7_000_001)  # while there is none, the slot keeps what is written
+    connect(lake, "PUT", f"/connectors/{NAME}/config", config)
+    await_customer(lake, 7_000_001)
+    lake.assert_equal()
+    for table, key in (("customers", "customer_id"), ("orders", "order_id")):
+        lake.assert_each_identity_once(table, key)
+    assert lake.sql(READ_BY_SNAPSHOTS) == [[500]]
+
+    connect(lake, "DELETE", f"/connectors/{NAME}")
+    with lake.connect() as connection:
+        [live] = connection.execute("select count(*) from customers").fetchone() or [0]
+    renamed = {**config, "name": "shop-source-0a1b2c"}
+    connect(lake, "PUT", "/connectors/shop-source-0a1b2c/config", renamed)
+    lake.eventually(lambda: lake.sql(READ_BY_SNAPSHOTS) == [[500 + live]], seconds=120)

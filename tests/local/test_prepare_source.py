@@ -1,0 +1,254 @@
+"""The function that prepares the source, run for real: PostgreSQL over TLS, secrets by moto."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import boto3
+import psycopg
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from moto import mock_aws
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cdclake.config.resolve import load_plan
+from cdclake.plan import Plan
+from tests.local.source_database import run
+from tests.unit.deployed.functions import load
+
+pytestmark = pytest.mark.local
+
+CONTEXT = SimpleNamespace(log_stream_name="2026/11/22/[1]abc")
+ADMIN, ADMIN_PASSWORD, ROLE_PASSWORD = "keeper", "admin-tiger-1", "role-tiger-2"
+TABLES = """
+CREATE ROLE keeper LOGIN CREATEROLE REPLICATION PASSWORD 'admin-tiger-1';
+CREATE TABLE orders (id int PRIMARY KEY, note text); ALTER TABLE orders OWNER TO keeper;
+CREATE TABLE items (id int PRIMARY KEY); ALTER TABLE items OWNER TO keeper;
+"""
+PIPELINE = """
+version: 1
+name: {name}
+source: {{database: {name}}}
+tables:
+  public.orders: {{key: [id], columns: {{id: integer, note: text}}}}
+"""
+ITEMS = "  public.items: {key: [id], columns: {id: integer}}\n"
+NOWHERE = "  public.nowhere: {key: [id], columns: {id: integer}}\n"
+
+
+def certified(host: str) -> tuple[str, str]:
+    """A certificate that vouches for itself as `host`, and its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "a test's authority")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(host))]), False
+        )
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
+        .sign(key, hashes.SHA256())
+    )
+    private = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    return certificate.public_bytes(serialization.Encoding.PEM).decode(), private.decode()
+
+
+def speak_tls(dsn: str, certificate: str, key: str) -> None:
+    """Have the server identify itself so from the next connection on."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for name, text in (("server.crt", certificate), ("server.key", key)):
+            lines = ", ".join(f"('{line}')" for line in text.splitlines())
+            connection.execute(
+                f"COPY (VALUES {lines}) TO PROGRAM 'cat > {name} && chmod 600 {name}'".encode()
+            )
+        connection.execute("ALTER SYSTEM SET ssl = on")
+        connection.execute("SELECT pg_reload_conf(), pg_sleep(0.5)")
+
+
+@pytest.fixture
+def authority(server: str, tmp_path: Path) -> Path:
+    certificate, key = certified("127.0.0.1")
+    speak_tls(f"{server}/postgres", certificate, key)
+    file = tmp_path / "ca.pem"
+    file.write_text(certificate)
+    return file
+
+
+class Deployment:
+    """The function on one database, in CloudFormation's hands."""
+
+    def __init__(self, module: ModuleType, folder: Path, dsn: str, url: str, told: Any) -> None:
+        self.module, self.folder, self.dsn, self.url, self.told = module, folder, dsn, url, told
+        self.name = str(conninfo_to_dict(dsn)["dbname"])
+        self.plan = self.declare()
+
+    def declare(self, more: str = "") -> Plan:
+        """The pipeline file with these lines, in the function's package."""
+        file = self.folder / "pipeline.yaml"
+        file.write_text(PIPELINE.format(name=self.name) + more)
+        self.plan = load_plan(file)
+        (self.folder / "plan.json").write_text(self.plan.to_json(), encoding="utf-8")
+        return self.plan
+
+    def ask(self, request: str, **more: str) -> dict[str, Any]:
+        """What CloudFormation is answered."""
+        event = {
+            "RequestType": request,
+            "ResponseURL": self.url,
+            "StackId": "stack",
+            "RequestId": "request",
+            "LogicalResourceId": "Preparation",
+            **({} if request == "Create" else {"PhysicalResourceId": "Preparation"}),
+            **more,
+        }
+        self.module.handler(event, CONTEXT)
+        return dict(self.told.pop())
+
+    def published(self) -> set[str]:
+        query = f"SELECT tablename FROM pg_publication_tables WHERE pubname = '{self.slot}'"
+        return {row[0] for row in run(self.dsn, query)}
+
+    @property
+    def slot(self) -> str:
+        return self.plan.source_object
+
+    def slots(self) -> list[tuple[Any, ...]]:
+        query = "SELECT active FROM pg_replication_slots WHERE slot_name = "
+        return run(self.dsn, f"{query}'{self.slot}'")
+
+
+@pytest.fixture
+def deployed(
+    database: str, authority: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Deployment]:
+    parts = conninfo_to_dict(database)
+    run(database, TABLES, f"GRANT CREATE ON DATABASE {parts['dbname']} TO keeper")
+    told: list[dict[str, Any]] = []
+    listening = HTTPServer(("127.0.0.1", 0), taking(told))
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    module = load("prepare_source")
+    monkeypatch.setattr(module, "PLAN", tmp_path / "plan.json")
+    monkeypatch.setattr(module, "AUTHORITIES", authority)
+    for name, value in (
+        ("HOST", parts["host"]),
+        ("PORT", parts["port"]),
+        ("DATABASE", parts["dbname"]),
+        ("ADMIN_SECRET", "admin"),
+        ("LOGIN_SECRET", "login"),
+        ("AWS_ACCESS_KEY_ID", "moto"),
+        ("AWS_SECRET_ACCESS_KEY", "moto"),
+        ("AWS_DEFAULT_REGION", "eu-west-1"),
+    ):
+        monkeypatch.setenv(name, str(value))
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws(config={"core": {"passthrough": {"urls": [".*127.0.0.1.*"]}}}):
+        secrets = boto3.client("secretsmanager")
+        for name, user, password in (
+            ("admin", ADMIN, ADMIN_PASSWORD),
+            ("login", "unused", ROLE_PASSWORD),
+        ):
+            login = json.dumps({"username": user, "password": password})
+            secrets.create_secret(Name=name, SecretString=login)
+        url = f"http://127.0.0.1:{listening.server_port}/answer"
+        yield Deployment(module, tmp_path, database, url, told)
+    listening.shutdown()
+    run(database, f"DROP OWNED BY {ADMIN} CASCADE", f"DROP ROLE {ADMIN}")
+
+
+def taking(told: list[dict[str, Any]]) -> type[BaseHTTPRequestHandler]:
+    class Taking(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            assert self.headers["Content-Type"] == ""
+            told.append(json.loads(body))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            """Not to the tests' output."""
+
+    return Taking
+
+
+def test_a_source_is_prepared_again_and_again_and_left_at_the_end(deployed, caplog):
+    caplog.set_level(logging.INFO)  # the level of the function; botocore would show more below it
+    for request in ("Create", "Update", "Update"):
+        told = deployed.ask(request)
+        assert (told["Status"], told["PhysicalResourceId"]) == ("SUCCESS", "Preparation"), told
+    assert deployed.published() == {"orders", "heartbeat", "signal"}
+    role = make_conninfo(deployed.dsn, user=deployed.slot, password=ROLE_PASSWORD)
+    assert run(role, "TABLE public.orders") == []
+    run(role, f"SELECT pg_create_logical_replication_slot('{deployed.slot}', 'pgoutput')")
+
+    deployed.declare(ITEMS)
+    assert deployed.ask("Update")["Status"] == "SUCCESS"
+    assert deployed.published() == {"orders", "items", "heartbeat", "signal"}
+    assert deployed.slots() == [(False,)]  # an update never drops it
+
+    assert deployed.ask("Delete")["Status"] == "SUCCESS"
+    assert deployed.slots() == []
+    assert deployed.published() == set()
+    assert run(deployed.dsn, f"SELECT 1 FROM pg_roles WHERE rolname = '{deployed.slot}'") == []
+    assert run(deployed.dsn, "SELECT count(*) FROM orders") == [(0,)]  # the user's stay
+    assert deployed.ask("Delete")["Status"] == "SUCCESS"  # as after an answer that was lost
+    for password in (ADMIN_PASSWORD, ROLE_PASSWORD):
+        assert password not in caplog.text
+
+
+def test_what_speaks_against_it_stops_the_deployment_and_changes_nothing(deployed):
+    deployed.declare(NOWHERE)
+    told = deployed.ask("Create")
+    assert (told["Status"], told["PhysicalResourceId"]) == ("FAILED", "not-prepared")
+    assert "public.nowhere" in told["Reason"] and "[1]abc" in told["Reason"]
+    assert deployed.published() == set()
+    assert run(deployed.dsn, f"SELECT 1 FROM pg_roles WHERE rolname = '{deployed.slot}'") == []
+
+
+def test_undoing_what_failed_asks_nobody(deployed, monkeypatch):
+    monkeypatch.setenv("PORT", "9")
+    told = deployed.ask("Delete", PhysicalResourceId="not-prepared")
+    assert told["Status"] == "SUCCESS"
+    assert deployed.ask("Delete")["Status"] == "FAILED"  # a slot may be there, and keep WAL
+
+
+@pytest.mark.parametrize("host", ["another host", "another authority"])
+def test_a_server_that_nobody_vouches_for_gets_no_password(deployed, server, monkeypatch, host):
+    wrong, key = certified("127.0.0.2" if host == "another host" else "127.0.0.1")
+    right = deployed.module.AUTHORITIES.read_text()
+    if host == "another host":
+        speak_tls(f"{server}/postgres", wrong, key)
+    trusted = deployed.folder / "trusted.pem"
+    trusted.write_text(wrong)
+    monkeypatch.setattr(deployed.module, "AUTHORITIES", trusted)
+    told = deployed.ask("Create")
+    assert told["Status"] == "FAILED"
+    assert told["Reason"].startswith("OperationalError; log ")
+    assert right != wrong
+
+
+def test_a_login_that_is_not_there_is_an_answer_too(deployed, monkeypatch):
+    monkeypatch.setenv("LOGIN_SECRET", "nobody")
+    told = deployed.ask("Create")
+    assert told["Status"] == "FAILED"
+    assert told["Reason"].startswith("ResourceNotFoundException; log ")

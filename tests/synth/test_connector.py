@@ -1,0 +1,211 @@
+"""The connector on MSK Connect: told as the local one, and never replaced in one step."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cdclake import naming
+from cdclake.config.deployment import load_deployment
+from cdclake.debezium.connector import SourceAddress, connector_config
+from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
+from cdclake.errors import InputError
+from stacks import plugin_zip
+from tests.synth.deployments import PIPELINE, Synthesized, synthesize
+from tests.synth.roles import allowances
+from tests.synth.upgrades import changes
+
+CONNECTOR = "AWS::KafkaConnect::Connector"
+WORKER = "AWS::KafkaConnect::WorkerConfiguration"
+PLUGIN = "AWS::KafkaConnect::CustomPlugin"
+PER_PLACE = {"database.hostname", "database.port", "database.sslmode", "database.sslfactory"}
+
+
+def made_of(deployed: Synthesized) -> str:
+    """What the deployment prints of the connector that it makes."""
+    return str(deployed.templates["shop-cdc"]["Outputs"]["ConnectorMadeOf"]["Value"])
+
+
+def worker_text(deployed: Synthesized) -> str:
+    """The worker's settings in a region called `here`."""
+    content = deployed.only(WORKER)["PropertiesFileContent"]["Fn::Base64"]
+    separator, parts = content["Fn::Join"]
+    return str(separator).join("here" if isinstance(part, dict) else part for part in parts)
+
+
+@pytest.fixture
+def other_jars(tmp_path, monkeypatch) -> None:
+    """As after a change of a version in pom.xml."""
+    for profile in ("debezium", "secrets"):
+        (tmp_path / "jars" / profile).mkdir(parents=True)
+        (tmp_path / "jars" / profile / f"{profile}-newer.jar").write_bytes(b"newer")
+    monkeypatch.setitem(plugin_zip.build_plugin.__kwdefaults__, "jars", tmp_path / "jars")
+
+
+def test_it_is_told_the_same_as_locally_but_for_the_place(created, tmp_path):
+    (tmp_path / "pipeline.yaml").write_text(PIPELINE)
+    plan = load_deployment(tmp_path / "pipeline.yaml").plan
+    local = SourceAddress(
+        host="127.0.0.1",
+        port=15432,
+        database="shop",
+        user=plan.source_object,
+        password=password_of(naming.login_secret("shop")),
+        sslmode="prefer",
+    )
+    settings = created.only(CONNECTOR)["ConnectorConfiguration"]
+    expected = connector_config(plan, local, epoch=1, mask_salt="")
+    assert {k: v for k, v in settings.items() if k not in PER_PLACE} == {
+        k: v for k, v in expected.items() if k not in PER_PLACE
+    }
+    assert settings["database.port"] == "5432"
+    assert settings["database.sslmode"] == "verify-full"
+
+
+def test_an_existing_source_and_kafka_are_where_the_file_says(variants):
+    properties = variants["existing"].only(CONNECTOR)
+    settings = properties["ConnectorConfiguration"]
+    assert (settings["database.hostname"], settings["database.port"]) == ("db.example.org", "6432")
+    assert properties["KafkaCluster"]["ApacheKafkaCluster"]["Vpc"]["Subnets"] == [
+        "subnet-0a1b2c3d",
+        "subnet-0d1c2b3a",
+    ]
+
+
+def test_its_worker_is_told_the_same_as_the_local_one_and_keeps_offsets_in_our_topic(created):
+    lines = worker_text(created).splitlines()
+    expected = worker_settings(OWN_PROVIDER, region="here")
+    assert lines == [
+        *(f"{key}={value}" for key, value in expected.items()),
+        "offset.storage.topic=__cdclake-offsets.shop",
+    ]
+
+
+def test_the_worker_is_told_nothing_that_msk_connect_refuses(created):
+    """Prefixes of MSK's developer guide, "Supported worker configuration properties"."""
+    refused = (
+        "access.control.", "admin.", "client.", "connect.", "inter.worker.", "internal.",
+        "listeners.https.", "metrics.", "rest.", "sasl.", "security.", "socket.", "ssl.",
+        "topic.tracking.", "worker.", "producer.", "consumer.",
+        "bootstrap.servers", "group.id", "plugin.path", "listeners", "config.storage.",
+        "status.storage.",
+    )  # fmt: skip
+    keys = [line.partition("=")[0] for line in worker_text(created).splitlines()]
+    assert [key for key in keys if key.startswith(refused)] == []
+
+
+def test_aws_s_own_provider_can_take_the_place_of_ours(tmp_path):
+    jar = tmp_path / "msk-config-providers.jar"
+    jar.write_bytes(b"of AWS")
+    deployed = synthesize(PIPELINE + f"aws: {{connect: {{provider_jar: {jar}}}}}\n", tmp_path)
+    text = worker_text(deployed)
+    assert "class=com.amazonaws.kafka.config.providers.SecretsManagerConfigProvider\n" in text
+
+
+def test_a_provider_that_is_not_there_ends_synth(tmp_path):
+    with pytest.raises(InputError, match=r"provider_jar: there is no .*/nowhere[.]jar; write"):
+        synthesize(PIPELINE + "aws: {connect: {provider_jar: nowhere.jar}}\n", tmp_path)
+
+
+def test_without_the_jars_synth_says_what_to_run(tmp_path, monkeypatch):
+    monkeypatch.setitem(plugin_zip.build_plugin.__kwdefaults__, "jars", tmp_path / "none")
+    with pytest.raises(InputError, match=r"are not in .*; run `make plugins`"):
+        synthesize(PIPELINE, tmp_path)
+
+
+def test_other_jars_would_replace_the_connector_under_the_same_name(created, tmp_path, other_jars):
+    found = changes(created, synthesize(PIPELINE, tmp_path))
+    assert found.kinds(set(found.replaced)) == {PLUGIN}
+    names = [each["Properties"]["Name"] for each in created.resources(PLUGIN)]
+    assert re.fullmatch(r"shop-[0-9a-f]{12}", names[0])
+
+
+def test_what_would_replace_it_is_refused_where_the_file_says_what_runs(
+    created, tmp_path, other_jars
+):
+    running = made_of(created)
+    with pytest.raises(InputError) as refused:
+        synthesize(PIPELINE + f"aws: {{connect: {{made_of: {running}}}}}\n", tmp_path)
+    assert f"was made of {running}, and would be replaced" in str(refused.value)
+    [other] = re.findall(r"`made_of: ([0-9a-f]{12})`", str(refused.value))
+    assert other != running
+    for step in (
+        f"{{connector: off, connect: {{made_of: {running}}}}}",
+        f"{{connector: on, connect: {{made_of: {other}}}}}",
+    ):
+        synthesize(PIPELINE + f"aws: {step}\n", tmp_path)
+
+
+SAME: dict[str, str] = {
+    "setting": PIPELINE.replace("note: text", "note: text, total: money") + "aws:\n",
+    "size": PIPELINE + "aws:\n  connect: {mcus: 2}\n",
+    "days of logs": PIPELINE + "aws:\n  log_days: 90\n",
+    "brokers": PIPELINE + "aws:\n  kafka: {create: {brokers_per_zone: 2}}\n",
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_changes_in_place_makes_it_of_the_same(created, tmp_path, name):
+    text = SAME[name]
+    of = f"made_of: {made_of(created)}"
+    text = text.replace("{mcus: 2}", f"{{mcus: 2, {of}}}")
+    text = text if of in text else text + f"  connect: {{{of}}}\n"
+    assert made_of(synthesize(text, tmp_path)) == made_of(created)
+
+
+def test_another_place_makes_another_connector(created, variants):
+    assert made_of(variants["existing"]) != made_of(created)
+
+
+def test_off_takes_the_connector_away_and_nothing_that_it_needs_to_go_on(created, tmp_path):
+    off = synthesize(PIPELINE + "aws: {connector: off}\n", tmp_path)
+    found = changes(created, off)
+    kinds = found.kinds(found.removed)
+    assert CONNECTOR in kinds
+    assert kinds <= {
+        CONNECTOR,
+        "AWS::IAM::Role",
+        "AWS::Lambda::Function",
+        "AWS::Logs::LogGroup",
+        "Custom::CdclakeBrokers",
+    }
+    assert not (found.added or found.updated or found.replaced)
+
+
+def test_environments_have_connectors_of_their_own(tmp_path):
+    text = PIPELINE + "environments: {dev: {aws: {protect: false}}}\n"
+    deployed = synthesize(text, tmp_path, "dev")
+    connector = deployed.only(CONNECTOR)
+    assert connector["ConnectorName"] == "shop-dev-source"
+    reference = connector["ConnectorConfiguration"]["database.password"]
+    assert reference == "${secretsmanager:shop-dev/source:password}"
+    assert deployed.only("AWS::SecretsManager::Secret")["Name"] == "shop-dev/source"
+
+
+def test_its_role_may_do_what_it_does_and_no_more(variants):
+    """On an existing cluster, whose ARN the file tells, every resource is a text."""
+    allowed = allowances(variants["existing"], "kafkaconnect.amazonaws.com")
+    topics = "kafka:R:A:topic/all/0a1b2c3d-0a1b-1"
+    assert allowed["kafka-cluster:WriteData"] == {
+        f"{topics}/shop.*",
+        f"{topics}/__debezium-heartbeat.shop",
+        f"{topics}/__cdclake-offsets.shop",
+        f"{topics}/__amazon_msk_connect_*_shop-source_*",
+    }
+    assert allowed["kafka-cluster:CreateTopic"] == {
+        f"{topics}/__amazon_msk_connect_*_shop-source_*"
+    }
+    assert f"{topics}/shop.*" not in allowed["kafka-cluster:ReadData"]
+    assert {action.partition(":")[0] for action in allowed} == {
+        "kafka-cluster",
+        "kms",
+        "secretsmanager",
+    }
+    assert len(allowed["secretsmanager:GetSecretValue"]) == len(allowed["kms:Decrypt"]) == 1
+
+
+def test_a_hash_that_would_need_a_salt_in_the_clear_is_refused(tmp_path):
+    text = PIPELINE.replace("mask: truncate(4)", "mask: hash")
+    with pytest.raises(InputError, match=r":8:\d+: on AWS the salt of `mask: hash` would stand"):
+        synthesize(text, tmp_path)

@@ -1,0 +1,122 @@
+"""The function that prepares the source as it is deployed: its zip, its place, what it may do."""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cdclake.config.deployment import load_deployment
+from cdclake.errors import InputError
+from cdclake.plan import Plan
+from stacks import packing
+from stacks.packing import PROJECT
+from stacks.preparation_zip import LOCK, STAMP, WHEELS, build_preparation
+from tests.synth.deployments import EXISTING, PIPELINE, Synthesized, Template, synthesize
+from tests.synth.roles import allowances
+
+FUNCTION = "AWS::Lambda::Function"
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    return load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
+
+
+def test_it_holds_all_that_it_imports_and_the_plan(plan):
+    with zipfile.ZipFile(build_preparation(plan).path) as archive:
+        names = set(archive.namelist())
+        told = Plan.from_json(archive.read("plan.json").decode())
+        code = archive.read("prepare_source.py").decode()
+    assert told == plan
+    for module in re.findall(r"^from (cdclake[.\w]+) import", code, re.MULTILINE):
+        assert module.replace(".", "/") + ".py" in names
+    assert {"psycopg/__init__.py", "psycopg_binary/__init__.py", "rds-ca.pem"} <= names
+    assert not any(name.startswith(("cdclake/config/", "stacks/", "local/")) for name in names)
+
+
+def test_its_packages_are_for_the_function_s_python_and_processor(created):
+    [binary] = [wheel.name for wheel in WHEELS.glob("psycopg_binary-*.whl")]
+    properties = prepares(created)
+    assert (properties["Runtime"], properties["Architectures"]) == ("python3.14", ["arm64"])
+    assert "-cp314-cp314-" in binary and "aarch64" in binary
+
+
+def test_it_runs_the_driver_that_the_local_lake_runs():
+    pinned = r"^psycopg(?:\[binary\])?==(\S+) \\$"
+    [local] = set(re.findall(pinned, (PROJECT / "requirements.lock").read_text(), re.MULTILINE))
+    assert re.findall(pinned, LOCK.read_text(), re.MULTILINE) == [local]
+
+
+def test_equal_plans_give_equal_bytes_and_another_plan_another_name(plan, tmp_path, monkeypatch):
+    first = build_preparation(plan)
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "again")
+    again = build_preparation(Plan.from_json(plan.to_json()))
+    assert first.path != again.path
+    assert first.path.read_bytes() == again.path.read_bytes()
+    fewer = json.loads(plan.to_json())
+    del fewer["tables"][0]
+    assert build_preparation(Plan.from_json(json.dumps(fewer))).digest != first.digest
+
+
+@pytest.mark.parametrize("stamp", [None, "of an older lock"])
+def test_without_its_packages_it_says_what_to_run(plan, tmp_path, stamp):
+    if stamp is not None:
+        (tmp_path / STAMP).write_text(stamp)
+    with pytest.raises(InputError, match=r"run `make plugins`"):
+        build_preparation(plan, wheels=tmp_path)
+
+
+def prepares(deployed: Synthesized) -> Template:
+    """The properties of the function."""
+    [found] = [
+        function["Properties"]
+        for function in deployed.resources(FUNCTION)
+        if function["Properties"]["Handler"] == "prepare_source.handler"
+    ]
+    return dict(found)
+
+
+def test_an_existing_source_is_prepared_where_it_is(variants):
+    properties = prepares(variants["existing"])
+    told = properties["Environment"]["Variables"]
+    [secret] = re.findall(r"secret_arn: (\S+)", EXISTING)
+    assert (told["HOST"], told["PORT"], told["DATABASE"]) == ("db.example.org", "6432", "shop")
+    assert (told["ADMIN_SECRET"], told["LOGIN_SECRET"]) == (secret, "shop/source")
+    assert properties["VpcConfig"]["SubnetIds"] == ["subnet-0a1b2c3d", "subnet-0d1c2b3a"]
+
+
+def test_the_connector_comes_after_it_and_goes_before_it(created):
+    resources = created.templates["shop-cdc"]["Resources"]
+    [prepared] = [n for n, r in resources.items() if r["Type"] == "Custom::CdclakeSource"]
+    [connector] = [r for r in resources.values() if r["Type"] == "AWS::KafkaConnect::Connector"]
+    assert prepared in connector["DependsOn"]
+
+
+def test_off_leaves_the_source_prepared(variants, tmp_path):
+    off = synthesize(PIPELINE + "aws: {connector: off}\n", tmp_path)
+    assert off.only("Custom::CdclakeSource") == variants["created"].only("Custom::CdclakeSource")
+
+
+def test_it_may_read_two_logins_and_stand_in_the_network_and_no_more(variants):
+    allowed = allowances(variants["existing"], "lambda.amazonaws.com", named="Preparation")
+    assert len(allowed["secretsmanager:GetSecretValue"]) == 2
+    assert len(allowed["kms:Decrypt"]) == 1
+    assert allowed["ec2:CreateNetworkInterface"] == {
+        "ec2:R:A:subnet/subnet-0a1b2c3d",
+        "ec2:R:A:subnet/subnet-0d1c2b3a",
+        "ec2:R:A:security-group/?",
+        "ec2:R:A:network-interface/*",
+    }
+    everywhere = {action for action, on in allowed.items() if "*" in on}
+    assert everywhere == {"ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"}
+    assert {action.partition(":")[0] for action in allowed} == {
+        "ec2",
+        "kms",
+        "logs",
+        "secretsmanager",
+    }
