@@ -145,7 +145,8 @@ class CdcStack(PipelineStack):
     def _brokers(self) -> str:
         """Asked once, when the connector is made: others would replace it.
 
-        Kafka's clients find brokers that were added later by those that they know.
+        The answer that the stream gets follows the cluster's size, so it cannot serve here. Kafka's
+        clients find brokers that were added later by those that they know.
         """
         arn = self._streaming.cluster_arn
         found = OwnResource(

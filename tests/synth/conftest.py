@@ -1,15 +1,16 @@
-"""Each variant of the deployment is synthesised once; without Node.js there is no CDK to ask."""
+"""Each deployment is synthesised once; without Node.js there is no CDK to ask."""
 
 from __future__ import annotations
 
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from tests.synth.deployments import Synthesized
+    from tests.synth.deployments import Deploy, Synthesized
 
 # The CDK's Python modules cannot even be imported without it; `test_node.py` says so.
 collect_ignore = [
@@ -20,16 +21,28 @@ collect_ignore = [
 
 
 @pytest.fixture(scope="session")
-def variants(tmp_path_factory) -> dict[str, Synthesized]:
-    """Everything created, everything existing, and as small as can be."""
-    from tests.synth.deployments import VARIANTS, synthesize
+def deploy(tmp_path_factory: pytest.TempPathFactory) -> Deploy:
+    """The deployment of a pipeline file, synthesised once whoever asks; nobody changes it."""
+    from tests.synth.deployments import synthesize
 
-    return {
-        name: synthesize(text, tmp_path_factory.mktemp(name)) for name, text in VARIANTS.items()
-    }
+    @cache
+    def once(text: str) -> Synthesized:
+        return synthesize(text, tmp_path_factory.mktemp("deployment"))
+
+    return once
 
 
 @pytest.fixture(scope="session")
-def created(variants: dict[str, Synthesized]) -> Synthesized:
+def variants(deploy: Deploy) -> dict[str, Synthesized]:
+    """Everything created, everything existing, and as small as can be."""
+    from tests.synth.deployments import VARIANTS
+
+    return {name: deploy(text) for name, text in VARIANTS.items()}
+
+
+@pytest.fixture(scope="session")
+def created(deploy: Deploy) -> Synthesized:
     """The deployment with network, source and Kafka of its own."""
-    return variants["created"]
+    from tests.synth.deployments import PIPELINE
+
+    return deploy(PIPELINE)

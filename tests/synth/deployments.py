@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,20 @@ aws:
   network: {create: {zones: [a, b]}}
   source: {create: {multi_az: false, backup_days: 1, storage_gb: 20, slot_wal_gb: 5}}
 """
+WIDER = PIPELINE.replace("order_id: bigint,", "order_id: bigint, total: money,")
+OFF = PIPELINE + "aws: {connector: off}\n"
+# Larger in each way that replaces nothing, and kept for longer.
+LARGER = (
+    PIPELINE
+    + """\
+aws:
+  source: {create: {storage_gb: 200, instance: db.m7g.large, slot_wal_gb: 30}}
+  kafka: {create: {brokers_per_zone: 2, volume_gb: 200}}
+  connect: {mcus: 2, epoch: 2}
+  jobs: {stream: {workers: 10}, batch: {worker: G.2X}}
+  log_days: 90
+"""
+)
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -88,6 +103,9 @@ class Synthesized:
     def report(self) -> Any:
         """What the rules that the app itself applies had to say."""
         return json.loads((self.folder / "validation-report.json").read_text())
+
+
+Deploy = Callable[[str], Synthesized]
 
 
 def synthesize(text: str, folder: Path, environment: str | None = None) -> Synthesized:

@@ -12,7 +12,7 @@ from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
 from cdclake.errors import InputError
 from stacks import plugin_zip
-from tests.synth.deployments import PIPELINE, Synthesized, synthesize
+from tests.synth.deployments import LARGER, OFF, PIPELINE, WIDER, Synthesized, synthesize
 from tests.synth.roles import allowances
 from tests.synth.upgrades import changes
 
@@ -114,14 +114,7 @@ def test_without_the_jars_synth_says_what_to_run(tmp_path, monkeypatch):
         synthesize(PIPELINE, tmp_path)
 
 
-def test_other_jars_would_replace_the_connector_under_the_same_name(created, tmp_path, other_jars):
-    found = changes(created, synthesize(PIPELINE, tmp_path))
-    assert found.kinds(set(found.replaced)) == {PLUGIN}
-    names = [each["Properties"]["Name"] for each in created.resources(PLUGIN)]
-    assert re.fullmatch(r"shop-[0-9a-f]{12}", names[0])
-
-
-def test_what_would_replace_it_is_refused_where_the_file_says_what_runs(
+def test_other_jars_replace_the_connector_in_two_steps_and_not_in_one(
     created, tmp_path, other_jars
 ):
     running = made_of(created)
@@ -130,37 +123,28 @@ def test_what_would_replace_it_is_refused_where_the_file_says_what_runs(
     assert f"was made of {running}, and would be replaced" in str(refused.value)
     [other] = re.findall(r"`made_of: ([0-9a-f]{12})`", str(refused.value))
     assert other != running
-    for step in (
-        f"{{connector: off, connect: {{made_of: {running}}}}}",
-        f"{{connector: on, connect: {{made_of: {other}}}}}",
-    ):
-        synthesize(PIPELINE + f"aws: {step}\n", tmp_path)
+    off = f"{{connector: off, connect: {{made_of: {running}}}}}"
+    assert synthesize(PIPELINE + f"aws: {off}\n", tmp_path).resources(CONNECTOR) == []
+    on = f"{{connector: on, connect: {{made_of: {other}}}}}"
+    found = changes(created, synthesize(PIPELINE + f"aws: {on}\n", tmp_path))
+    assert found.kinds(set(found.replaced)) == {PLUGIN}
 
 
-SAME: dict[str, str] = {
-    "setting": PIPELINE.replace("note: text", "note: text, total: money") + "aws:\n",
-    "size": PIPELINE + "aws:\n  connect: {mcus: 2}\n",
-    "days of logs": PIPELINE + "aws:\n  log_days: 90\n",
-    "brokers": PIPELINE + "aws:\n  kafka: {create: {brokers_per_zone: 2}}\n",
-}
+def test_the_plugin_is_named_by_its_content(created):
+    assert re.fullmatch(r"shop-[0-9a-f]{12}", created.only(PLUGIN)["Name"])
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_what_changes_in_place_makes_it_of_the_same(created, tmp_path, name):
-    text = SAME[name]
-    of = f"made_of: {made_of(created)}"
-    text = text.replace("{mcus: 2}", f"{{mcus: 2, {of}}}")
-    text = text if of in text else text + f"  connect: {{{of}}}\n"
-    assert made_of(synthesize(text, tmp_path)) == made_of(created)
+@pytest.mark.parametrize("text", [LARGER, WIDER], ids=["sizes", "column"])
+def test_what_changes_in_place_makes_it_of_the_same(deploy, text):
+    assert made_of(deploy(text)) == made_of(deploy(PIPELINE))
 
 
 def test_another_place_makes_another_connector(created, variants):
     assert made_of(variants["existing"]) != made_of(created)
 
 
-def test_off_takes_the_connector_away_and_nothing_that_it_needs_to_go_on(created, tmp_path):
-    off = synthesize(PIPELINE + "aws: {connector: off}\n", tmp_path)
-    found = changes(created, off)
+def test_off_takes_the_connector_away_and_nothing_that_it_needs_to_go_on(created, deploy):
+    found = changes(created, deploy(OFF))
     kinds = found.kinds(found.removed)
     assert CONNECTOR in kinds
     assert kinds <= {

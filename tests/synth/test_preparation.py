@@ -15,7 +15,7 @@ from cdclake.plan import Plan
 from stacks import packing
 from stacks.packing import PROJECT
 from stacks.preparation_zip import LOCK, STAMP, WHEELS, build_preparation
-from tests.synth.deployments import EXISTING, PIPELINE, Synthesized, Template, synthesize
+from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
 
 FUNCTION = "AWS::Lambda::Function"
@@ -97,9 +97,8 @@ def test_the_connector_comes_after_it_and_goes_before_it(created):
     assert prepared in connector["DependsOn"]
 
 
-def test_off_leaves_the_source_prepared(variants, tmp_path):
-    off = synthesize(PIPELINE + "aws: {connector: off}\n", tmp_path)
-    assert off.only("Custom::CdclakeSource") == variants["created"].only("Custom::CdclakeSource")
+def test_off_leaves_the_source_prepared(created, deploy):
+    assert deploy(OFF).only("Custom::CdclakeSource") == created.only("Custom::CdclakeSource")
 
 
 def test_it_may_read_two_logins_and_stand_in_the_network_and_no_more(variants):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from tests.synth.deployments import PIPELINE, Synthesized, synthesize
+from tests.synth.deployments import LARGER, PIPELINE, WIDER, Deploy
 from tests.synth.upgrades import Changes, changes, create_only
 
 CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
@@ -26,12 +25,12 @@ NEW_PLAN = {
 BEFORE_ORDERS = ("  public.orders:", TABLE.format(name="items") + "  public.orders:")
 
 
-def changed(tmp_path: Path, created: Synthesized, *edits: tuple[str, str], more: str = ""):
+def changed(deploy: Deploy, *edits: tuple[str, str], more: str = "") -> Changes:
     text = PIPELINE + more
     for old, new in edits:
         assert old in text
         text = text.replace(old, new)
-    return changes(created, synthesize(text, tmp_path))
+    return changes(deploy(PIPELINE), deploy(text))
 
 
 def told(found: Changes) -> dict[str, set[str]]:
@@ -43,26 +42,26 @@ def told(found: Changes) -> dict[str, set[str]]:
 
 
 @pytest.mark.parametrize("place", ["first", "last"])
-def test_a_new_table_adds_its_topic_and_is_told_in_place(created, tmp_path, place):
+def test_a_new_table_adds_its_topic_and_is_told_in_place(deploy, place):
     if place == "first":
-        found = changed(tmp_path, created, BEFORE_ORDERS)
+        found = changed(deploy, BEFORE_ORDERS)
     else:
-        found = changed(tmp_path, created, more=TABLE.format(name="items"))
+        found = changed(deploy, more=TABLE.format(name="items"))
     assert found.kinds(found.added) == {"AWS::MSK::Topic"}
     assert len(found.added) == 1
     assert told(found) == NEW_PLAN
     assert not (found.removed or found.replaced)
 
 
-def test_a_new_shard_is_a_stack_of_its_own(created, tmp_path):
-    found = changed(tmp_path, created, more=TABLE.format(name="items") + "    shard: 2\n")
+def test_a_new_shard_is_a_stack_of_its_own(deploy):
+    found = changed(deploy, more=TABLE.format(name="items") + "    shard: 2\n")
     assert {name.split("/")[0] for name in found.added} == {"shop-tables-2"}
     assert told(found) == NEW_PLAN
     assert not (found.removed or found.replaced)
 
 
-def test_a_new_column_is_told_in_place_and_touches_nothing_else(created, tmp_path):
-    found = changed(tmp_path, created, ("order_id: bigint,", "order_id: bigint, total: money,"))
+def test_a_new_column_is_told_in_place_and_touches_nothing_else(deploy):
+    found = changes(deploy(PIPELINE), deploy(WIDER))
     assert told(found) == NEW_PLAN
     functions = {
         name.split("/")[0]: what for name, what in found.updated.items() if FUNCTION in name
@@ -71,43 +70,45 @@ def test_a_new_column_is_told_in_place_and_touches_nothing_else(created, tmp_pat
     assert not (found.added or found.removed or found.replaced)
 
 
-def test_a_stream_that_is_switched_off_is_told_to_its_keeper_alone(created, tmp_path):
-    found = changed(tmp_path, created, more="aws: {stream: off}\n")
+def test_a_stream_that_is_switched_off_is_told_to_its_keeper_alone(deploy):
+    found = changed(deploy, more="aws: {stream: off}\n")
     assert found.kinds(set(found.updated)) == {FUNCTION}
     assert not (found.added or found.removed or found.replaced)
 
 
-SIZES = {
-    "storage": ("{source: {create: {storage_gb: 200}}}", {"AWS::RDS::DBInstance"}),
-    "instance": ("{source: {create: {instance: db.m7g.large}}}", {"AWS::RDS::DBInstance"}),
-    "slot": ("{source: {create: {slot_wal_gb: 30}}}", {"AWS::RDS::DBParameterGroup"}),
-    "brokers": (
-        "{kafka: {create: {brokers_per_zone: 2}}}",
-        {"AWS::MSK::Cluster", "Custom::CdclakeBrokers"},
-    ),
-    "volume": ("{kafka: {create: {volume_gb: 200}}}", {"AWS::MSK::Cluster"}),
-    "worker": ("{connect: {mcus: 2}}", {CONNECTOR}),
-    "epoch": ("{connect: {epoch: 2}}", {CONNECTOR}),
-    "stream": (
-        "{jobs: {stream: {workers: 10}}}",
-        {"AWS::Glue::Job", FUNCTION},
-    ),
-    "batch": ("{jobs: {batch: {worker: G.2X}}}", {"AWS::Glue::Job"}),
-    "logs": ("{log_days: 90}", {"AWS::Logs::LogGroup", "AWS::S3::Bucket"}),
+# By type the properties that each of LARGER's sizes changes; no property is of two sizes.
+LARGER_CHANGES: dict[str, set[str]] = {
+    "AWS::RDS::DBInstance": {"AllocatedStorage", "DBInstanceClass"},
+    "AWS::RDS::DBParameterGroup": {"Parameters"},
+    "AWS::MSK::Cluster": {"BrokerNodeGroupInfo", "NumberOfBrokerNodes"},
+    "Custom::CdclakeBrokers": {"PerZone"},
+    CONNECTOR: {"Capacity", SETTINGS},
+    "AWS::Glue::Job": {"NumberOfWorkers", "DefaultArguments", "WorkerType"},
+    FUNCTION: {"Environment"},
+    "AWS::Logs::LogGroup": {"RetentionInDays"},
+    "AWS::S3::Bucket": {"LifecycleConfiguration"},
 }
 
 
-@pytest.mark.parametrize("name", SIZES)
-def test_a_size_changes_in_place(created, tmp_path, name):
-    size, kinds = SIZES[name]
-    found = changed(tmp_path, created, more=f"aws: {size}\n")
-    assert found.kinds(set(found.updated)) == kinds
+def test_sizes_change_in_place(deploy):
+    found = changes(deploy(PIPELINE), deploy(LARGER))
+    assert told(found) == LARGER_CHANGES
     assert not (found.added or found.removed or found.replaced)
 
 
-def test_a_replacement_would_be_seen(created, tmp_path):
+def test_the_size_of_one_job_is_told_to_that_job(deploy):
+    found = changes(deploy(PIPELINE), deploy(LARGER))
+    jobs = {n.split("/")[2]: what for n, what in found.updated.items() if "/AWS::Glue::Job/" in n}
+    streams = [what for job, what in jobs.items() if job.startswith("StreamChanges")]
+    assert streams == [{"NumberOfWorkers", "DefaultArguments"}]
+    assert [what for job, what in jobs.items() if not job.startswith("StreamChanges")] == [
+        {"WorkerType"}
+    ] * 4
+
+
+def test_a_replacement_would_be_seen(deploy):
     """Other zones move every subnet, and neither MSK nor CloudFormation can move brokers."""
-    found = changed(tmp_path, created, more="aws: {network: {create: {zones: [b, c, d]}}}\n")
+    found = changed(deploy, more="aws: {network: {create: {zones: [b, c, d]}}}\n")
     assert "AWS::MSK::Cluster" in found.kinds(set(found.replaced))
     assert ("BrokerNodeGroupInfo", "ClientSubnets") in create_only("AWS::MSK::Cluster")
 

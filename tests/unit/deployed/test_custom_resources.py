@@ -36,7 +36,7 @@ def answers(aws: None) -> Iterator[Any]:
             """Not to the tests' output."""
 
     server = HTTPServer(("127.0.0.1", 0), Taking)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}/answer"
     with mock_aws(config={"core": {"passthrough": {"urls": [".*127.0.0.1.*"]}}}):
         yield SimpleNamespace(url=address, told=told)
