@@ -10,6 +10,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory):
+    from pyspark.java_gateway import ensure_callback_server_started
     from pyspark.sql import SparkSession
 
     os.environ.pop("SPARK_CONF_DIR", None)
@@ -33,6 +34,7 @@ def spark(tmp_path_factory):
         ),
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.cache-enabled": "false",  # as the jobs have it
         "spark.sql.catalog.lake.warehouse": str(tmp_path_factory.mktemp("warehouse")),
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
@@ -40,5 +42,7 @@ def spark(tmp_path_factory):
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    # As the jobs begin: started later, beside threads that Java calls already, it may fail.
+    ensure_callback_server_started(session.sparkContext._gateway)  # type: ignore[no-untyped-call]
     yield session
     session.stop()
