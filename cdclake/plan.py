@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, parse_type
+from cdclake.errors import InputError
 
 PLAN_VERSION = 1
 
@@ -168,12 +169,16 @@ class Plan:
         """What stands in an event for a value that Debezium was not sent."""
         return naming.unavailable_placeholder(self.name)
 
-    def table(self, name: str) -> Table:
-        """The table of this lake name or of this `schema.table`; KeyError if there is none."""
+    def table(self, name: str, *, of: str = "lake") -> Table:
+        """The table of this lake name or of this `schema.table`.
+
+        InputError, which says `of` what it is none, if there is no such table.
+        """
         for table in self.tables:
             if name in (table.name, table.source):
                 return table
-        raise KeyError(name)
+        names = ", ".join(table.name for table in self.tables)
+        raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
     def to_json(self) -> str:
         """The plan as stable JSON: sorted keys, one spelling for equal plans."""

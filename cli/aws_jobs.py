@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment, load_deployment
-from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
+from cdclake.errors import CdcError, ComponentFailed, NotRunning
 
 _POLL_S = 10.0
 _ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
@@ -32,7 +32,7 @@ class DeployedJob:
 
         `more`: further arguments of the job, by name.
         """
-        chosen = [self._lake_name(table) for table in tables]
+        chosen = [self._deployment.plan.table(table, of="file").name for table in tables]
         run = uuid.uuid4().hex[:8]
         arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
         if chosen:
@@ -70,13 +70,6 @@ class DeployedJob:
         job = self._glue.get_job(JobName=self.name)["Job"]
         stored = ObjectStore(job["DefaultArguments"]["--control"]).read(naming.report_name(run))
         return stored.content if stored else None
-
-    def _lake_name(self, table: str) -> str:
-        try:
-            return self._deployment.plan.table(table).name
-        except KeyError:
-            names = ", ".join(each.name for each in self._deployment.plan.tables)
-            raise InputError(f"the file has no table {table!r}", f"choose one of {names}") from None
 
     def _explained(self, error: Exception) -> CdcError:
         code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""

@@ -48,7 +48,7 @@ def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
 
     _check_known(name, aws=False)
     lake = open_lake(Home.from_environment())
-    return run_job(lake, name, [chosen_table(lake, each).name for each in tables])
+    return run_job(lake, name, [lake.plan.table(each).name for each in tables])
 
 
 def _run_on_aws(
@@ -72,15 +72,6 @@ def _check_known(name: str, *, aws: bool) -> None:
     known = (naming.STREAM_JOB, *TABLE_JOBS) if aws else TABLE_JOBS
     if name not in known:
         raise InputError(f"there is no job {name!r}", f"choose one of {', '.join(known)}")
-
-
-def chosen_table(lake: Any, name: str) -> Any:
-    """The lake's table of that lake or source name; InputError if there is none."""
-    try:
-        return lake.plan.table(name)
-    except KeyError:
-        names = ", ".join(table.name for table in lake.plan.tables)
-        raise InputError(f"the lake has no table {name!r}", f"choose one of {names}") from None
 
 
 def _render(report: dict[str, Any]) -> None:

@@ -31,11 +31,7 @@ Answer = dict[str, Any]
 
 def chosen(lake: Lake, name: str) -> Table:
     """The table of this name in the lake or the source; InputError if none streams under it."""
-    try:
-        table = lake.plan.table(name)
-    except KeyError:
-        known = ", ".join(table.name for table in lake.plan.tables)
-        raise InputError(f"the lake has no table {name!r}", f"it has: {known}") from None
+    table = lake.plan.table(name)
     if table.delivery != "stream":
         raise InputError(
             f"the stream does not write {table.name}: its delivery is {table.delivery}",

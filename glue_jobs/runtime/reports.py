@@ -78,7 +78,7 @@ def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> Tab
 
 
 def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
-    """The tables that `--tables a,b` names, or all of them; KeyError names one that isn't there."""
+    """The tables that `--tables a,b` names, or all of them; InputError if there is none such."""
     if not names:
         yield from plan.tables
         return

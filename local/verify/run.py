@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
-from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.source import read_catalog
@@ -113,10 +112,4 @@ def _omitted(dsn: str, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
 
 def chosen_tables(plan: Plan, name: str | None) -> tuple[Table, ...]:
     """The table that `--table` names in the lake's or the source's way, or all of them."""
-    if name is None:
-        return plan.tables
-    try:
-        return (plan.table(name),)
-    except KeyError:
-        known = ", ".join(table.name for table in plan.tables)
-        raise InputError(f"the lake has no table {name!r}", f"its tables are {known}") from None
+    return plan.tables if name is None else (plan.table(name),)
