@@ -20,6 +20,7 @@ from cdclake.debezium.worker import (
     worker_settings,
 )
 from cdclake.errors import InputError
+from cdclake.packing import PROJECT
 from stacks.constructs import connect_access
 from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from stacks.constructs.connector import Connector
@@ -28,7 +29,6 @@ from stacks.constructs.grant import Grant
 from stacks.constructs.preparation import Preparation
 from stacks.constructs.topic import Topic
 from stacks.network_stack import NetworkStack
-from stacks.packing import PROJECT
 from stacks.pipeline_stack import PipelineStack
 from stacks.plugin_zip import build_plugin
 from stacks.preparation_zip import build_preparation

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdclake.errors import InputError
-from stacks.packing import PROJECT, Packed, pack
+from cdclake.packing import PROJECT, Packed, pack
 
 JARS = PROJECT / "jars"
 _CONNECTOR, _PROVIDER = "debezium", "secrets"  # profiles of pom.xml

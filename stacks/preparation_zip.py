@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdclake.errors import InputError
+from cdclake.packing import PROJECT, Packed, pack
 from cdclake.plan import Plan
-from stacks.packing import PROJECT, Packed, pack
 
 MODULE = "prepare_source"
 LOCK = PROJECT / "lambda" / MODULE / "requirements.txt"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,14 +31,14 @@ def pack(name: str, files: Mapping[str, bytes]) -> Packed:
     target = BUILT / f"{name}-{digest}.zip"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_suffix(".tmp")
+        fresh = target.with_suffix(f".{os.getpid()}")  # others may make the same now
         fresh.write_bytes(content)
         fresh.replace(target)
     return Packed(target, digest)
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    """Stored, not compressed: other versions of zlib would write other bytes."""
+    """Stored, not compressed: another zlib would write other bytes, and restart the stream."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in sorted(files.items()):
