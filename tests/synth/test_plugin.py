@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from cdclake import packing
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
 from local.components.connect import PLUGIN
-from stacks import packing
 from stacks.plugin_zip import JARS, build_plugin
 
 OURS = "cdclake-connect.jar"

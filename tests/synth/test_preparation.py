@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from cdclake import packing
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT
 from cdclake.plan import Plan
-from stacks import packing
 from stacks.preparation_zip import LOCK, STAMP, WHEELS, build_preparation
 from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
