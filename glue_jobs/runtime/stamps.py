@@ -63,4 +63,4 @@ def state_stamp_json(applied: AppliedThrough) -> str:
 def state_stamp(text: str) -> AppliedThrough:
     """What the stamp of `<t>` says is applied."""
     raw = json.loads(text)
-    return AppliedThrough(raw["ingested"], raw["floor"], tuple(raw["carried"]))
+    return AppliedThrough(**{**raw, "carried": tuple(raw["carried"])})

@@ -1,0 +1,130 @@
+"""Changes into `<t>` by one row delta: new rows, and deletes of the places that they take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.iceberg import upsert
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.fold import Carried, folded_rows
+from cdclake.iceberg.merge import floor_of_kept
+from cdclake.plan import Table
+from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.row_delta import RowDelta
+from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.runtime.views import viewed
+
+LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedKeys:
+    """The keys of a set of changes, and between what they and their positions lie."""
+
+    rows: DataFrame  # `upsert.changed_keys`, held
+    count: int
+    lowest: str  # positions; empty if there are no changes
+    highest: str
+    lacking: bool
+    bounds: Mapping[str, tuple[Any, Any]]  # of `upsert.keys_with_literals`
+
+
+def changed_keys(lake: LakeTables, table: Table, changes: str, held: ExitStack) -> ChangedKeys:
+    """The keys of `changes`, a view without truncates; they are held as long as `held` is open."""
+    rows = held.enter_context(persisted(lake.spark.sql(upsert.changed_keys(table, changes))))
+    bounded = upsert.keys_with_literals(table)
+    names = [SPARK.name(key) for key in bounded]
+    [found] = rows.agg(
+        F.count(F.lit(1)),
+        F.coalesce(F.min(upsert.LOWEST), F.lit("")),
+        F.coalesce(F.max(upsert.HIGHEST), F.lit("")),
+        F.coalesce(F.bool_or(upsert.LACKING), F.lit(False)),
+        *(least_or_greatest(name) for name in names for least_or_greatest in (F.min, F.max)),
+    ).collect()
+    count, lowest, highest, lacking, *ends = found
+    bounds = dict(zip(bounded, zip(ends[::2], ends[1::2], strict=True), strict=True))
+    return ChangedKeys(
+        rows=rows, count=count, lowest=lowest, highest=highest, lacking=lacking, bounds=bounds
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """Changes on their way into the state."""
+
+    lake: LakeTables
+    table: Table
+    changes: str  # a view of them, without truncates
+    keys: ChangedKeys
+    floor: str
+    carried: Carried  # as for `merge.merge_changes`
+    ahead: bool  # every change is newer than whatever is stored
+
+    def stage(self, delta: RowDelta) -> None:
+        """Have the delta make of the state what the changes say."""
+        with ExitStack() as held:
+            stored = held.enter_context(viewed(self._between_bounds(delta.stored)))
+            keys = held.enter_context(viewed(self.keys.rows))
+            found = upsert.replaced_places(self.table, stored, keys, ahead=self.ahead)
+            places = held.enter_context(persisted(self.lake.spark.sql(found)))
+            mixed_in = _mixed_rows_by_file(places)
+            if any(mixed_in.values()):
+                self._stage_mixed(delta, places, [*mixed_in], sum(mixed_in.values()))
+            else:
+                self._stage_whole(delta, places, [*mixed_in])
+
+    def _stage_whole(self, delta: RowDelta, places: DataFrame, files: list[str]) -> None:
+        """The changes make whole rows: what is stored of their keys only has to go."""
+        if files:
+            delta.delete(places, files)
+        carried = self.carried if self.keys.lacking else ()
+        folded = f"({self._folded(carried)})"
+        rows = self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried))
+        delta.add(rows, self.keys.count)
+
+    def _stage_mixed(
+        self, delta: RowDelta, places: DataFrame, files: list[str], mixed: int
+    ) -> None:
+        """Some rows are made of the changes and of what is stored."""
+        sql, table, carried = self.lake.spark.sql, self.table, self.carried
+        near = self._with_mixed_keys(delta.stored, places, mixed)
+        with ExitStack() as held:
+            folded = held.enter_context(persisted(sql(self._folded(carried))))
+            changes, stored, found = (held.enter_context(viewed(v)) for v in (folded, near, places))
+            mixing = sql(upsert.mixed_rows(table, stored, changes, found, carried))
+            rows = held.enter_context(persisted(mixing))
+            gone = rows.select(upsert.FILE, upsert.ROW)
+            whole = places.where(f"NOT {upsert.MIXED}").select(upsert.FILE, upsert.ROW)
+            delta.delete(whole.unionAll(gone), files)
+            unmixed = sql(upsert.unmixed_rows(table, changes, found, carried))
+            delta.add(rows.select(*unmixed.columns).unionByName(unmixed), self.keys.count)
+
+    def _folded(self, carried: Carried) -> str:
+        floor = floor_of_kept(self.table, self.floor)
+        return folded_rows(self.table, self.changes, carried, SPARK, floor)
+
+    def _between_bounds(self, stored: DataFrame) -> DataFrame:
+        """The rows between the bounds of the keys: statistics tell which files have none."""
+        for name, (low, high) in self.keys.bounds.items():
+            stored = stored.where(F.col(SPARK.name(name)).between(F.lit(low), F.lit(high)))
+        return stored
+
+    def _with_mixed_keys(self, stored: DataFrame, places: DataFrame, mixed: int) -> DataFrame:
+        """Few keys are named one by one, so that statistics spare most of a table of large rows."""
+        [key, *others] = self.table.key
+        if others or mixed > LISTED_KEYS or key not in self.keys.bounds:
+            return self._between_bounds(stored)
+        listed = places.where(upsert.MIXED).select(SPARK.name(key)).collect()
+        return stored.where(F.col(SPARK.name(key)).isin([row[key] for row in listed]))
+
+
+def _mixed_rows_by_file(places: DataFrame) -> dict[str, int]:
+    """How many rows of each data file are mixed, of those that have some at a place."""
+    counted = places.groupBy(upsert.FILE).agg(F.count_if(F.col(upsert.MIXED)).alias("mixed"))
+    return {row[upsert.FILE]: row["mixed"] for row in counted.collect()}
