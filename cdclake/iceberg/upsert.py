@@ -26,8 +26,8 @@ FILE, ROW = "cdc__file", "cdc__row"  # a stored row's place: its data file, and 
 LOWEST, HIGHEST = "cdc__lowest", "cdc__highest"  # positions
 LACKING = "cdc__lacking"  # some change does not hold every value
 MIXED = "cdc__mixed"  # what takes the row's place is made of both
-# Of these types every value has a literal; dates and times may be beyond Python's years.
-_LITERAL_TYPES = ("int", "bigint", "string", "decimal")
+# Python has every value of these, and Iceberg compares them as Spark does.
+_BOUNDED_TYPES = ("int", "bigint", "string")
 
 
 def changed_keys(table: Table, changes: str) -> str:
@@ -46,10 +46,9 @@ def changed_keys(table: Table, changes: str) -> str:
     )
 
 
-def keys_with_literals(table: Table) -> list[str]:
-    """The key columns by whose values stored rows can be left out before they are read."""
-    columns = table.key_columns
-    return [c.name for c in columns if c.column_type.state.startswith(_LITERAL_TYPES)]
+def bounded_keys(table: Table) -> list[str]:
+    """The key columns by whose values files can be left out before they are read."""
+    return [c.name for c in table.key_columns if c.column_type.state in _BOUNDED_TYPES]
 
 
 def replaced_places(table: Table, stored: str, keys: str, *, ahead: bool) -> str:

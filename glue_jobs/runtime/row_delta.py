@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.upsert import FILE, ROW
+from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.tables import LakeTables
 
 ROWS_PER_FILE = 500_000  # of what is written; maintenance makes larger ones
@@ -54,15 +55,20 @@ class RowDelta:
         current = self._table.currentSnapshot()
         self._read_from = None if current is None else int(current.snapshotId())
         self._delta = self._table.newRowDelta()
-        rows = lake.read(name, self._read_from)
-        self._columns = rows.schema.fields
-        self.stored = rows.select("*", "_file", "_pos")  # each row with its place
+        self._columns = lake.read(name).schema.fields
 
     @property
     def is_possible(self) -> bool:
         """Whether the table is of the kind that this writes."""
         version = self._jvm.TableUtil.formatVersion(self._table)
         return bool(version == _FORMAT_VERSION and self._table.spec().isUnpartitioned())
+
+    @property
+    def scan(self) -> PrunedScan | None:
+        """A scan of the rows that are stored; None if none ever were."""
+        if self._read_from is None:
+            return None
+        return PrunedScan(self._lake, self._name, self._table, self._read_from)
 
     def add(self, rows: DataFrame, at_most: int) -> None:
         """Have the commit add the rows, so many at most; NULL in columns that they lack."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from cdclake.iceberg.fold import Carried, folded_rows
 from cdclake.iceberg.merge import floor_of_kept
 from cdclake.plan import Table
 from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.pruned_scan import Bounds, PrunedScan
 from glue_jobs.runtime.row_delta import RowDelta
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
@@ -32,13 +32,13 @@ class ChangedKeys:
     lowest: str  # positions; empty if there are no changes
     highest: str
     lacking: bool
-    bounds: Mapping[str, tuple[Any, Any]]  # of `upsert.keys_with_literals`
+    bounds: Bounds  # of `upsert.bounded_keys`
 
 
 def changed_keys(lake: LakeTables, table: Table, changes: str, held: ExitStack) -> ChangedKeys:
     """The keys of `changes`, a view without truncates; they are held as long as `held` is open."""
     rows = held.enter_context(persisted(lake.spark.sql(upsert.changed_keys(table, changes))))
-    bounded = upsert.keys_with_literals(table)
+    bounded = upsert.bounded_keys(table)
     names = [SPARK.name(key) for key in bounded]
     [found] = rows.agg(
         F.count(F.lit(1)),
@@ -68,32 +68,37 @@ class Upsert:
 
     def stage(self, delta: RowDelta) -> None:
         """Have the delta make of the state what the changes say."""
+        scan = delta.scan
+        if scan is None:
+            self._add_whole(delta)
+            return
         with ExitStack() as held:
-            stored = held.enter_context(viewed(self._between_bounds(delta.stored)))
-            keys = held.enter_context(viewed(self.keys.rows))
+            near = held.enter_context(scan.rows(scan.between(self.keys.bounds)))
+            stored, keys = (held.enter_context(viewed(rows)) for rows in (near, self.keys.rows))
             found = upsert.replaced_places(self.table, stored, keys, ahead=self.ahead)
             places = held.enter_context(persisted(self.lake.spark.sql(found)))
             mixed_in = _mixed_rows_by_file(places)
-            if any(mixed_in.values()):
-                self._stage_mixed(delta, places, [*mixed_in], sum(mixed_in.values()))
-            else:
-                self._stage_whole(delta, places, [*mixed_in])
+            files, mixed = [*mixed_in], sum(mixed_in.values())
+            if mixed:
+                near = held.enter_context(scan.rows(self._having_mixed(scan, places, mixed)))
+                self._stage_mixed(delta, near, places, files)
+                return
+            if files:
+                delta.delete(places, files)
+            self._add_whole(delta)
 
-    def _stage_whole(self, delta: RowDelta, places: DataFrame, files: list[str]) -> None:
-        """The changes make whole rows: what is stored of their keys only has to go."""
-        if files:
-            delta.delete(places, files)
+    def _add_whole(self, delta: RowDelta) -> None:
+        """The changes make whole rows."""
         carried = self.carried if self.keys.lacking else ()
         folded = f"({self._folded(carried)})"
         rows = self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried))
         delta.add(rows, self.keys.count)
 
     def _stage_mixed(
-        self, delta: RowDelta, places: DataFrame, files: list[str], mixed: int
+        self, delta: RowDelta, near: DataFrame, places: DataFrame, files: list[str]
     ) -> None:
-        """Some rows are made of the changes and of what is stored."""
+        """Some rows are made of the changes and of what is stored, which `near` holds."""
         sql, table, carried = self.lake.spark.sql, self.table, self.carried
-        near = self._with_mixed_keys(delta.stored, places, mixed)
         with ExitStack() as held:
             folded = held.enter_context(persisted(sql(self._folded(carried))))
             changes, stored, found = (held.enter_context(viewed(v)) for v in (folded, near, places))
@@ -109,19 +114,13 @@ class Upsert:
         floor = floor_of_kept(self.table, self.floor)
         return folded_rows(self.table, self.changes, carried, SPARK, floor)
 
-    def _between_bounds(self, stored: DataFrame) -> DataFrame:
-        """The rows between the bounds of the keys: statistics tell which files have none."""
-        for name, (low, high) in self.keys.bounds.items():
-            stored = stored.where(F.col(SPARK.name(name)).between(F.lit(low), F.lit(high)))
-        return stored
-
-    def _with_mixed_keys(self, stored: DataFrame, places: DataFrame, mixed: int) -> DataFrame:
-        """Few keys are named one by one, so that statistics spare most of a table of large rows."""
+    def _having_mixed(self, scan: PrunedScan, places: DataFrame, mixed: int) -> Any:
+        """A condition for the mixed rows. Few are named: that spares most files of large rows."""
         [key, *others] = self.table.key
         if others or mixed > LISTED_KEYS or key not in self.keys.bounds:
-            return self._between_bounds(stored)
+            return scan.between(self.keys.bounds)
         listed = places.where(upsert.MIXED).select(SPARK.name(key)).collect()
-        return stored.where(F.col(SPARK.name(key)).isin([row[key] for row in listed]))
+        return scan.among(key, [row[key] for row in listed])
 
 
 def _mixed_rows_by_file(places: DataFrame) -> dict[str, int]:

@@ -33,6 +33,7 @@ def spark(tmp_path_factory):
         ),
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
+        "spark.sql.catalog.lake.cache-enabled": "false",  # as the jobs have it
         "spark.sql.catalog.lake.warehouse": str(tmp_path_factory.mktemp("warehouse")),
     }
     builder = SparkSession.builder.master("local[2]").appName("tests")
