@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 from glue_jobs.runtime.tables import LakeTables
 
 Bounds = Mapping[str, tuple[Any, Any]]  # of columns: least and greatest value
+Files = Sequence[Any]  # a Java list of Iceberg's FileScanTask, their deletes included
 _CLASSES = (
     "expressions.Expressions",
     "relocated.com.google.common.collect.Lists",
@@ -49,18 +50,18 @@ class PrunedScan:
         """A condition for rows whose column has one of the values."""
         return getattr(self._jvm.Expressions, "in")(column, list(values))
 
-    @contextmanager
-    def rows(self, condition: Any) -> Iterator[DataFrame]:
-        """The rows of all files that may hold such a row, with their places `_file` and `_pos`.
+    def files_with(self, condition: Any) -> Files:
+        """The files that may hold such a row, if any."""
+        planned = self._table.newScan().useSnapshot(self._snapshot_id).filter(condition).planFiles()
+        files: Files = self._jvm.Lists.newArrayList(planned)
+        planned.close()
+        return files
 
-        To be read inside the block only.
-        """
-        jvm, staged = self._jvm, uuid.uuid4().hex
-        files = self._table.newScan().useSnapshot(self._snapshot_id).filter(condition).planFiles()
-        tasks = jvm.Lists.newArrayList(files)
-        files.close()
-        manager = jvm.ScanTaskSetManager.get()
-        manager.stageTasks(self._table, staged, tasks)
+    @contextmanager
+    def rows_of(self, files: Files) -> Iterator[DataFrame]:
+        """The rows of some files, with their places `_file` and `_pos`, to be read in the block."""
+        staged, manager = uuid.uuid4().hex, self._jvm.ScanTaskSetManager.get()
+        manager.stageTasks(self._table, staged, files)
         reader = self._lake.spark.read.format("iceberg").option("scan-task-set-id", staged)
         try:
             yield reader.load(self._lake.qualified(self._name)).select("*", "_file", "_pos")

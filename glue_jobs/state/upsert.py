@@ -69,19 +69,20 @@ class Upsert:
     def stage(self, delta: RowDelta) -> None:
         """Have the delta make of the state what the changes say."""
         scan = delta.scan
-        if scan is None:
+        if scan is None or not (near := scan.files_with(scan.between(self.keys.bounds))):
             self._add_whole(delta)
             return
         with ExitStack() as held:
-            near = held.enter_context(scan.rows(scan.between(self.keys.bounds)))
-            stored, keys = (held.enter_context(viewed(rows)) for rows in (near, self.keys.rows))
+            rows = held.enter_context(scan.rows_of(near))
+            stored, keys = (held.enter_context(viewed(r)) for r in (rows, self.keys.rows))
             found = upsert.replaced_places(self.table, stored, keys, ahead=self.ahead)
             places = held.enter_context(persisted(self.lake.spark.sql(found)))
             mixed_in = _mixed_rows_by_file(places)
             files, mixed = [*mixed_in], sum(mixed_in.values())
             if mixed:
-                near = held.enter_context(scan.rows(self._having_mixed(scan, places, mixed)))
-                self._stage_mixed(delta, near, places, files)
+                near = scan.files_with(self._having_mixed(scan, places, mixed))
+                rows = held.enter_context(scan.rows_of(near))
+                self._stage_mixed(delta, rows, places, files)
                 return
             if files:
                 delta.delete(places, files)
@@ -95,14 +96,16 @@ class Upsert:
         delta.add(rows, self.keys.count)
 
     def _stage_mixed(
-        self, delta: RowDelta, near: DataFrame, places: DataFrame, files: list[str]
+        self, delta: RowDelta, stored: DataFrame, places: DataFrame, files: list[str]
     ) -> None:
-        """Some rows are made of the changes and of what is stored, which `near` holds."""
+        """Some rows are made of the changes and of what is stored."""
         sql, table, carried = self.lake.spark.sql, self.table, self.carried
         with ExitStack() as held:
             folded = held.enter_context(persisted(sql(self._folded(carried))))
-            changes, stored, found = (held.enter_context(viewed(v)) for v in (folded, near, places))
-            mixing = sql(upsert.mixed_rows(table, stored, changes, found, carried))
+            before, changes, found = (
+                held.enter_context(viewed(rows)) for rows in (stored, folded, places)
+            )
+            mixing = sql(upsert.mixed_rows(table, before, changes, found, carried))
             rows = held.enter_context(persisted(mixing))
             gone = rows.select(upsert.FILE, upsert.ROW)
             whole = places.where(f"NOT {upsert.MIXED}").select(upsert.FILE, upsert.ROW)

@@ -57,3 +57,13 @@ def test_tables_that_take_no_row_delta_are_merged(
     engine.run(e("u", 20, 20, v="aa", big=...), e("d", 20, 21, id=2), e("u", 15, 15, id=3, v="c"))
     assert engine.state() == {1: ("aa", "A"), 3: ("c", None)}
     assert all("cdclake.stamp" in commit for commit in commits(engine))
+
+
+def test_keys_beyond_all_that_are_stored_have_no_file_read(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="a"), e("c", 10, 11, id=2, v="b"))
+    engine.run(e("c", 20, 20, id=3, v="c"), e("c", 20, 21, id=4, v="d"))
+    assert engine.state() == {1: ("a", None), 2: ("b", None), 3: ("c", None), 4: ("d", None)}
+    *_, last = commits(engine)
+    assert last["added-records"] == "2" and "added-delete-files" not in last
