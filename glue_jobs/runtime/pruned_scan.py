@@ -62,8 +62,8 @@ class PrunedScan:
         """The rows of some files, with their places `_file` and `_pos`, to be read in the block."""
         staged, manager = uuid.uuid4().hex, self._jvm.ScanTaskSetManager.get()
         manager.stageTasks(self._table, staged, files)
-        reader = self._lake.spark.read.format("iceberg").option("scan-task-set-id", staged)
+        reader = self._lake.spark.read.option("scan-task-set-id", staged)
         try:
-            yield reader.load(self._lake.qualified(self._name)).select("*", "_file", "_pos")
+            yield reader.table(self._lake.qualified(self._name)).select("*", "_file", "_pos")
         finally:
             manager.removeTasks(self._table, staged)

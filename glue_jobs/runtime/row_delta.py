@@ -76,9 +76,8 @@ class RowDelta:
         rows = rows.withColumns({n: v for n, v in lacking.items() if n not in rows.columns})
         staged = uuid.uuid4().hex
         files = -(-at_most // ROWS_PER_FILE)
-        writer = rows.coalesce(max(files, 1)).write.format("iceberg").mode("append")
-        writer = writer.option("rewritten-file-scan-task-set-id", staged)
-        writer.save(self._lake.qualified(self._name))
+        writer = rows.coalesce(max(files, 1)).writeTo(self._lake.qualified(self._name))
+        writer.option("rewritten-file-scan-task-set-id", staged).append()
         coordinator = self._jvm.FileRewriteCoordinator.get()
         for file in coordinator.fetchNewFiles(self._table, staged):
             self._delta.addRows(file)
