@@ -10,6 +10,8 @@ has to go, and is not even read. The others are mixed with it, value by value.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
@@ -51,28 +53,39 @@ def bounded_keys(table: Table) -> list[str]:
     return [c.name for c in table.key_columns if c.column_type.state in _BOUNDED_TYPES]
 
 
-def replaced_places(table: Table, stored: str, keys: str, *, ahead: bool) -> str:
+def replaced_places(
+    table: Table, stored: str, keys: str, dropped: Sequence[str], *, ahead: bool
+) -> str:
     """SELECT of the stored rows of `keys`: the key, `FILE`, `ROW`, `MIXED`.
 
     Of `stored`, `<t>` with its metadata columns, it reads keys and positions; the latter only
-    unless the changes are known to be `ahead` of whatever is stored.
+    unless the changes are known to be `ahead` of whatever is stored. `dropped` are columns that
+    only the stored rows have.
     """
     names = ", ".join(f"t.{SPARK.name(key)}" for key in table.key)
     mixed = f"s.{LACKING}" if ahead else f"s.{LACKING} OR t.{naming.POSITION} >= s.{LOWEST}"
+    mixed = "true" if dropped else mixed
     return (
         f"SELECT /*+ BROADCAST(s) */ {names}, t._file AS {FILE}, t._pos AS {ROW}, "
         f"{mixed} AS {MIXED}\nFROM {stored} AS t JOIN {keys} AS s ON {_same_key(table, 't')}"
     )
 
 
-def mixed_rows(table: Table, stored: str, folded: str, places: str, carried: Carried) -> str:
+def mixed_rows(
+    table: Table,
+    stored: str,
+    folded: str,
+    places: str,
+    carried: Carried,
+    dropped: Sequence[str],
+) -> str:
     """SELECT of the rows of `stored` that are `MIXED` in `places`, with what the changes say.
 
     In the state's column order, with `FILE` and `ROW`; only those that the changes alter. `folded`
     has one row a key, by `fold.folded_rows` with the same `carried`.
     """
-    keys = {key: f"t.{SPARK.name(key)}" for key in table.key}
-    values = in_columns_order(table, keys | updated_values(table, carried))
+    as_stored = {name: f"t.{SPARK.name(name)}" for name in (*table.key, *dropped)}
+    values = in_columns_order(table, as_stored | updated_values(table, carried))
     mixed = f"(SELECT s.* FROM {folded} AS s LEFT SEMI JOIN {_mixed(table, places)})"
     return (
         f"SELECT /*+ BROADCAST(s) */ {values}, t._file AS {FILE}, t._pos AS {ROW}\n"

@@ -64,6 +64,11 @@ class RowDelta:
         return bool(version == _FORMAT_VERSION and self._table.spec().isUnpartitioned())
 
     @property
+    def columns(self) -> list[str]:
+        """The table's columns."""
+        return [column.name for column in self._columns]
+
+    @property
     def scan(self) -> PrunedScan | None:
         """A scan of the rows that are stored; None if none ever were."""
         if self._read_from is None:

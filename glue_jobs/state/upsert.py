@@ -13,6 +13,7 @@ from cdclake.iceberg import upsert
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.fold import Carried, folded_rows
 from cdclake.iceberg.merge import floor_of_kept
+from cdclake.iceberg.state_rows import inserted_values
 from cdclake.plan import Table
 from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.pruned_scan import Bounds, PrunedScan
@@ -75,7 +76,8 @@ class Upsert:
         with ExitStack() as held:
             rows = held.enter_context(scan.rows_of(near))
             stored, keys = (held.enter_context(viewed(r)) for r in (rows, self.keys.rows))
-            found = upsert.replaced_places(self.table, stored, keys, ahead=self.ahead)
+            dropped = self._dropped(delta)
+            found = upsert.replaced_places(self.table, stored, keys, dropped, ahead=self.ahead)
             places = held.enter_context(persisted(self.lake.spark.sql(found)))
             mixed_in = _mixed_rows_by_file(places)
             files, mixed = [*mixed_in], sum(mixed_in.values())
@@ -105,13 +107,20 @@ class Upsert:
             before, changes, found = (
                 held.enter_context(viewed(rows)) for rows in (stored, folded, places)
             )
-            mixing = sql(upsert.mixed_rows(table, before, changes, found, carried))
+            dropped = self._dropped(delta)
+            mixing = sql(upsert.mixed_rows(table, before, changes, found, carried, dropped))
             rows = held.enter_context(persisted(mixing))
             gone = rows.select(upsert.FILE, upsert.ROW)
             whole = places.where(f"NOT {upsert.MIXED}").select(upsert.FILE, upsert.ROW)
             delta.delete(whole.unionAll(gone), files)
             unmixed = sql(upsert.unmixed_rows(table, changes, found, carried))
-            delta.add(rows.select(*unmixed.columns).unionByName(unmixed), self.keys.count)
+            written = rows.drop(upsert.FILE, upsert.ROW)
+            delta.add(written.unionByName(unmixed, allowMissingColumns=True), self.keys.count)
+
+    def _dropped(self, delta: RowDelta) -> list[str]:
+        """Columns that have left the file, whose values stay with their rows (decision 12)."""
+        declared = inserted_values(self.table, self.carried)
+        return [column for column in delta.columns if column not in declared]
 
     def _folded(self, carried: Carried) -> str:
         floor = floor_of_kept(self.table, self.floor)
