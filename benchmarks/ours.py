@@ -21,7 +21,8 @@ from cdclake.iceberg.views import AppliedThrough
 from glue_jobs.ingest.append import append_changes
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import Batch, apply_changes, facts_of, viewed
+from glue_jobs.runtime.views import viewed
+from glue_jobs.state.apply import Batch, apply_changes, facts_of
 
 
 class Ours:
@@ -47,7 +48,8 @@ class Ours:
         self._ingested = time.time_ns() // 1000
         # As if each of these columns once had had a value that was not sent: from then on the merge
         # minds the position of each value.
-        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.carried))
+        newest = rows.agg(F.max(naming.POSITION)).collect()[0][0]
+        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.carried, newest))
         with viewed(rows) as view:
             state = self.lake.spark.sql(loaded_rows(ORDERS, view))
             writer = state.writeTo(self.lake.qualified(ORDERS.name))

@@ -18,12 +18,13 @@ class AppliedThrough:
 
     `floor` is the greatest truncate applied, without its offset; both are literals in the view.
     `carried` names the columns of which an unavailable value was ever applied: only those can hold
-    a value that is older than its row.
+    a value that is older than its row. No row stands, or ever stood, above the position `newest`.
     """
 
     ingested: int = 0
     floor: str = ""
     carried: tuple[str, ...] = ()
+    newest: str = ""
 
 
 def current_view(

@@ -54,6 +54,11 @@ def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch
     )
 
 
+def last_loaded(snapshot: ExportedSnapshot, epoch: int) -> Position:
+    """A position below which every row of a load stands, and above which what came after it."""
+    return Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, (1 << 63) - 1)
+
+
 def _offset(epoch: int) -> Expression:
     """A number of the row that no other load's has; Spark's own take 33 bits, and the chunk's."""
     return F.monotonically_increasing_id() + F.lit(epoch << _ROW_BITS)

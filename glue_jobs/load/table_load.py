@@ -18,11 +18,12 @@ from cdclake.plan import Plan, Table
 from glue_jobs.ingest.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.quarantine import quarantine, refusals
-from glue_jobs.load.rows import RECORD, loaded_events
+from glue_jobs.load.rows import RECORD, last_loaded, loaded_events
 from glue_jobs.load.snapshot import ExportedSnapshot
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import apply_changes, viewed
+from glue_jobs.runtime.views import viewed
+from glue_jobs.state.apply import apply_changes
 
 log = logging.getLogger("cdclake.load")
 
@@ -115,7 +116,8 @@ class TableLoad:
         carried = self.table.carried if self.table.deletes == "soft" else ()
         is_plain = not carried and self.snapshot.has_unique_keys(self.table)
         floor = "" if is_first else history_part(epoch_sweep(self.epoch))
-        stamp = state_stamp_json(AppliedThrough(ingested_at, floor, carried))
+        newest = str(last_loaded(self.snapshot, self.epoch))
+        stamp = state_stamp_json(AppliedThrough(ingested_at, floor, carried, newest))
         with viewed(self._in_log()) as view:
             statement = (
                 loaded_rows(self.table, view)

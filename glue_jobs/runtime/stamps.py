@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass, field
 
 from cdclake.iceberg.views import AppliedThrough
 
+_ABOVE_ALL = "~"  # no position: of a state whose first stamps did not name its newest one yet
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesStamp:
@@ -63,4 +65,5 @@ def state_stamp_json(applied: AppliedThrough) -> str:
 def state_stamp(text: str) -> AppliedThrough:
     """What the stamp of `<t>` says is applied."""
     raw = json.loads(text)
-    return AppliedThrough(raw["ingested"], raw["floor"], tuple(raw["carried"]))
+    newest = raw.get("newest", _ABOVE_ALL)
+    return AppliedThrough(raw["ingested"], raw["floor"], tuple(raw["carried"]), newest)

@@ -6,9 +6,7 @@ truncated away, and the stamp says through which moment of ingestion everything 
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 from pyspark.sql import Column as Expression
@@ -28,9 +26,15 @@ from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Table
 from glue_jobs.runtime.conflicts import retried
 from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.row_delta import RowDelta
 from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.runtime.views import viewed
 from glue_jobs.state.origins import carried_creations, with_origins
+from glue_jobs.state.upsert import Upsert, changed_keys
+
+# Keys of changes. More are merged: a delta's keys go to every task, its places to the driver.
+LARGEST_DELTA = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +114,8 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
             kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
-            stamp = state_stamp_json(AppliedThrough(through, floor, carried))
+            newest = kept.agg(F.max(naming.POSITION)).collect()[0][0] or ""
+            stamp = state_stamp_json(AppliedThrough(through, floor, carried, newest))
             writer = lake.completed(rows, table.name).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
             writer.overwrite(F.lit(True))
@@ -134,13 +139,29 @@ def _merge(
         if facts.truncates:
             with viewed(pending) as view:
                 floor = _floor(lake, view, applied.floor)
-        carried = _carried(table, {*applied.carried, *facts.unavailable})
-        stamp = state_stamp_json(AppliedThrough(through, floor, carried))
         if floor != applied.floor:
             lake.spark.sql(delete_truncated(table, lake.database, floor))
-        with viewed(pending.where(above_truncates(table, floor))) as view:
-            statement = merge_changes(table, lake.database, view, carried, floor)
+        changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
+        keys = changed_keys(lake, table, changes, held)
+        carried = _carried(table, {*applied.carried, *facts.unavailable})
+        newest = max(applied.newest, keys.highest)
+        stamp = state_stamp_json(AppliedThrough(through, floor, carried, newest))
+        delta = RowDelta(lake, table.name)
+        if not delta.is_possible or keys.count > LARGEST_DELTA:
+            statement = merge_changes(table, lake.database, changes, carried, floor)
             lake.run_stamped(stamp, lambda: _run(lake, statement))
+            return
+        if keys.count:
+            Upsert(
+                lake=lake,
+                table=table,
+                changes=changes,
+                keys=keys,
+                floor=floor,
+                carried=carried,
+                ahead=keys.lowest > applied.newest,
+            ).stage(delta)
+        delta.commit(stamp)
 
 
 def _with_waiting(
@@ -196,14 +217,3 @@ def facts_of(pending: DataFrame) -> Facts:
 
 def _any_is(condition: Expression) -> Expression:
     return F.coalesce(F.bool_or(condition), F.lit(False))
-
-
-@contextmanager
-def viewed(changes: DataFrame) -> Iterator[str]:
-    """A temporary view of a name that no other thread uses, for as long as the block lasts."""
-    name = f"pending_{uuid.uuid4().hex}"
-    changes.createOrReplaceTempView(name)
-    try:
-        yield name
-    finally:
-        changes.sparkSession.catalog.dropTempView(name)

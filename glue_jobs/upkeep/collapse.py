@@ -19,7 +19,8 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates
 from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import applied_through, viewed
+from glue_jobs.runtime.views import viewed
+from glue_jobs.state.apply import applied_through
 from glue_jobs.state.origins import is_carried_creation, with_origins
 
 COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; only days before it are collapsed

@@ -17,6 +17,9 @@ _BATCH = "glue_jobs/ingest/table_batch.py"
 _REPEATS = "glue_jobs/ingest/repeats.py"
 _APPLY = "glue_jobs/state/apply.py"
 _MERGE = "cdclake/iceberg/merge.py"
+_UPSERT = "cdclake/iceberg/upsert.py"
+_STATE_ROWS = "cdclake/iceberg/state_rows.py"
+_ROW_DELTA = "glue_jobs/runtime/row_delta.py"
 _FOLD = "cdclake/iceberg/fold.py"
 _VIEWS = "cdclake/iceberg/views.py"
 _ALWAYS_BEFORE = (_DECODE, " if _logs_whole_rows(table) else []", "")
@@ -32,7 +35,11 @@ class Mutation:
 
 
 def _cases(ids: str) -> tuple[str, ...]:
-    return (CATALOGUE, "-k", ids)
+    return (CATALOGUE, "-k", f"({ids}) and delta")
+
+
+def _merged_cases(ids: str) -> tuple[str, ...]:
+    return (CATALOGUE, "-k", f"({ids}) and merge")
 
 
 def _engine(words: str) -> tuple[str, ...]:
@@ -73,13 +80,41 @@ MUTATIONS = (
     ),
     Mutation(
         "forget tombstones", _cases("D2"),
-        ((_MERGE, 'f"WHEN MATCHED AND ({_brings_news(carried)})',
+        ((_UPSERT, "FROM {folded} AS s\"",
+          "FROM (SELECT * FROM {folded} WHERE NOT cdc_deleted) AS s\""),
+         (_UPSERT, "WHERE {brings_news(carried)}", "WHERE NOT s.cdc_deleted")),
+    ),
+    Mutation(
+        "forget tombstones in the merge", _merged_cases("D2"),
+        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
-          'WHEN MATCHED AND ({_brings_news(carried)})'),),
+          'WHEN MATCHED AND ({brings_news(carried)})'),),
     ),
     Mutation(
         "drop the guard", _cases("O2 or O6"),
-        ((_MERGE, 'f"s.{naming.POSITION} > t.{naming.POSITION}"', '"true"'),),
+        ((_STATE_ROWS, 'f"s.{naming.POSITION} > t.{naming.POSITION}"', '"true"'),),
+    ),
+    Mutation(
+        "drop the guard of the merge", _merged_cases("O2 or O6"),
+        ((_STATE_ROWS, 'f"s.{naming.POSITION} > t.{naming.POSITION}"', '"true"'),),
+    ),
+    Mutation(
+        "every batch is ahead of the state", _cases("O2 or O6"),
+        ((_APPLY, "ahead=keys.lowest > applied.newest", "ahead=True"),),
+    ),
+    Mutation(
+        "a row takes its place without its unsent values", _cases("T1 or T3"),
+        ((_UPSERT, 'lacking = f"{naming.UNAVAILABLE} IS NOT NULL"', 'lacking = "false"'),),
+    ),
+    Mutation(
+        "a delta does not mind that its files were replaced",
+        (ONE_WRITER, "-k", "lost_to_a_compaction"),
+        ((_ROW_DELTA, "            self._delta.validateDataFilesExist(list(files))\n", ""),),
+    ),
+    Mutation(
+        "a delta does not mind another one", (ONE_WRITER, "-k", "two_owners_of_a_state"),
+        ((_ROW_DELTA, ".validateNoConflictingDataFiles()", ""),
+         (_ROW_DELTA, "        delta = delta.validateNoConflictingDeleteFiles()\n", "")),
     ),
     Mutation(
         "the placeholder is data", _cases("T1 or T3"),
@@ -92,7 +127,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a carried value has its row's position", _cases("T13 or T4"),
-        ((_MERGE, 'return f"coalesce({stored}, t.{naming.POSITION})"',
+        ((_STATE_ROWS, 'return f"coalesce({stored}, t.{naming.POSITION})"',
           'return f"t.{naming.POSITION}"'),),
     ),
     Mutation(

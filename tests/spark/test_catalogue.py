@@ -1,7 +1,8 @@
 """The catalogue's cases by the engine on Spark and Iceberg: state, log, quarantine, `_current`.
 
 Those that do not touch each other's rows run in one table, all their batches of one number at once;
-and once more in one batch, the last event first.
+and once more in one batch, the last event first. All of it by row deltas, and again (slow) by the
+MERGE that very large batches take.
 """
 
 import base64
@@ -10,14 +11,17 @@ import uuid
 import pytest
 from pyspark.sql import SparkSession
 
+from glue_jobs.state import apply
 from tests.model.scenarios import Case, Live, cases
 from tests.spark.packed import Packed, Seen, can_be_cut_anew, in_one_batch, written
 
 pytestmark = pytest.mark.spark
 
 CUTS = {"as-written": written, "in-one-batch": in_one_batch}
+Chosen = tuple[Case, str, str]
 CASES = [
-    pytest.param(case, cut, id=f"{case.id}-{cut}")
+    pytest.param(case, cut, way, id=f"{case.id}-{cut}-{way}", marks=marks)
+    for way, marks in (("delta", ()), ("merge", pytest.mark.slow))
     for case in cases()
     for cut in (CUTS if can_be_cut_anew(case) else ["as-written"])
 ]
@@ -26,40 +30,47 @@ CASES = [
 class Outcomes:
     """What became of the cases that this run has chosen; a table runs when first asked for."""
 
-    def __init__(self, spark: SparkSession, chosen: list[tuple[Case, str]]) -> None:
+    def __init__(self, spark: SparkSession, chosen: list[Chosen]) -> None:
         self._spark = spark
         self._chosen = chosen
-        self._seen: dict[tuple[str, str], Seen] = {}
+        self._seen: dict[tuple[str, str, str], Seen] = {}
 
-    def of(self, case: Case, cut: str) -> Seen:
+    def of(self, case: Case, cut: str, way: str) -> Seen:
         """What became of this one."""
-        if (case.id, cut) not in self._seen:
-            self._run([other for other in self._chosen if _table(other[0]) == _table(case)])
-        return self._seen[(case.id, cut)]
+        if (case.id, cut, way) not in self._seen:
+            table = _table((case, cut, way))
+            self._run([other for other in self._chosen if _table(other) == table], way)
+        return self._seen[(case.id, cut, way)]
 
-    def _run(self, members: list[tuple[Case, str]]) -> None:
+    def _run(self, members: list[Chosen], way: str) -> None:
         packed = Packed(self._spark, members[0][0].shape, f"t_{uuid.uuid4().hex[:8]}")
-        seen = packed.run([CUTS[cut](case, number) for number, (case, cut) in enumerate(members)])
-        self._seen |= {(case.id, cut): seen[number] for number, (case, cut) in enumerate(members)}
+        instances = [CUTS[cut](case, number) for number, (case, cut, _) in enumerate(members)]
+        with pytest.MonkeyPatch.context() as patch:
+            if way == "merge":
+                patch.setattr(apply, "LARGEST_DELTA", 0)
+            seen = packed.run(instances)
+        for number, (case, cut, _) in enumerate(members):
+            self._seen[(case.id, cut, way)] = seen[number]
 
 
-def _table(case: Case) -> str:
-    return case.id if case.alone else case.shape
+def _table(chosen: Chosen) -> tuple[str, str]:
+    case, _, way = chosen
+    return (case.id if case.alone else case.shape, way)
 
 
 @pytest.fixture(scope="module")
 def outcomes(spark, request) -> Outcomes:
     chosen = [
-        (item.callspec.params["case"], item.callspec.params["cut"])
+        tuple(item.callspec.params[name] for name in ("case", "cut", "way"))
         for item in request.session.items
         if item.path == request.path and hasattr(item, "callspec")
     ]
     return Outcomes(spark, chosen)
 
 
-@pytest.mark.parametrize(("case", "cut"), CASES)
-def test_case(outcomes: Outcomes, case: Case, cut: str) -> None:
-    seen = outcomes.of(case, cut)
+@pytest.mark.parametrize(("case", "cut", "way"), CASES)
+def test_case(outcomes: Outcomes, case: Case, cut: str, way: str) -> None:
+    seen = outcomes.of(case, cut, way)
     if cut == "as-written":
         assert {step: seen.then[step] for step in case.then} == case.then
     assert _as_sent(seen.state) == case.state

@@ -176,6 +176,23 @@ def test_a_merge_that_lost_to_a_compaction_is_done_again(
     assert engine.state() == rows
 
 
+def test_two_owners_of_a_state_do_not_bring_a_row_in_twice(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="a"))
+    engine.run(e("u", 20, 20, id=1, v="b"), e("c", 20, 21, id=2, v="c"), apply_now=False)
+    through = stamp_of(engine).ingested_through
+
+    def apply() -> int:
+        return apply_changes(engine.lake, engine.table, through=through)
+
+    with Meanwhile(engine.spark).at_scan_of(engine.table.name, apply):
+        assert apply() == 0  # all of it was applied by the quicker one
+    assert "try 1 lost to another writer" in caplog.text
+    assert engine.state() == {1: ("b", None), 2: ("c", None)}
+
+
 @pytest.mark.slow
 def test_a_compaction_that_lost_to_a_merge_is_done_again(
     engine: Engine, caplog: pytest.LogCaptureFixture

@@ -1,0 +1,112 @@
+"""A row of the state out of its key's folded changes (`s`) and of the row that is stored (`t`).
+
+Every column takes the value of the greater position, so replaying or reordering changes nothing.
+"""
+
+from __future__ import annotations
+
+from cdclake import naming
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.fold import Carried, value_position
+from cdclake.plan import Table
+
+_MISSING = ""  # the position of a value that no event has held yet: below every real one
+
+
+def brings_news(carried: Carried) -> str:
+    """Condition: the changes alter the stored row."""
+    return " OR ".join([_ROW_IS_NEWER, *(_value_is_newer(column, carried) for column in carried)])
+
+
+def updated_values(table: Table, carried: Carried) -> dict[str, str]:
+    """Each column's value, but the key's, where a row of the key is stored."""
+    updated: dict[str, str] = {}
+    for column in table.value_columns:
+        source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
+        is_carried = column.name in carried
+        newer = _value_is_newer(column.name, carried) if is_carried else _ROW_IS_NEWER
+        updated[column.name] = f"CASE WHEN {newer} THEN {source} ELSE {target} END"
+    for fact in _ROW_FACTS:
+        updated[fact] = f"CASE WHEN {_ROW_IS_NEWER} THEN s.{fact} ELSE t.{fact} END"
+    positions = {
+        column: f"greatest({_stored_position(column)}, s.{value_position(carried, column)})"
+        for column in carried  # greatest skips NULL: nothing here holds the value
+    }
+    row_position = f"greatest(s.{naming.POSITION}, t.{naming.POSITION})"
+    return updated | _value_facts(positions, row_position)
+
+
+def inserted_values(table: Table, carried: Carried) -> dict[str, str]:
+    """Each column's value, the key's as well, where no row of the key is stored."""
+    inserted = {column.name: f"s.{SPARK.name(column.name)}" for column in table.columns}
+    inserted |= {fact: f"s.{fact}" for fact in _ROW_FACTS}
+    positions = {
+        column: f"coalesce(s.{value_position(carried, column)}, {SPARK.text(_MISSING)})"
+        for column in carried
+    }
+    return inserted | _value_facts(positions, f"s.{naming.POSITION}")
+
+
+def loaded_values(table: Table) -> dict[str, str]:
+    """Each column's value, out of an event of the log that holds them all."""
+    values = {c.name: to_state(SPARK.name(c.name), c.column_type, SPARK) for c in table.columns}
+    facts = {fact: fact for fact in _ROW_FACTS}
+    return {**values, **facts, naming.DELETED: "false", **_value_facts({}, naming.POSITION)}
+
+
+def in_columns_order(table: Table, values: dict[str, str]) -> str:
+    """The values as the list of a SELECT, in the state's order of columns."""
+    ordered = [column.name for column in table.columns]
+    ordered += [column for column in values if column not in ordered]
+    return ", ".join(f"{values[column]} AS {SPARK.name(column)}" for column in ordered)
+
+
+def _value_is_newer(column: str, carried: Carried) -> str:
+    return f"s.{value_position(carried, column)} > {_stored_position(column)}"
+
+
+def _stored_position(column: str) -> str:
+    stored = SPARK.value_in(f"t.{naming.VALUE_POSITIONS}", column)
+    return f"coalesce({stored}, t.{naming.POSITION})"
+
+
+_ROW_IS_NEWER = f"s.{naming.POSITION} > t.{naming.POSITION}"
+_ROW_FACTS = (
+    naming.OP,
+    naming.POSITION,
+    naming.TX_ID,
+    naming.COMMITTED_AT,
+    naming.PARTITION,
+    naming.OFFSET,
+    naming.UNAVAILABLE,
+    naming.DELETED,
+)
+
+
+def _value_facts(positions: dict[str, str], row_position: str) -> dict[str, str]:
+    """`cdc_toast_missing` and `cdc_value_positions` from each carried value's position."""
+    if not positions:
+        return {
+            naming.TOAST_MISSING: "CAST(NULL AS array<string>)",
+            naming.VALUE_POSITIONS: "CAST(NULL AS map<string,string>)",
+        }
+    text = SPARK.text
+    missing = ", ".join(
+        f"CASE WHEN {position} = {text(_MISSING)} THEN {text(column)} END"
+        for column, position in positions.items()
+    )
+    older = ", ".join(
+        f"CASE WHEN {position} <> {row_position} "
+        f"THEN struct({text(column)} AS column, {position} AS position) END"
+        for column, position in positions.items()
+    )
+    return {
+        naming.TOAST_MISSING: (
+            f"nullif(array_compact(array({missing})), CAST(array() AS array<string>))"
+        ),
+        naming.VALUE_POSITIONS: (
+            f"CASE WHEN size(array_compact(array({older}))) > 0 "
+            f"THEN map_from_entries(array_compact(array({older}))) END"
+        ),
+    }

@@ -1,0 +1,113 @@
+"""The upsert: changes into the state as new rows, and the places of those that they replace.
+
+The texts of `glue_jobs.state.upsert`. They give what `merge.merge_changes` says in one statement,
+which is planned as an outer join: it reads and shuffles whole rows of the whole table, however few
+the changes are.
+
+Most changes are newer than what is stored of their keys, and hold every value. Then the stored row
+has to go, and is not even read. The others are mixed with it, value by value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdclake import naming
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.fold import Carried
+from cdclake.iceberg.state_rows import (
+    brings_news,
+    in_columns_order,
+    inserted_values,
+    updated_values,
+)
+from cdclake.plan import Table
+
+FILE, ROW = "cdc__file", "cdc__row"  # a stored row's place: its data file, and its number in there
+LOWEST, HIGHEST = "cdc__lowest", "cdc__highest"  # positions
+LACKING = "cdc__lacking"  # some change does not hold every value
+MIXED = "cdc__mixed"  # what takes the row's place is made of both
+# Python has every value of these, and Iceberg compares them as Spark does.
+_BOUNDED_TYPES = ("int", "bigint", "string")
+
+
+def changed_keys(table: Table, changes: str) -> str:
+    """SELECT of each key in `changes`, with `LOWEST` and `HIGHEST` position and `LACKING`."""
+    named = {
+        SPARK.name(column.name): to_state(SPARK.name(column.name), column.column_type, SPARK)
+        for column in table.key_columns
+    }
+    lacking = f"{naming.UNAVAILABLE} IS NOT NULL"
+    if table.deletes == "soft":  # the last values stay, and a delete's event does not hold them
+        lacking = f"{lacking} OR {naming.OP} = 'd'"
+    return (
+        f"SELECT {', '.join(f'{value} AS {name}' for name, value in named.items())}, "
+        f"min({naming.POSITION}) AS {LOWEST}, max({naming.POSITION}) AS {HIGHEST}, "
+        f"bool_or({lacking}) AS {LACKING}\nFROM {changes} GROUP BY {', '.join(named.values())}"
+    )
+
+
+def bounded_keys(table: Table) -> list[str]:
+    """The key columns by whose values files can be left out before they are read."""
+    return [c.name for c in table.key_columns if c.column_type.state in _BOUNDED_TYPES]
+
+
+def replaced_places(
+    table: Table, stored: str, keys: str, dropped: Sequence[str], *, ahead: bool
+) -> str:
+    """SELECT of the stored rows of `keys`: the key, `FILE`, `ROW`, `MIXED`.
+
+    Of `stored`, `<t>` with its metadata columns, it reads keys and positions; the latter only
+    unless the changes are known to be `ahead` of whatever is stored. `dropped` are columns that
+    only the stored rows have.
+    """
+    names = ", ".join(f"t.{SPARK.name(key)}" for key in table.key)
+    mixed = f"s.{LACKING}" if ahead else f"s.{LACKING} OR t.{naming.POSITION} >= s.{LOWEST}"
+    mixed = "true" if dropped else mixed
+    return (
+        f"SELECT /*+ BROADCAST(s) */ {names}, t._file AS {FILE}, t._pos AS {ROW}, "
+        f"{mixed} AS {MIXED}\nFROM {stored} AS t JOIN {keys} AS s ON {_same_key(table, 't')}"
+    )
+
+
+def mixed_rows(
+    table: Table,
+    stored: str,
+    folded: str,
+    places: str,
+    carried: Carried,
+    dropped: Sequence[str],
+) -> str:
+    """SELECT of the rows of `stored` that are `MIXED` in `places`, with what the changes say.
+
+    In the state's column order, with `FILE` and `ROW`; only those that the changes alter. `folded`
+    has one row a key, by `fold.folded_rows` with the same `carried`.
+    """
+    as_stored = {name: f"t.{SPARK.name(name)}" for name in (*table.key, *dropped)}
+    values = in_columns_order(table, as_stored | updated_values(table, carried))
+    mixed = f"(SELECT s.* FROM {folded} AS s LEFT SEMI JOIN {_mixed(table, places)})"
+    return (
+        f"SELECT /*+ BROADCAST(s) */ {values}, t._file AS {FILE}, t._pos AS {ROW}\n"
+        f"FROM {stored} AS t JOIN {mixed} AS s ON {_same_key(table, 't')}\n"
+        f"WHERE {brings_news(carried)}"
+    )
+
+
+def unmixed_rows(table: Table, folded: str, places: str, carried: Carried) -> str:
+    """SELECT of the rows that the changes make of keys that are not `MIXED` in `places`."""
+    rows = whole_rows(table, folded, carried)
+    return f"{rows} LEFT ANTI JOIN {_mixed(table, places)}"
+
+
+def whole_rows(table: Table, folded: str, carried: Carried) -> str:
+    """SELECT of the rows that the changes make by themselves, in the state's column order."""
+    return f"SELECT {in_columns_order(table, inserted_values(table, carried))}\nFROM {folded} AS s"
+
+
+def _mixed(table: Table, places: str) -> str:
+    return f"(SELECT * FROM {places} WHERE {MIXED}) AS p ON {_same_key(table, 'p')}"
+
+
+def _same_key(table: Table, other: str) -> str:
+    return " AND ".join(f"{other}.{SPARK.name(key)} = s.{SPARK.name(key)}" for key in table.key)

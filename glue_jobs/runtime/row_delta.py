@@ -1,0 +1,161 @@
+"""One commit of new rows and of deleted places, staged by Spark and put together here.
+
+Spark commits each statement by itself, and finds what to delete by a join of its own planning.
+Iceberg's rewrites stage files through Spark and commit them by its Java API; so does this, by the
+same classes, with the checks that Iceberg's own MERGE makes (SparkPositionDeltaWrite). They are not
+part of Iceberg's public API: decision 14 says what rests on them.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from py4j.java_gateway import java_import
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.iceberg.upsert import FILE, ROW
+from glue_jobs.runtime.pruned_scan import PrunedScan
+from glue_jobs.runtime.tables import LakeTables
+
+ROWS_PER_FILE = 500_000  # of what is written; maintenance makes larger ones
+_FORMAT_VERSION = 2  # format 3 has deletion vectors instead of files of positions
+# By their whole names: py4j then finds them without asking every jar for `org`, `org.apache`...
+_CLASSES = (
+    "FileFormat",
+    "FileMetadata",
+    "MetadataColumns",
+    "MetricsConfig",
+    "Schema",
+    "TableUtil",
+    "expressions.Expressions",
+    "io.OutputFileFactory",
+    "parquet.Parquet",
+    "spark.FileRewriteCoordinator",
+    "spark.data.SparkParquetWriters",
+)
+
+
+class RowDelta:
+    """A commit in the making, to a table as it is when this is made.
+
+    Whoever commits to the table meanwhile makes it fail (`conflicts.retried` tells how). What was
+    staged for a commit that failed stays behind, in no snapshot, for maintenance to remove.
+    """
+
+    def __init__(self, lake: LakeTables, name: str) -> None:
+        self._lake, self._name = lake, name
+        self._jvm: Any = lake.spark.sparkContext._jvm
+        for needed in _CLASSES:
+            java_import(self._jvm, f"org.apache.iceberg.{needed}")
+        self._table = lake.load(name)
+        current = self._table.currentSnapshot()
+        self._read_from = None if current is None else int(current.snapshotId())
+        self._delta = self._table.newRowDelta()
+        self._columns = lake.read(name).schema.fields
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether the table is of the kind that this writes."""
+        version = self._jvm.TableUtil.formatVersion(self._table)
+        return bool(version == _FORMAT_VERSION and self._table.spec().isUnpartitioned())
+
+    @property
+    def columns(self) -> list[str]:
+        """The table's columns."""
+        return [column.name for column in self._columns]
+
+    @property
+    def scan(self) -> PrunedScan | None:
+        """A scan of the rows that are stored; None if none ever were."""
+        if self._read_from is None:
+            return None
+        return PrunedScan(self._lake, self._name, self._table, self._read_from)
+
+    def add(self, rows: DataFrame, at_most: int) -> None:
+        """Have the commit add the rows, so many at most; NULL in columns that they lack."""
+        lacking = {c.name: F.lit(None).cast(c.dataType) for c in self._columns}
+        rows = rows.withColumns({n: v for n, v in lacking.items() if n not in rows.columns})
+        staged = uuid.uuid4().hex
+        files = -(-at_most // ROWS_PER_FILE)
+        writer = rows.coalesce(max(files, 1)).writeTo(self._lake.qualified(self._name))
+        writer.option("rewritten-file-scan-task-set-id", staged).append()
+        coordinator = self._jvm.FileRewriteCoordinator.get()
+        for file in coordinator.fetchNewFiles(self._table, staged):
+            self._delta.addRows(file)
+        coordinator.clearRewrite(self._table, staged)
+
+    def delete(self, places: DataFrame, files: Sequence[str]) -> None:
+        """Have the commit delete the stored rows at these places (`FILE` and `ROW`) in `files`."""
+        named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
+        # In one partition, in the order that the format asks of a file of deletes.
+        in_order = named.repartition(1).sortWithinPartitions("file_path", "pos")
+        found = self._java_rows(in_order)
+        if found.hasNext():
+            self._delta.addDeletes(self._delete_file(found, in_order._jdf.schema()))
+            self._delta.validateDataFilesExist(list(files))
+
+    def commit(self, stamp: str) -> None:
+        """Commit what was added and deleted, and the stamp, at once."""
+        delta = self._delta.conflictDetectionFilter(self._jvm.Expressions.alwaysTrue())
+        if self._read_from is not None:
+            delta = delta.validateFromSnapshot(self._read_from)
+        delta = delta.validateDeletedFiles().validateNoConflictingDataFiles()
+        delta = delta.validateNoConflictingDeleteFiles()
+        delta.set(naming.STAMP_PROPERTY, stamp).commit()
+
+    def _delete_file(self, places: Any, struct: Any) -> Any:
+        """Write the places, an iterator over rows of Spark's, as one file."""
+        jvm, table = self._jvm, self._table
+        names = jvm.OutputFileFactory.builderFor(table, 0, 0).format(jvm.FileFormat.PARQUET)
+        out = names.operationId(uuid.uuid4().hex).suffix("deletes").build().newOutputFile()
+        columns = jvm.MetadataColumns
+        schema = self._schema([columns.DELETE_FILE_PATH, columns.DELETE_FILE_POS])
+        writer = (
+            jvm.Parquet.write(out.encryptingOutputFile())
+            .schema(schema)
+            .setAll(table.properties())
+            .metricsConfig(jvm.MetricsConfig.forPositionDelete(table))
+            .createWriterFunc(_RowsToParquet(jvm, struct))
+            .build()
+        )
+        try:
+            writer.addAll(places)
+        finally:
+            writer.close()
+        return (
+            jvm.FileMetadata.deleteFileBuilder(table.spec())
+            .ofPositionDeletes()
+            .withEncryptedOutputFile(out)
+            .withFormat(jvm.FileFormat.PARQUET)
+            .withFileSizeInBytes(writer.length())
+            .withMetrics(writer.metrics())
+            .build()
+        )
+
+    def _schema(self, fields: Sequence[Any]) -> Any:
+        listed = self._jvm.java.util.ArrayList()
+        for field in fields:
+            listed.add(field)
+        return self._jvm.Schema(listed)
+
+    def _java_rows(self, rows: DataFrame) -> Any:
+        """A Java iterator over the rows as Spark has them: none of them passes through Python."""
+        found = rows._jdf.queryExecution().executedPlan().executeToIterator()
+        return self._jvm.scala.collection.JavaConverters.asJavaIterator(found)
+
+
+class _RowsToParquet:
+    """A java.util.function.Function from a Parquet schema to the writer of Spark's rows."""
+
+    def __init__(self, jvm: Any, struct: Any) -> None:
+        self._jvm, self._struct = jvm, struct
+
+    def apply(self, parquet: Any) -> Any:
+        return self._jvm.SparkParquetWriters.buildWriter(self._struct, parquet)
+
+    class Java:
+        implements = ("java.util.function.Function",)

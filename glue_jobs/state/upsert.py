@@ -1,0 +1,141 @@
+"""Changes into `<t>` by one row delta: new rows, and deletes of the places that they take."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.iceberg import upsert
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.fold import Carried, folded_rows
+from cdclake.iceberg.merge import floor_of_kept
+from cdclake.iceberg.state_rows import inserted_values
+from cdclake.plan import Table
+from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.pruned_scan import Bounds, PrunedScan
+from glue_jobs.runtime.row_delta import RowDelta
+from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.runtime.views import viewed
+
+LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedKeys:
+    """The keys of a set of changes, and between what they and their positions lie."""
+
+    rows: DataFrame  # `upsert.changed_keys`, held
+    count: int
+    lowest: str  # positions; empty if there are no changes
+    highest: str
+    lacking: bool
+    bounds: Bounds  # of `upsert.bounded_keys`
+
+
+def changed_keys(lake: LakeTables, table: Table, changes: str, held: ExitStack) -> ChangedKeys:
+    """The keys of `changes`, a view without truncates; they are held as long as `held` is open."""
+    rows = held.enter_context(persisted(lake.spark.sql(upsert.changed_keys(table, changes))))
+    bounded = upsert.bounded_keys(table)
+    names = [SPARK.name(key) for key in bounded]
+    [found] = rows.agg(
+        F.count(F.lit(1)),
+        F.coalesce(F.min(upsert.LOWEST), F.lit("")),
+        F.coalesce(F.max(upsert.HIGHEST), F.lit("")),
+        F.coalesce(F.bool_or(upsert.LACKING), F.lit(False)),
+        *(least_or_greatest(name) for name in names for least_or_greatest in (F.min, F.max)),
+    ).collect()
+    count, lowest, highest, lacking, *ends = found
+    bounds = dict(zip(bounded, zip(ends[::2], ends[1::2], strict=True), strict=True))
+    return ChangedKeys(
+        rows=rows, count=count, lowest=lowest, highest=highest, lacking=lacking, bounds=bounds
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upsert:
+    """Changes on their way into the state."""
+
+    lake: LakeTables
+    table: Table
+    changes: str  # a view of them, without truncates
+    keys: ChangedKeys
+    floor: str
+    carried: Carried  # as for `merge.merge_changes`
+    ahead: bool  # every change is newer than whatever is stored
+
+    def stage(self, delta: RowDelta) -> None:
+        """Have the delta make of the state what the changes say."""
+        scan = delta.scan
+        if scan is None or not (near := scan.files_with(scan.between(self.keys.bounds))):
+            self._add_whole(delta)
+            return
+        with ExitStack() as held:
+            rows = held.enter_context(scan.rows_of(near))
+            stored, keys = (held.enter_context(viewed(r)) for r in (rows, self.keys.rows))
+            dropped = self._dropped(delta)
+            found = upsert.replaced_places(self.table, stored, keys, dropped, ahead=self.ahead)
+            places = held.enter_context(persisted(self.lake.spark.sql(found)))
+            mixed_in = _mixed_rows_by_file(places)
+            files, mixed = [*mixed_in], sum(mixed_in.values())
+            if mixed:
+                near = scan.files_with(self._having_mixed(scan, places, mixed))
+                rows = held.enter_context(scan.rows_of(near))
+                self._stage_mixed(delta, rows, places, files)
+                return
+            if files:
+                delta.delete(places, files)
+            self._add_whole(delta)
+
+    def _add_whole(self, delta: RowDelta) -> None:
+        """The changes make whole rows."""
+        carried = self.carried if self.keys.lacking else ()
+        folded = f"({self._folded(carried)})"
+        rows = self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried))
+        delta.add(rows, self.keys.count)
+
+    def _stage_mixed(
+        self, delta: RowDelta, stored: DataFrame, places: DataFrame, files: list[str]
+    ) -> None:
+        """Some rows are made of the changes and of what is stored."""
+        sql, table, carried = self.lake.spark.sql, self.table, self.carried
+        with ExitStack() as held:
+            folded = held.enter_context(persisted(sql(self._folded(carried))))
+            before, changes, found = (
+                held.enter_context(viewed(rows)) for rows in (stored, folded, places)
+            )
+            dropped = self._dropped(delta)
+            mixing = sql(upsert.mixed_rows(table, before, changes, found, carried, dropped))
+            rows = held.enter_context(persisted(mixing))
+            gone = rows.select(upsert.FILE, upsert.ROW)
+            whole = places.where(f"NOT {upsert.MIXED}").select(upsert.FILE, upsert.ROW)
+            delta.delete(whole.unionAll(gone), files)
+            unmixed = sql(upsert.unmixed_rows(table, changes, found, carried))
+            written = rows.drop(upsert.FILE, upsert.ROW)
+            delta.add(written.unionByName(unmixed, allowMissingColumns=True), self.keys.count)
+
+    def _dropped(self, delta: RowDelta) -> list[str]:
+        """Columns that have left the file, whose values stay with their rows (decision 12)."""
+        declared = inserted_values(self.table, self.carried)
+        return [column for column in delta.columns if column not in declared]
+
+    def _folded(self, carried: Carried) -> str:
+        floor = floor_of_kept(self.table, self.floor)
+        return folded_rows(self.table, self.changes, carried, SPARK, floor)
+
+    def _having_mixed(self, scan: PrunedScan, places: DataFrame, mixed: int) -> Any:
+        """A condition for the mixed rows. Few are named: that spares most files of large rows."""
+        [key, *others] = self.table.key
+        if others or mixed > LISTED_KEYS or key not in self.keys.bounds:
+            return scan.between(self.keys.bounds)
+        listed = places.where(upsert.MIXED).select(SPARK.name(key)).collect()
+        return scan.among(key, [row[key] for row in listed])
+
+
+def _mixed_rows_by_file(places: DataFrame) -> dict[str, int]:
+    """How many rows of each data file are mixed, of those that have some at a place."""
+    counted = places.groupBy(upsert.FILE).agg(F.count_if(F.col(upsert.MIXED)).alias("mixed"))
+    return {row[upsert.FILE]: row["mixed"] for row in counted.collect()}

@@ -1,0 +1,69 @@
+"""The commits by which the state changes: what they hold, and where another way is taken."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.events import Engine, plan_of
+
+pytestmark = pytest.mark.spark
+
+
+def commits(engine: Engine) -> list[dict[str, str]]:
+    """The summaries of the state's snapshots, oldest first."""
+    snapshots = f"{engine.lake.qualified(engine.table.name)}.snapshots"
+    rows = engine.spark.sql(f"SELECT * FROM {snapshots} ORDER BY committed_at").collect()
+    return [row["summary"] for row in rows]
+
+
+def test_a_batch_is_one_stamped_commit_of_rows_and_of_the_places_they_take(
+    spark: SparkSession,
+) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b", big="B"), e("c", 10, 12, id=3))
+    engine.run(
+        e("u", 20, 20, v="aa"), e("u", 20, 21, id=2, v="bb", big=...), e("c", 20, 22, id=4, v="d"),
+        e("d", 20, 23, id=5),
+    )  # fmt: skip
+    first, second = commits(engine)
+    assert first["added-records"] == "3" and "added-delete-files" not in first
+    assert (second["added-records"], second["added-position-deletes"]) == ("4", "2")
+    assert "cdclake.stamp" in first and "cdclake.stamp" in second
+    assert engine.state() == {1: ("aa", None), 2: ("bb", "B"), 3: (None, None), 4: ("d", None)}
+
+
+def test_changes_that_alter_nothing_leave_the_rows_where_they_are(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"), e("u", 30, 30, v="b"))
+    engine.run(e("u", 20, 20, v="late"))
+    *_, last = commits(engine)
+    assert "added-records" not in last and "added-position-deletes" not in last
+    assert engine.state() == {1: ("b", None)}
+
+
+@pytest.mark.parametrize(
+    ("table", "version"), [({"partition_by": ("bucket(2, id)",)}, 2), ({}, 3)], ids=["parts", "v3"]
+)
+def test_tables_that_take_no_row_delta_are_merged(
+    spark: SparkSession, table: dict[str, Any], version: int
+) -> None:
+    engine = Engine(spark, replace(plan_of(**table), format_version=version))
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a", big="A"), e("c", 10, 11, id=2, v="b"))
+    engine.run(e("u", 20, 20, v="aa", big=...), e("d", 20, 21, id=2), e("u", 15, 15, id=3, v="c"))
+    assert engine.state() == {1: ("aa", "A"), 3: ("c", None)}
+    assert all("cdclake.stamp" in commit for commit in commits(engine))
+
+
+def test_keys_beyond_all_that_are_stored_have_no_file_read(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="a"), e("c", 10, 11, id=2, v="b"))
+    engine.run(e("c", 20, 20, id=3, v="c"), e("c", 20, 21, id=4, v="d"))
+    assert engine.state() == {1: ("a", None), 2: ("b", None), 3: ("c", None), 4: ("d", None)}
+    *_, last = commits(engine)
+    assert last["added-records"] == "2" and "added-delete-files" not in last
