@@ -8,6 +8,7 @@ part of Iceberg's public API: decision 14 says what rests on them.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
 
 from cdclake import naming
 from cdclake.iceberg.upsert import FILE, ROW
@@ -35,6 +37,7 @@ _CLASSES = (
     "io.OutputFileFactory",
     "parquet.Parquet",
     "spark.FileRewriteCoordinator",
+    "spark.SparkSchemaUtil",
     "spark.data.SparkParquetWriters",
 )
 
@@ -55,7 +58,7 @@ class RowDelta:
         current = self._table.currentSnapshot()
         self._read_from = None if current is None else int(current.snapshotId())
         self._delta = self._table.newRowDelta()
-        self._columns = lake.read(name).schema.fields
+        self._columns = self._columns_as_loaded()
 
     @property
     def is_possible(self) -> bool:
@@ -135,6 +138,10 @@ class RowDelta:
             .withMetrics(writer.metrics())
             .build()
         )
+
+    def _columns_as_loaded(self) -> list[StructField]:
+        as_spark = self._jvm.SparkSchemaUtil.convert(self._table.schema())
+        return StructType.fromJson(json.loads(as_spark.json())).fields
 
     def _schema(self, fields: Sequence[Any]) -> Any:
         listed = self._jvm.java.util.ArrayList()
