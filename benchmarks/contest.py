@@ -18,6 +18,7 @@ from benchmarks.expected import differences
 from benchmarks.results import Run
 from benchmarks.session import PROJECT
 from benchmarks.storage import Storage
+from local.demo.interrupts import uninterrupted
 
 WARM_UP = 2  # batches by which Java has compiled most of what a batch runs
 
@@ -42,16 +43,22 @@ class Place:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         words = self.folder.with_suffix(".log")
         with words.open("wb") as log:
-            done = subprocess.run(
+            child = subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.child", module, str(asked), str(answered)],
                 cwd=PROJECT,
                 env={**kept, **self.storage.environment},
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                check=False,
             )
-        if done.returncode != 0:
-            raise ContestError(f"{module} ended with {done.returncode}; its words are in {words}")
+            try:
+                ended = child.wait()
+            except BaseException:  # interrupted: the child stops what it has started, and ends
+                with uninterrupted():
+                    child.terminate()
+                    child.wait()
+                raise
+        if ended != 0:
+            raise ContestError(f"{module} ended with {ended}; its words are in {words}")
         return json.loads(answered.read_text())
 
 

@@ -15,6 +15,7 @@ from glue_jobs.ingest.progress import Progress
 from glue_jobs.runtime.stamps import ChangesStamp
 from local import life, stack
 from local.demo.freshness import Appended, ages, first_visible
+from local.demo.interrupts import uninterrupted
 from local.home import Home
 from local.lake import Lake, open_lake
 from local.reader.catalog import Snapshot
@@ -38,7 +39,8 @@ def source_of(folder: Path, plan: Plan) -> Iterator[tuple[Home, str]]:
         started = life.up_bare(home, plan, None)
         yield home, make_conninfo(**started["source"])
     finally:
-        stack.purge(home)
+        with uninterrupted():
+            stack.purge(home)
 
 
 def stream(home: Home, plan: Plan) -> Lake:

@@ -24,6 +24,7 @@ from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
 from benchmarks.streaming import measure_streaming
 from benchmarks.upkeep import measure_maintenance, measure_reading
+from local.demo.interrupts import ending_in_order
 
 WORK = PROJECT / "build" / "benchmarks"
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
@@ -50,7 +51,8 @@ def main() -> int:
     ends_right = True
     for measure in chosen or size.measures:
         say(f"{measure} ...")
-        taken = MEASURES[measure](size, WORK / name)
+        with ending_in_order():
+            taken = MEASURES[measure](size, WORK / name)
         found = {"measured": _circumstances(), **taken.as_json()}
         say(f"{measure} {json.dumps({k: v for k, v in found.items() if k != 'runs'})}")
         keep(place, measure, found)
