@@ -58,12 +58,15 @@ class PrunedScan:
         return files
 
     @contextmanager
-    def rows_of(self, files: Files) -> Iterator[DataFrame]:
-        """The rows of some files, with their places `_file` and `_pos`, to be read in the block."""
+    def rows_of(self, files: Files, *more: str) -> Iterator[DataFrame]:
+        """The rows of some files, with their places `_file` and `_pos`, to be read in the block.
+
+        `more` are further metadata columns; with `_deleted` the deleted rows come, too.
+        """
         staged, manager = uuid.uuid4().hex, self._jvm.ScanTaskSetManager.get()
         manager.stageTasks(self._table, staged, files)
         reader = self._lake.spark.read.option("scan-task-set-id", staged)
         try:
-            yield reader.table(self._lake.qualified(self._name)).select("*", "_file", "_pos")
+            yield reader.table(self._lake.qualified(self._name)).select("*", "_file", "_pos", *more)
         finally:
             manager.removeTasks(self._table, staged)

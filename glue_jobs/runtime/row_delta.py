@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from cdclake import naming
-from cdclake.iceberg.upsert import FILE, ROW
+from glue_jobs.runtime.delete_files import DeleteFiles
 from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.tables import LakeTables
 
@@ -27,18 +27,10 @@ ROWS_PER_FILE = 500_000  # of what is written; maintenance makes larger ones
 _FORMAT_VERSION = 2  # format 3 has deletion vectors instead of files of positions
 # By their whole names: py4j then finds them without asking every jar for `org`, `org.apache`...
 _CLASSES = (
-    "FileFormat",
-    "FileMetadata",
-    "MetadataColumns",
-    "MetricsConfig",
-    "Schema",
     "TableUtil",
     "expressions.Expressions",
-    "io.OutputFileFactory",
-    "parquet.Parquet",
     "spark.FileRewriteCoordinator",
     "spark.SparkSchemaUtil",
-    "spark.data.SparkParquetWriters",
 )
 
 
@@ -93,12 +85,9 @@ class RowDelta:
 
     def delete(self, places: DataFrame, files: Sequence[str]) -> None:
         """Have the commit delete the stored rows at these places (`FILE` and `ROW`) in `files`."""
-        named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
-        # In one partition, in the order that the format asks of a file of deletes.
-        in_order = named.repartition(1).sortWithinPartitions("file_path", "pos")
-        found = self._java_rows(in_order)
-        if found.hasNext():
-            self._delta.addDeletes(self._delete_file(found, in_order._jdf.schema()))
+        file = DeleteFiles(self._lake, self._table).write(places)
+        if file is not None:
+            self._delta.addDeletes(file)
             self._delta.validateDataFilesExist(list(files))
 
     def commit(self, stamp: str) -> None:
@@ -110,59 +99,6 @@ class RowDelta:
         delta = delta.validateNoConflictingDeleteFiles()
         delta.set(naming.STAMP_PROPERTY, stamp).commit()
 
-    def _delete_file(self, places: Any, struct: Any) -> Any:
-        """Write the places, an iterator over rows of Spark's, as one file."""
-        jvm, table = self._jvm, self._table
-        names = jvm.OutputFileFactory.builderFor(table, 0, 0).format(jvm.FileFormat.PARQUET)
-        out = names.operationId(uuid.uuid4().hex).suffix("deletes").build().newOutputFile()
-        columns = jvm.MetadataColumns
-        schema = self._schema([columns.DELETE_FILE_PATH, columns.DELETE_FILE_POS])
-        writer = (
-            jvm.Parquet.write(out.encryptingOutputFile())
-            .schema(schema)
-            .setAll(table.properties())
-            .metricsConfig(jvm.MetricsConfig.forPositionDelete(table))
-            .createWriterFunc(_RowsToParquet(jvm, struct))
-            .build()
-        )
-        try:
-            writer.addAll(places)
-        finally:
-            writer.close()
-        return (
-            jvm.FileMetadata.deleteFileBuilder(table.spec())
-            .ofPositionDeletes()
-            .withEncryptedOutputFile(out)
-            .withFormat(jvm.FileFormat.PARQUET)
-            .withFileSizeInBytes(writer.length())
-            .withMetrics(writer.metrics())
-            .build()
-        )
-
     def _columns_as_loaded(self) -> list[StructField]:
         as_spark = self._jvm.SparkSchemaUtil.convert(self._table.schema())
         return StructType.fromJson(json.loads(as_spark.json())).fields
-
-    def _schema(self, fields: Sequence[Any]) -> Any:
-        listed = self._jvm.java.util.ArrayList()
-        for field in fields:
-            listed.add(field)
-        return self._jvm.Schema(listed)
-
-    def _java_rows(self, rows: DataFrame) -> Any:
-        """A Java iterator over the rows as Spark has them: none of them passes through Python."""
-        found = rows._jdf.queryExecution().executedPlan().executeToIterator()
-        return self._jvm.scala.collection.JavaConverters.asJavaIterator(found)
-
-
-class _RowsToParquet:
-    """A java.util.function.Function from a Parquet schema to the writer of Spark's rows."""
-
-    def __init__(self, jvm: Any, struct: Any) -> None:
-        self._jvm, self._struct = jvm, struct
-
-    def apply(self, parquet: Any) -> Any:
-        return self._jvm.SparkParquetWriters.buildWriter(self._struct, parquet)
-
-    class Java:
-        implements = ("java.util.function.Function",)

@@ -16,6 +16,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
+from glue_jobs.upkeep.deletes import bring_deletes_together
 
 # Older than any event that could still be read again: twice Kafka's retention of seven days.
 TOMBSTONE_HORIZON = timedelta(days=14)
@@ -25,6 +26,9 @@ ORPHAN_AGE = timedelta(days=3)
 SMALL_FILES = 5
 # A file of this size is never packed with others again, or each run would write the table anew.
 LARGE_ENOUGH = 64 << 20
+# Of a file's rows: from so many deleted ones on it is written again without them. Until then its
+# readers skip them, which costs little more than reading them would.
+TOO_MANY_DELETED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +72,26 @@ def collapse_history(upkeep: Upkeep) -> None:
 
 
 def compact(upkeep: Upkeep) -> None:
-    """Pack small files, and write those again that position deletes refer to."""
+    """Pack small files, and write those again that have lost too many of their rows.
+
+    So its work grows with what has changed, not with the table.
+    """
     upkeep.call(
         "rewrite_data_files",
         options=_options(
             {
-                "delete-file-threshold": "1",
+                "delete-ratio-threshold": str(TOO_MANY_DELETED),
                 "min-file-size-bytes": str(LARGE_ENOUGH),
                 "min-input-files": str(SMALL_FILES),
                 "remove-dangling-deletes": "true",
             }
         ),
     )
+
+
+def sort_deletes(upkeep: Upkeep) -> None:
+    """After packing: one file of deletes for each data file, by which the next run knows them."""
+    bring_deletes_together(upkeep.lake, upkeep.name, SMALL_FILES)
 
 
 def expire_snapshots(upkeep: Upkeep) -> None:
@@ -107,6 +119,7 @@ ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
     "purge": purge_tombstones,
     "collapse": collapse_history,
     "compact": compact,
+    "deletes": sort_deletes,
     "expire": expire_snapshots,
     "orphans": remove_orphans,
 }

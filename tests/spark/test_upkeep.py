@@ -1,12 +1,19 @@
 """Upkeep on real Iceberg tables: what may go, what the jobs still need, and what is left alone."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
 from glue_jobs.upkeep import actions
-from glue_jobs.upkeep.actions import TOMBSTONE_HORIZON, Upkeep, compact, purge_tombstones
+from glue_jobs.upkeep.actions import (
+    TOMBSTONE_HORIZON,
+    Upkeep,
+    compact,
+    purge_tombstones,
+    sort_deletes,
+)
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -59,8 +66,44 @@ def test_small_files_are_packed_and_large_ones_left_alone(
     assert len(engine.log()) == 5
 
 
+def deletes_of(engine: Engine) -> list[int]:
+    """How many deletes each of the state's files of them has."""
+    files = f"{engine.lake.qualified(engine.table.name)}.delete_files"
+    rows = engine.spark.sql(f"SELECT record_count FROM {files}").collect()
+    return sorted(row["record_count"] for row in rows)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: int
+) -> None:
+    engine = Engine(spark, replace(plan_of(), format_version=version))
+    state, e = engine.table.name, engine.event
+    upkeep = Upkeep(engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90))
+    monkeypatch.setattr(actions, "LARGE_ENOUGH", 1)  # then whatever was written is large
+    engine.run(*(e("c", 10, 10 + key, id=key, v="a", big="A") for key in range(100)))
+    [large] = files_of(engine, state)
+
+    def maintained_after(keys: range) -> set[str]:
+        for key in keys:  # a batch each, with deletes in the large file and in the last batch's
+            changed = [e("u", 200, 200 + key, id=id, v="b", big=...) for id in (0, key)]
+            engine.run(*changed)
+        compact(upkeep)
+        sort_deletes(upkeep)
+        return files_of(engine, state)
+
+    assert large in maintained_after(range(1, 6))
+    assert deletes_of(engine)[-1] == 6
+    files = maintained_after(range(6, 12))
+    assert (large in files) == (version == 2)  # which knows of a file what it has told by file
+    assert large not in maintained_after(range(12, 13))
+    assert engine.state() == {key: ("b" if key < 13 else "a", "A") for key in range(100)}
+
+
 def test_an_empty_table_has_nothing_to_compact(spark: SparkSession) -> None:
     engine = Engine(spark)
     for name in (engine.table.name, engine.table.changes):
-        compact(Upkeep(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90)))
+        upkeep = Upkeep(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90))
+        compact(upkeep)
+        sort_deletes(upkeep)
         assert files_of(engine, name) == set()

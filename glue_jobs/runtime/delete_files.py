@@ -1,0 +1,112 @@
+"""Files of position deletes, written from places that Spark has found.
+
+By the classes with which Iceberg itself writes them; decision 14 says what rests on those.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+from py4j.java_gateway import java_import
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.iceberg.upsert import FILE, ROW
+from glue_jobs.runtime.tables import LakeTables
+
+# By their whole names: py4j then finds them without asking every jar for `org`, `org.apache`...
+_CLASSES = (
+    "FileFormat",
+    "FileMetadata",
+    "MetadataColumns",
+    "MetricsConfig",
+    "Schema",
+    "io.OutputFileFactory",
+    "parquet.Parquet",
+    "spark.data.SparkParquetWriters",
+)
+
+
+class DeleteFiles:
+    """Writes them for Iceberg's Table object `loaded`; whoever commits them makes them count."""
+
+    def __init__(self, lake: LakeTables, loaded: Any) -> None:
+        self._table = loaded
+        self._jvm: Any = lake.spark.sparkContext._jvm
+        for needed in _CLASSES:
+            java_import(self._jvm, f"org.apache.iceberg.{needed}")
+
+    def write(self, places: DataFrame, data_file: Any = None) -> Any:
+        """Iceberg's DeleteFile of the places (`FILE` and `ROW`); None if there are none.
+
+        `data_file`, Iceberg's object, is the one in which all places are, if it is one: only then
+        Iceberg knows how much of it is deleted. Without it the table must have no partitions.
+        """
+        named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
+        # In one partition, in the order that the format asks of a file of deletes.
+        in_order = named.repartition(1).sortWithinPartitions("file_path", "pos")
+        found = self._java_rows(in_order)
+        if not found.hasNext():
+            return None
+        out, writer = self._open(in_order._jdf.schema())
+        try:
+            writer.addAll(found)
+        finally:
+            writer.close()
+        return self._described(out, writer, data_file)
+
+    def _open(self, struct: Any) -> tuple[Any, Any]:
+        jvm, table = self._jvm, self._table
+        names = jvm.OutputFileFactory.builderFor(table, 0, 0).format(jvm.FileFormat.PARQUET)
+        out = names.operationId(uuid.uuid4().hex).suffix("deletes").build().newOutputFile()
+        columns = jvm.MetadataColumns
+        writer = (
+            jvm.Parquet.write(out.encryptingOutputFile())
+            .schema(self._schema([columns.DELETE_FILE_PATH, columns.DELETE_FILE_POS]))
+            .setAll(table.properties())
+            .metricsConfig(jvm.MetricsConfig.forPositionDelete(table))
+            .createWriterFunc(_RowsToParquet(jvm, struct))
+            .build()
+        )
+        return out, writer
+
+    def _described(self, out: Any, writer: Any, data_file: Any) -> Any:
+        jvm, table = self._jvm, self._table
+        spec = table.spec() if data_file is None else table.specs().get(data_file.specId())
+        described = (
+            jvm.FileMetadata.deleteFileBuilder(spec)
+            .ofPositionDeletes()
+            .withEncryptedOutputFile(out)
+            .withFormat(jvm.FileFormat.PARQUET)
+            .withFileSizeInBytes(writer.length())
+            .withMetrics(writer.metrics())
+        )
+        if data_file is not None:
+            described = described.withPartition(data_file.partition())
+        return described.build()
+
+    def _schema(self, fields: Sequence[Any]) -> Any:
+        listed = self._jvm.java.util.ArrayList()
+        for field in fields:
+            listed.add(field)
+        return self._jvm.Schema(listed)
+
+    def _java_rows(self, rows: DataFrame) -> Any:
+        """A Java iterator over the rows as Spark has them: none of them passes through Python."""
+        found = rows._jdf.queryExecution().executedPlan().executeToIterator()
+        return self._jvm.scala.collection.JavaConverters.asJavaIterator(found)
+
+
+class _RowsToParquet:
+    """A java.util.function.Function from a Parquet schema to the writer of Spark's rows."""
+
+    def __init__(self, jvm: Any, struct: Any) -> None:
+        self._jvm, self._struct = jvm, struct
+
+    def apply(self, parquet: Any) -> Any:
+        return self._jvm.SparkParquetWriters.buildWriter(self._struct, parquet)
+
+    class Java:
+        implements = ("java.util.function.Function",)

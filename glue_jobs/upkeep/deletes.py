@@ -1,0 +1,77 @@
+"""The deletes of many batches, brought together: for each data file one file of its own.
+
+A batch writes one file of deletes for all data files, which is the least that it can write. A
+reader has to open each of them with every data file, and Iceberg cannot tell how much of which file
+is deleted. Its own `rewrite_position_delete_files` fails in 1.10 for a table that has an array or a
+map (apache/iceberg issue 15080), and a state has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from py4j.java_gateway import java_import
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.iceberg.upsert import FILE, ROW
+from glue_jobs.runtime.delete_files import DeleteFiles
+from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.pruned_scan import Files, PrunedScan
+from glue_jobs.runtime.tables import LakeTables
+
+_CLASSES = ("FileContent", "ManifestFiles")
+
+
+def bring_deletes_together(lake: LakeTables, name: str, at_least: int) -> None:
+    """Replace the table's files of deletes, once a reader has to open so many for one data file.
+
+    One commit, which removes no row and brings none back. Format version 3 never comes so far: it
+    has one file of deletes for each data file from the beginning.
+    """
+    table = lake.load(name)
+    current = table.currentSnapshot()
+    if current is None:
+        return
+    jvm: Any = lake.spark.sparkContext._jvm
+    for needed in _CLASSES:
+        java_import(jvm, f"org.apache.iceberg.{needed}")
+    snapshot_id = int(current.snapshotId())
+    scan = PrunedScan(lake, name, table, snapshot_id)
+    tasks = [task for task in scan.files_with(scan.between({})) if not task.deletes().isEmpty()]
+    if max((task.deletes().size() for task in tasks), default=0) < at_least:
+        return
+    rewrite = table.newRewrite().validateFromSnapshot(snapshot_id)
+    for file in _delete_files(jvm, table, current):
+        rewrite.deleteFile(file)
+    for file in _by_data_file(scan, tasks, DeleteFiles(lake, table)):
+        rewrite.addFile(file)
+    rewrite.commit()
+
+
+def _delete_files(jvm: Any, table: Any, snapshot: Any) -> Iterator[Any]:
+    """Every file of position deletes, those included that no data file is left for."""
+    for manifest in snapshot.deleteManifests(table.io()):
+        reader = jvm.ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs())
+        files = reader.iterator()
+        while files.hasNext():
+            file = files.next().copy()  # the reader fills the same object again and again
+            if file.content() == jvm.FileContent.POSITION_DELETES:
+                yield file
+        reader.close()
+
+
+def _by_data_file(scan: PrunedScan, tasks: Files, files: DeleteFiles) -> Iterator[Any]:
+    """A file of deletes for each data file that has lost rows."""
+    with scan.rows_of(tasks, "_deleted") as rows, persisted(_deleted(rows)) as places:
+        for task in tasks:
+            of_file = places.where(F.col(FILE) == F.lit(task.file().location()))
+            file = files.write(of_file, task.file())
+            if file is not None:
+                yield file
+
+
+def _deleted(rows: DataFrame) -> DataFrame:
+    """The places of the rows that are deleted."""
+    return rows.where("_deleted").select(F.col("_file").alias(FILE), F.col("_pos").alias(ROW))
