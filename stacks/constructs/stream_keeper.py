@@ -6,6 +6,7 @@ from aws_cdk import Aws, aws_cloudwatch, aws_events, aws_lambda
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.metrics import NAMESPACE
 from stacks.constructs.function import Function
 from stacks.constructs.glue_job import GlueJob
 from stacks.constructs.grant import Grant, arn, through_s3
@@ -17,7 +18,6 @@ from stacks.constructs.lake_bucket import BucketReference
 _EVERY = "rate(5 minutes)"
 _PERIOD_S = 300
 _TIMEOUT_S = 60
-_NAMESPACE = "cdclake"
 _SILENT_PERIODS = 3
 
 
@@ -54,7 +54,7 @@ class StreamKeeper(Construct):
                 _runs(job.name),
                 *_orders(state, order),
                 through_s3(ground.key_arn),
-                publishes_metrics(_NAMESPACE),
+                publishes_metrics(NAMESPACE),
             ],
             timeout_s=_TIMEOUT_S,
             ground=ground,
@@ -127,7 +127,7 @@ class StreamKeeper(Construct):
             construct_id,
             alarm_name=f"{self._dimension}-stream-{construct_id.lower()}",
             alarm_description=description,
-            namespace=_NAMESPACE,
+            namespace=NAMESPACE,
             metric_name=metric,
             dimensions=[
                 aws_cloudwatch.CfnAlarm.DimensionProperty(name="Deployment", value=self._dimension)
