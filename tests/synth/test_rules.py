@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.synth.deployments import Template
-from tests.synth.rules import OFFSETS, RULES, broken_rules, every_bucket_has_a_policy
+from tests.synth.rules import RULES, broken_rules
+from tests.synth.rules.kafka import OFFSETS
+from tests.synth.rules.storage import every_bucket_has_a_policy
 
 Edit = Callable[[Template], None]
 
