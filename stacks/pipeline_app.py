@@ -12,6 +12,7 @@ from cdclake.plan import Plan, Table
 from stacks.cdc_stack import CdcStack
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
+from stacks.observability_stack import ObservabilityStack
 from stacks.optimizers_stack import OptimizersStack
 from stacks.processing_stack import ProcessingStack
 from stacks.source_stack import SourceStack
@@ -31,6 +32,7 @@ class Stacks:
     cdc: CdcStack
     processing: ProcessingStack
     optimizers: tuple[OptimizersStack, ...]
+    observability: ObservabilityStack
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
@@ -71,6 +73,7 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
         cdc=cdc,
         processing=processing,
         optimizers=optimizers,
+        observability=ObservabilityStack(app, deployment, network=network, processing=processing),
     )
 
 

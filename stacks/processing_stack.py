@@ -188,6 +188,7 @@ class ProcessingStack(PipelineStack):
         """What the pipeline file says about when each job runs."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
         schedules = Schedules(self, "Schedules", ground=self._ground)
+        self.failed_queue = schedules.failed_queue
         schedules.start_job(
             "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
         )

@@ -30,6 +30,7 @@ def test_what_is_not_protected_breaks_that_rule_only(variants):
 def test_a_created_deployment_has_something_for_every_rule(created):
     kinds = {r["Type"] for t in created.templates.values() for r in t["Resources"].values()}
     assert {
+        "AWS::CloudWatch::Alarm",
         "AWS::EC2::SecurityGroup",
         "AWS::Glue::Job",
         "AWS::IAM::Role",
@@ -46,6 +47,8 @@ def test_a_created_deployment_has_something_for_every_rule(created):
         "AWS::RDS::DBInstance",
         "AWS::RDS::DBParameterGroup",
         "AWS::S3::Bucket",
+        "AWS::SNS::Topic",
+        "AWS::SNS::TopicPolicy",
         "AWS::SQS::Queue",
         "AWS::Scheduler::Schedule",
         "AWS::SecretsManager::Secret",
@@ -107,6 +110,8 @@ GROUP, TOPIC = "AWS::EC2::SecurityGroup", "AWS::MSK::Topic"
 CONNECTOR, PLUGIN = "AWS::KafkaConnect::Connector", "AWS::KafkaConnect::CustomPlugin"
 SETTINGS = "ConnectorConfiguration"
 JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
+ALARM, TOPIC_POLICY = "AWS::CloudWatch::Alarm", "AWS::SNS::TopicPolicy"
+STATEMENT = ("PolicyDocument", "Statement")
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
 OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
@@ -260,6 +265,26 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     ),
     "function's own logs": (
         "called_by_ours_only", "AWS::Lambda::Function", drop("LoggingConfig"),
+    ),
+    "alarm that nobody hears": ("alarms_lead_somewhere", ALARM, drop("AlarmActions")),
+    "alarm that never ends": ("alarms_lead_somewhere", ALARM, drop("OKActions")),
+    "alarm that is off": ("alarms_lead_somewhere", ALARM, put("ActionsEnabled", value=False)),
+    "alarm without a runbook": (
+        "alarms_lead_somewhere", ALARM, put("AlarmDescription", value="it is broken"),
+    ),
+    "runbook of another alarm": (
+        "alarms_lead_somewhere", ALARM,
+        put("AlarmDescription", value="Runbook: docs/runbooks/any.md"),
+    ),
+    "silence of any meaning": ("alarms_lead_somewhere", ALARM, drop("TreatMissingData")),
+    "topic of SNS's own key": ("topics_are_for_alarms", "AWS::SNS::Topic", drop("KmsMasterKeyId")),
+    "topic for anybody's alarms": (
+        "topics_are_for_alarms", TOPIC_POLICY, drop(*STATEMENT, 0, "Condition"),
+    ),
+    "topic without TLS": ("topics_are_for_alarms", TOPIC_POLICY, drop(*STATEMENT, 1)),
+    "key for anybody's alarms": (
+        "keys_are_for_this_account", "AWS::KMS::Key",
+        put("KeyPolicy", "Statement", 2, "Condition", value={}),
     ),
     "bucket without a policy": (
         "every_bucket_has_a_policy", "AWS::S3::BucketPolicy", put("Bucket", value="another"),

@@ -11,6 +11,7 @@ from tests.synth.upgrades import Changes, changes, create_only
 
 CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
 FUNCTION = "AWS::Lambda::Function"
+ALARM, DASHBOARD = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"
 TABLE = "  public.{name}:\n    key: [id]\n    columns: {{id: bigint}}\n"
 # A plan is told to the source, by a function that holds it, and then to the connector. To the jobs
 # it is a file under a new name: copied by a role that may copy it, read by them.
@@ -70,14 +71,23 @@ def test_a_new_column_is_told_in_place_and_touches_nothing_else(deploy):
     assert not (found.added or found.removed or found.replaced)
 
 
-def test_a_stream_that_is_switched_off_is_told_to_its_keeper_alone(deploy):
+def test_a_stream_that_is_switched_off_is_told_to_its_keeper_and_watched_no_more(deploy):
     found = changed(deploy, more="aws: {stream: off}\n")
-    assert found.kinds(set(found.updated)) == {FUNCTION}
-    assert not (found.added or found.removed or found.replaced)
+    assert found.kinds(set(found.updated)) == {FUNCTION, DASHBOARD}
+    assert found.kinds(found.removed) == {ALARM}
+    assert not (found.added or found.replaced)
+
+
+def test_who_is_told_and_from_when_on_changes_in_place(deploy):
+    found = changed(deploy, more="aws: {monitoring: {email: [a@b.c], freshness_minutes: 30}}\n")
+    assert found.kinds(found.added) == {"AWS::SNS::Subscription"}
+    assert told(found) == {ALARM: {"AlarmDescription", "Threshold"}}
+    assert not (found.removed or found.replaced)
 
 
 # By type the properties that each of LARGER's sizes changes; no property is of two sizes.
 LARGER_CHANGES: dict[str, set[str]] = {
+    "AWS::CloudWatch::Alarm": {"AlarmDescription", "Threshold"},
     "AWS::RDS::DBInstance": {"AllocatedStorage", "DBInstanceClass"},
     "AWS::RDS::DBParameterGroup": {"Parameters"},
     "AWS::MSK::Cluster": {"BrokerNodeGroupInfo", "NumberOfBrokerNodes"},

@@ -25,6 +25,11 @@ from tests.synth.rules.storage import (
     safe_bucket,
     safe_database,
 )
+from tests.synth.rules.watching import (
+    alarms_lead_somewhere,
+    keys_are_for_this_account,
+    topics_are_for_alarms,
+)
 
 RULES: tuple[Rule, ...] = (
     no_clear_secret,
@@ -44,6 +49,9 @@ RULES: tuple[Rule, ...] = (
     what_runs_is_known,
     schedules_fail_loudly,
     called_by_ours_only,
+    alarms_lead_somewhere,
+    topics_are_for_alarms,
+    keys_are_for_this_account,
 )
 
 
