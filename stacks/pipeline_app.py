@@ -15,6 +15,8 @@ from stacks.network_stack import NetworkStack
 from stacks.observability_stack import ObservabilityStack
 from stacks.optimizers_stack import OptimizersStack
 from stacks.processing_stack import ProcessingStack
+from stacks.query_stack import QueryStack
+from stacks.saved_queries_stack import SavedQueriesStack
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
 from stacks.tables_stack import TablesStack
@@ -33,6 +35,7 @@ class Stacks:
     processing: ProcessingStack
     optimizers: tuple[OptimizersStack, ...]
     observability: ObservabilityStack
+    queries: tuple[SavedQueriesStack, ...]
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
@@ -51,7 +54,29 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
     )
     lake = LakeStack(app, deployment, network=network)
     processing = ProcessingStack(app, deployment, network=network, streaming=streaming, lake=lake)
-    optimizers = tuple(
+    return Stacks(
+        network=network,
+        source=source,
+        streaming=streaming,
+        tables=tables,
+        lake=lake,
+        cdc=cdc,
+        processing=processing,
+        optimizers=_add_optimizers(app, deployment, network, lake, processing),
+        observability=ObservabilityStack(app, deployment, network=network, processing=processing),
+        queries=_add_queries(app, deployment, network, lake),
+    )
+
+
+def _add_optimizers(
+    app: App,
+    deployment: Deployment,
+    network: NetworkStack,
+    lake: LakeStack,
+    processing: ProcessingStack,
+) -> tuple[OptimizersStack, ...]:
+    """Only for shards with a table that Glue maintains."""
+    return tuple(
         OptimizersStack(
             app,
             deployment,
@@ -64,16 +89,18 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
         for shard, listed in _shards(deployment.plan)
         if (optimized := [table for table in listed if table.maintenance == "glue"])
     )
-    return Stacks(
-        network=network,
-        source=source,
-        streaming=streaming,
-        tables=tables,
-        lake=lake,
-        cdc=cdc,
-        processing=processing,
-        optimizers=optimizers,
-        observability=ObservabilityStack(app, deployment, network=network, processing=processing),
+
+
+def _add_queries(
+    app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack
+) -> tuple[SavedQueriesStack, ...]:
+    """Only where the file lists Athena among the lake's readers."""
+    if "athena" not in deployment.plan.readers:
+        return ()
+    query = QueryStack(app, deployment, network=network, lake=lake)
+    return tuple(
+        SavedQueriesStack(app, deployment, shard=shard, tables=listed, query=query)
+        for shard, listed in _shards(deployment.plan)
     )
 
 

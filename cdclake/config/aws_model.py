@@ -14,6 +14,7 @@ from cdclake.config.connect_model import Connect
 from cdclake.config.jobs_model import Jobs
 from cdclake.config.monitoring_model import Monitoring
 from cdclake.config.problems import Refused, check_distinct
+from cdclake.config.query_model import Query
 from cdclake.config.table_model import Section
 
 IAM_PORT = 9098  # MSK's port for clients that sign in by IAM, over TLS, inside the VPC
@@ -228,6 +229,7 @@ class Aws(Section):
         default="on",
         description="on: the stream is started, and started again. off: it ends after its batch.",
     )
+    query: Query = Field(default_factory=Query)
     monitoring: Monitoring = Field(default_factory=Monitoring)
     log_days: Literal[7, 14, 30, 60, 90, 180, 365] = Field(
         default=30, description="Days that CloudWatch keeps logs."

@@ -39,6 +39,13 @@ def ec2(operation: str, *elsewhere: str, **renamed: str) -> Call:
 
 
 CALLS = {
+    "AWS::Athena::NamedQuery": Call(service="athena", operation="CreateNamedQuery"),
+    "AWS::Athena::WorkGroup": Call(
+        service="athena",
+        operation="CreateWorkGroup",
+        renamed={"WorkGroupConfiguration": "Configuration"},
+        elsewhere=frozenset({"RecursiveDeleteOption"}),
+    ),
     "AWS::CloudWatch::Alarm": Call(service="cloudwatch", operation="PutMetricAlarm"),
     "AWS::CloudWatch::Dashboard": Call(service="cloudwatch", operation="PutDashboard"),
     "AWS::EC2::FlowLog": ec2("CreateFlowLogs", ResourceId="ResourceIds"),

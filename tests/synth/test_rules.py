@@ -30,6 +30,8 @@ def test_what_is_not_protected_breaks_that_rule_only(variants):
 def test_a_created_deployment_has_something_for_every_rule(created):
     kinds = {r["Type"] for t in created.templates.values() for r in t["Resources"].values()}
     assert {
+        "AWS::Athena::NamedQuery",
+        "AWS::Athena::WorkGroup",
         "AWS::CloudWatch::Alarm",
         "AWS::EC2::SecurityGroup",
         "AWS::Glue::Job",
@@ -111,6 +113,7 @@ CONNECTOR, PLUGIN = "AWS::KafkaConnect::Connector", "AWS::KafkaConnect::CustomPl
 SETTINGS = "ConnectorConfiguration"
 JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
 ALARM, TOPIC_POLICY = "AWS::CloudWatch::Alarm", "AWS::SNS::TopicPolicy"
+WORKGROUP = "AWS::Athena::WorkGroup"
 STATEMENT = ("PolicyDocument", "Statement")
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
@@ -266,6 +269,19 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "function's own logs": (
         "called_by_ours_only", "AWS::Lambda::Function", drop("LoggingConfig"),
     ),
+    "settings of one's own": (
+        "queries_are_bounded", WORKGROUP,
+        put("WorkGroupConfiguration", "EnforceWorkGroupConfiguration", value=False),
+    ),
+    "scan of any price": (
+        "queries_are_bounded", WORKGROUP,
+        drop("WorkGroupConfiguration", "BytesScannedCutoffPerQuery"),
+    ),
+    "results of S3's own key": (
+        "queries_are_bounded", WORKGROUP,
+        drop("WorkGroupConfiguration", "ResultConfiguration", "EncryptionConfiguration"),
+    ),
+    "query for everybody": ("queries_are_bounded", "AWS::Athena::NamedQuery", drop("WorkGroup")),
     "alarm that nobody hears": ("alarms_lead_somewhere", ALARM, drop("AlarmActions")),
     "alarm that never ends": ("alarms_lead_somewhere", ALARM, drop("OKActions")),
     "alarm that is off": ("alarms_lead_somewhere", ALARM, put("ActionsEnabled", value=False)),

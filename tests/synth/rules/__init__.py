@@ -12,6 +12,7 @@ from tests.synth.rules.access import (
     nothing_public,
 )
 from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
+from tests.synth.rules.querying import queries_are_bounded
 from tests.synth.rules.reading import Rule
 from tests.synth.rules.running import (
     one_run_at_a_time,
@@ -52,6 +53,7 @@ RULES: tuple[Rule, ...] = (
     alarms_lead_somewhere,
     topics_are_for_alarms,
     keys_are_for_this_account,
+    queries_are_bounded,
 )
 
 
