@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake.metrics import DEPLOYMENT, JOB, NAMESPACE, Metric
 
@@ -32,15 +31,19 @@ class Metrics:
         self._failed = False
 
     def tell(self, gather: Callable[[], Values]) -> None:
-        """Gather and publish. What AWS refuses is logged, once until it works again."""
+        """Gather and publish. What fails is logged, once until it works again.
+
+        Whatever it is: an answer that botocore cannot read is no error of its own, and no figure is
+        worth a stream.
+        """
         if not self._is_on:
             return
         try:
             self._publish(gather())
             self._failed = False
-        except (BotoCoreError, ClientError) as error:
+        except Exception as error:
             if not self._failed:
-                log.warning("metrics could not be published: %s", error)
+                log.warning("metrics could not be published: %r", error)
             self._failed = True
 
     def _publish(self, values: Values) -> None:

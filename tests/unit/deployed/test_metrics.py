@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.exceptions import ClientError, NoRegionError
+from botocore.parsers import ResponseParserError
 
 from cdclake import metrics
 from glue_jobs.ingest.gauges import StreamGauges
@@ -105,7 +106,12 @@ def test_a_lake_that_is_nowhere_deployed_tells_nobody(control, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "error", [ClientError({"Error": {"Code": "AccessDenied"}}, "PutMetricData"), NoRegionError()]
+    "error",
+    [
+        ClientError({"Error": {"Code": "AccessDenied"}}, "PutMetricData"),
+        NoRegionError(),
+        ResponseParserError("<html>"),
+    ],
 )
 def test_what_cannot_be_told_is_logged_once_and_hurts_nobody(control, monkeypatch, caplog, error):
     def failing(*_: Any, **__: Any) -> Any:
