@@ -51,6 +51,7 @@ class Places:
 def own_arguments(job: str, places: Places) -> dict[str, str]:
     """What the job's own code reads, but for what each run adds."""
     arguments = {"--plan": places.plan, "--control": places.control}
+    arguments["--metrics"] = places.prefix
     if job == naming.STREAM_JOB:
         # Spark makes a consumer group of its own for every start; the role knows them by this.
         group = {"groupIdPrefix": naming.consumer_group_prefix(places.prefix)}

@@ -191,6 +191,16 @@ def load_start(epoch: int) -> str:
     return f"loads/{epoch}.json"
 
 
+def source_server(prefix: str) -> str:
+    """The database server's name on AWS; `prefix` is the deployment's."""
+    return f"{prefix}-source"
+
+
+def runbook(alarm: str) -> str:
+    """The page that says what to do when this alarm is on."""
+    return f"docs/runbooks/{alarm}.md"
+
+
 def connector_name(pipeline: str) -> str:
     """The connector's name; it never changes, for Connect keys its offsets by it."""
     return f"{pipeline}-source"

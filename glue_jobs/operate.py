@@ -1,8 +1,9 @@
 """Glue entry point: have the stream repair tables, as `cdclake replay` and `resume` do locally.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --verb replay|resume [--tables a,b]
-[--run ID: the report's name]. The stream does the work; this asks for it, and waits for a replay.
-A run that dies has asked already: the next one waits for the same.
+[--run ID: the report's name] [--metrics NAME under which CloudWatch is told]. The stream does the
+work; this asks for it, and waits for a replay. A run that dies has asked already: the next one
+waits for the same.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.repairs import REPLAY
 from glue_jobs.runtime.arguments import read_arguments
+from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import chosen_tables
+from glue_jobs.runtime.reports import chosen_tables, failed_tables
 
 POLL_S = 5.0
 REPLAY_S = 1800.0  # a stream that is just starting comes to it, too
@@ -91,7 +93,9 @@ def main() -> int:
     """Ask, wait, and write the report; the process's exit code."""
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("botocore").setLevel(logging.WARNING)
-    arguments = read_arguments(["JOB_NAME", "plan", "control", "verb"], ["tables", "run"])
+    arguments = read_arguments(
+        ["JOB_NAME", "plan", "control", "verb"], ["tables", "run", "metrics"]
+    )
     plan = CurrentPlan(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     streamed = [t for t in chosen_tables(plan, arguments.get("tables")) if t.delivery == "stream"]
@@ -99,6 +103,8 @@ def main() -> int:
     control.write(naming.report_name(arguments.get("run", naming.OPERATE_JOB)), report)
     for line in report["tables"]:
         log.info("%s", line)
+    metrics = Metrics(arguments.get("metrics"), naming.OPERATE_JOB)
+    metrics.tell(lambda: failed_tables(report))
     return 0 if report["ok"] else 1
 
 

@@ -2,7 +2,8 @@
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --checkpoint URI --brokers HOST:PORT
 [--kafka_options JSON of further options of the source] [--deployment ID: the stream ends when the
-control object `stream.json` names another]. Catalog settings come by `--conf`.
+control object `stream.json` names another] [--metrics NAME under which CloudWatch is told].
+Catalog settings come by `--conf`.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from cdclake import naming
 from cdclake.plan import Plan
 from glue_jobs.ingest.batch import MicroBatch
 from glue_jobs.ingest.gap import RECORD_COLUMNS
+from glue_jobs.ingest.gauges import StreamGauges
 from glue_jobs.ingest.handover import Handover
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.runtime.arguments import read_arguments
+from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.session import open_session
 
@@ -38,7 +41,8 @@ def main() -> None:
     for chatty in ("py4j", "botocore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     arguments = read_arguments(
-        ["JOB_NAME", "plan", "control", "checkpoint", "brokers"], ["kafka_options", "deployment"]
+        ["JOB_NAME", "plan", "control", "checkpoint", "brokers"],
+        ["kafka_options", "deployment", "metrics"],
     )
     plans = CurrentPlan(arguments["plan"])
     plan = plans.read()
@@ -49,7 +53,9 @@ def main() -> None:
     handover = Handover(control, arguments.get("deployment"))
     batch = handover.guarded(MicroBatch(plans, control, brokers))
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
-    handover.await_end(query)
+    gauges = StreamGauges(control, Metrics(arguments.get("metrics")))
+    handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
+    gauges.tell(query.lastProgress)  # in the scheduled mode, perhaps for the first time
 
 
 def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:

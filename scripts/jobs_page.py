@@ -68,6 +68,7 @@ JOBS_DESCRIBED = {
 _MEANINGS = {
     "--plan": "the plan of the pipeline file, as deployed",
     "--control": "leases, progress, requests and reports",
+    "--metrics": "the deployment as whose metrics CloudWatch is told",
     "--checkpoint": "the stream's place in Kafka; no other job may read or write there",
     "--brokers": "of IAM access",
     "--kafka_options": "how it signs in, and the beginning of its consumer groups' names",

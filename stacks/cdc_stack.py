@@ -25,7 +25,7 @@ from stacks.constructs import connect_access
 from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from stacks.constructs.connector import Connector
 from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant
+from stacks.constructs.grant import Grant, joins_cluster
 from stacks.constructs.preparation import Preparation
 from stacks.constructs.topic import Topic
 from stacks.network_stack import NetworkStack
@@ -53,7 +53,7 @@ class CdcStack(PipelineStack):
         super().__init__(scope, deployment, "cdc", "source made ready, and connector to Kafka")
         self._network, self._source, self._streaming = network, source, streaming
         for stack in (streaming, *tables):  # the connector makes no topic
-            self.add_dependency(stack)
+            self.add_stack_dependency(stack)
         plugin, worker = self._add_plugin(), self._add_worker()
         offsets, prepared = self._add_offsets(), self._add_preparation()
         if deployment.aws.connector == "on":
@@ -163,7 +163,7 @@ class CdcStack(PipelineStack):
         cluster, plan = self._streaming.cluster_path, self.deployment.plan
         own = [topic for topic in plan.own_topics.values() if not topic.startswith(f"{plan.name}.")]
         return [
-            connect_access.uses_cluster(self._streaming.cluster_arn),
+            joins_cluster(self._streaming.cluster_arn),
             *connect_access.writes_topics(cluster, pipeline=plan.name, others=own),
             *connect_access.keeps_state(cluster, offsets=self._offsets, connector=connector),
             *connect_access.reads_secrets([self._source.login.arn], self._network.ground.key_arn),

@@ -23,7 +23,7 @@ class LakeStack(PipelineStack):
     def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
         super().__init__(scope, deployment, "lake", "buckets and database of the lake")
         ground = network.ground
-        access_log = AccessLog(self, "AccessLog", ground=ground)
+        self.access_log = access_log = AccessLog(self, "AccessLog", ground=ground)
         warehouse = LakeBucket(
             self,
             "Warehouse",

@@ -9,7 +9,7 @@ from constructs import Construct
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
 from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, arn
+from stacks.constructs.grant import Grant, on_tables
 from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
@@ -66,12 +66,8 @@ class OptimizersStack(PipelineStack):
 
 
 def _looks_up(database: str) -> Grant:
-    return Grant(
-        actions=["glue:GetTable"],
-        on=[
-            arn("glue", "catalog"),
-            arn("glue", f"database/{database}"),
-            arn("glue", f"table/{database}/*"),
-        ],
+    return on_tables(
+        "glue:GetTable",
+        database=database,
         because="the tables of the pipeline's own database, which change with the file",
     )

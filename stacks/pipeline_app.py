@@ -12,8 +12,11 @@ from cdclake.plan import Plan, Table
 from stacks.cdc_stack import CdcStack
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
+from stacks.observability_stack import ObservabilityStack
 from stacks.optimizers_stack import OptimizersStack
 from stacks.processing_stack import ProcessingStack
+from stacks.query_stack import QueryStack
+from stacks.saved_queries_stack import SavedQueriesStack
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
 from stacks.tables_stack import TablesStack
@@ -31,6 +34,8 @@ class Stacks:
     cdc: CdcStack
     processing: ProcessingStack
     optimizers: tuple[OptimizersStack, ...]
+    observability: ObservabilityStack
+    queries: tuple[SavedQueriesStack, ...]
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
@@ -49,7 +54,29 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
     )
     lake = LakeStack(app, deployment, network=network)
     processing = ProcessingStack(app, deployment, network=network, streaming=streaming, lake=lake)
-    optimizers = tuple(
+    return Stacks(
+        network=network,
+        source=source,
+        streaming=streaming,
+        tables=tables,
+        lake=lake,
+        cdc=cdc,
+        processing=processing,
+        optimizers=_add_optimizers(app, deployment, network, lake, processing),
+        observability=ObservabilityStack(app, deployment, network=network, processing=processing),
+        queries=_add_queries(app, deployment, network, lake),
+    )
+
+
+def _add_optimizers(
+    app: App,
+    deployment: Deployment,
+    network: NetworkStack,
+    lake: LakeStack,
+    processing: ProcessingStack,
+) -> tuple[OptimizersStack, ...]:
+    """Only for shards with a table that Glue maintains."""
+    return tuple(
         OptimizersStack(
             app,
             deployment,
@@ -62,15 +89,18 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
         for shard, listed in _shards(deployment.plan)
         if (optimized := [table for table in listed if table.maintenance == "glue"])
     )
-    return Stacks(
-        network=network,
-        source=source,
-        streaming=streaming,
-        tables=tables,
-        lake=lake,
-        cdc=cdc,
-        processing=processing,
-        optimizers=optimizers,
+
+
+def _add_queries(
+    app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack
+) -> tuple[SavedQueriesStack, ...]:
+    """Only where the file lists Athena among the lake's readers."""
+    if "athena" not in deployment.plan.readers:
+        return ()
+    query = QueryStack(app, deployment, network=network, lake=lake)
+    return tuple(
+        SavedQueriesStack(app, deployment, shard=shard, tables=listed, query=query)
+        for shard, listed in _shards(deployment.plan)
     )
 
 

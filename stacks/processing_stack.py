@@ -13,6 +13,7 @@ from cdclake.config.deployment import Deployment
 from cdclake.deployed_jobs import TABLE_JOBS, Places, glue_arguments, own_arguments
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
+from cdclake.metrics import NAMESPACE
 from stacks.constructs import job_access
 from stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from stacks.constructs.grant import Grant, through_s3
@@ -151,7 +152,7 @@ class ProcessingStack(PipelineStack):
                 subnet_ids=[self._job_ground.subnet_id],
                 security_group=self._job_ground.security_group,
             ),
-            job_access.publishes_metrics("Glue"),
+            job_access.publishes_metrics("Glue", NAMESPACE),
             through_s3(ground.key_arn),
         ]
 
@@ -187,6 +188,7 @@ class ProcessingStack(PipelineStack):
         """What the pipeline file says about when each job runs."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
         schedules = Schedules(self, "Schedules", ground=self._ground)
+        self.failed_queue = schedules.failed_queue
         schedules.start_job(
             "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
         )

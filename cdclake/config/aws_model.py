@@ -12,7 +12,9 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from cdclake.config.connect_model import Connect
 from cdclake.config.jobs_model import Jobs
-from cdclake.config.problems import Refused
+from cdclake.config.monitoring_model import Monitoring
+from cdclake.config.problems import Refused, check_distinct
+from cdclake.config.query_model import Query
 from cdclake.config.table_model import Section
 
 IAM_PORT = 9098  # MSK's port for clients that sign in by IAM, over TLS, inside the VPC
@@ -34,10 +36,7 @@ def _check_cidr(spelling: str) -> str:
 
 
 def _check_two(values: list[str]) -> list[str]:
-    for value in values:
-        if values.count(value) > 1:
-            raise Refused(f"{value!r} stands twice", "remove one of the two")
-    if len(values) < 2:
+    if len(check_distinct(values)) < 2:
         raise Refused(
             "the lake needs two availability zones or more",
             "list two or three, each in a zone of its own: brokers and database stand in them",
@@ -230,6 +229,8 @@ class Aws(Section):
         default="on",
         description="on: the stream is started, and started again. off: it ends after its batch.",
     )
+    query: Query = Field(default_factory=Query)
+    monitoring: Monitoring = Field(default_factory=Monitoring)
     log_days: Literal[7, 14, 30, 60, 90, 180, 365] = Field(
         default=30, description="Days that CloudWatch keeps logs."
     )

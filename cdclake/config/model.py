@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from cdclake.config.aws_model import Aws
-from cdclake.config.problems import Refused
+from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import parse_schedule
 from cdclake.config.spellings import check_source_name
 from cdclake.config.table_model import LakeName, Section, TableEntry
@@ -21,13 +21,6 @@ def _check_whole(value: Any) -> Any:
     if type(value) is not int:
         raise Refused(f"{value!r} is not a whole number", "write digits without quotes")
     return value
-
-
-def _check_distinct(values: list[str]) -> list[str]:
-    for value in values:
-        if values.count(value) > 1:
-            raise Refused(f"{value!r} stands twice", "remove one of the two")
-    return values
 
 
 def _check_null(value: Any) -> Any:
@@ -72,7 +65,7 @@ class Lake(Section):
     """The Iceberg side."""
 
     database: LakeName = Field(default="cdc_iceberg", description="Glue database of the tables.")
-    readers: Annotated[list[Reader], AfterValidator(_check_distinct)] = Field(
+    readers: Annotated[list[Reader], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: list[Reader](("athena", "spark", "duckdb")),
         min_length=1,
         description="Engines that must be able to read the lake; what one cannot read is refused.",

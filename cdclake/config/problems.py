@@ -37,6 +37,14 @@ class Refused(ValueError):
         return self.message
 
 
+def check_distinct(values: list[str]) -> list[str]:
+    """`values`, if none of them stands twice."""
+    for value in values:
+        if values.count(value) > 1:
+            raise Refused(f"{value!r} stands twice", "remove one of the two")
+    return values
+
+
 class InvalidPipeline(InputError):
     """The pipeline file has mistakes; `problems` holds every one, the message the first few."""
 

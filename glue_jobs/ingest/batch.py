@@ -87,7 +87,7 @@ class MicroBatch:
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
-            ranges, epoch = _survey(events, plan)
+            ranges, epoch, beat_us = _survey(events, plan)
             self._note_epoch(plan, epoch)
             work = self._work(plan, events, ranges)
             self._laps.end("survey")
@@ -97,6 +97,7 @@ class MicroBatch:
             seconds = time.monotonic() - started
             merged = any(turn.apply_now for turn in work)
             self._turns.note_batch(busy=_is_busy(plan, ranges), merged=merged, seconds=seconds)
+            self._progress.beat_us = max(self._progress.beat_us, beat_us)
             self._note(plan, ranges, batch, seconds)
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
@@ -300,20 +301,26 @@ def _is_busy(plan: Plan, ranges: dict[str, Ranges]) -> bool:
     return any(table.topic in ranges for table in plan.tables)
 
 
-def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int]:
-    """The batch's offset ranges by topic, and the newest epoch that a heartbeat was written in."""
+def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]:
+    """The batch's offset ranges by topic, and of its heartbeats the newest epoch and commit time.
+
+    The time is in microseconds; without heartbeats both are 0.
+    """
     is_beat = f"topic = {SPARK.text(plan.heartbeat_rows_topic)}"
     epoch = f"CAST(get_json_object(CAST(value AS string), '$.{naming.EPOCH}') AS int)"
+    committed = "CAST(get_json_object(CAST(value AS string), '$.source.ts_us') AS bigint)"
     rows = (
         events.groupBy("topic", "partition")
         .agg(
             F.expr("min(offset) AS first"),
             F.expr("max(offset) + 1 AS following"),
             F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
+            F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
         )
         .collect()
     )
     ranges: dict[str, dict[int, tuple[int, int]]] = {}
     for row in rows:
         ranges.setdefault(row["topic"], {})[row["partition"]] = (row["first"], row["following"])
-    return dict(ranges), max((row["epoch"] or 0 for row in rows), default=0)
+    newest_epoch = max((row["epoch"] or 0 for row in rows), default=0)
+    return dict(ranges), newest_epoch, max((row["beat_us"] or 0 for row in rows), default=0)

@@ -48,14 +48,17 @@ class Handover:
 
         return run
 
-    def await_end(self, query: StreamingQuery) -> None:
+    def await_end(self, query: StreamingQuery, meanwhile: Callable[[], None]) -> None:
         """Wait until the query ends, or another deployment is wanted; its error if it fails.
+
+        `meanwhile` is called at every look.
 
         A batch that runs is waited for. Its offsets may not be noted any more: then it comes again,
         and the stamps say that its rows are there.
         """
         try:
             while not query.awaitTermination(LOOK_SECONDS):
+                meanwhile()
                 if not self._is_wanted():
                     with self._between_batches:
                         self._ended = True

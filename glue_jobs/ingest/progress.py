@@ -82,6 +82,7 @@ class Progress:
     written_at: str = ""
     seconds: float = 0.0  # the last batch took
     events: int = 0  # the last batch held
+    beat_us: int = 0  # commit time of the newest heartbeat that is in; microseconds, 0 if none is
     heartbeat_offsets: dict[int, int] = field(default_factory=dict)
     tables: dict[str, TableProgress] = field(default_factory=dict)
 

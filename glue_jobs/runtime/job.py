@@ -11,8 +11,15 @@ from cdclake.plan import Plan, Table
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.runtime.arguments import read_arguments
 from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import chosen_tables, report_table, save_report
+from glue_jobs.runtime.reports import (
+    chosen_tables,
+    failed_tables,
+    report_table,
+    save_report,
+    worst_sizes,
+)
 from glue_jobs.runtime.session import open_session
 from glue_jobs.runtime.tables import LakeTables
 
@@ -31,12 +38,12 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     """Do `work` for each chosen table and write the report; the process's exit code.
 
     Arguments: --JOB_NAME --plan s3://.../plan.json --control s3://.../control
-    [--tables a,b] [--run ID: the report's name].
+    [--tables a,b] [--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
     """
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
     for chatty in ("py4j", "botocore"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run"])
+    arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run", "metrics"])
     plan = CurrentPlan(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
@@ -48,4 +55,6 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     report = save_report(control, arguments.get("run", name), reports)
     for line in report["tables"]:
         logging.getLogger("cdclake.job").info("%s", line)
+    sizes = {} if job.named else worst_sizes(plan, reports)
+    Metrics(arguments.get("metrics"), name).tell(lambda: {**failed_tables(report), **sizes})
     return 0 if report["ok"] else 1

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from cdclake import naming
 from cdclake.errors import CdcError
+from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.tables import LakeTables
+
+_FILE = 128 * 1024 * 1024  # bytes: a file of that size is a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,26 @@ def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
         return
     for name in names.split(","):
         yield plan.table(name)
+
+
+def failed_tables(report: Mapping[str, Any]) -> dict[Metric, float]:
+    """How many of a report's tables failed, as a metric."""
+    return {FAILED_TABLES: sum(line["error"] is not None for line in report["tables"])}
+
+
+def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, float]:
+    """Of all tables that somebody maintains the most small files and snapshots, as metrics.
+
+    Small files are those that a table has beyond what its bytes need.
+    """
+    maintained = {table.name for table in plan.tables if table.maintenance != "none"}
+    sizes = [each for each in reports if each.table in maintained]
+    return {
+        SMALL_FILES: max(
+            (each.files_after - each.bytes_after // _FILE for each in sizes), default=0
+        ),
+        SNAPSHOTS: max((each.snapshots_after for each in sizes), default=0),
+    }
 
 
 def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -> dict[str, Any]:

@@ -17,13 +17,6 @@ _WRITES = ("DescribeTopic", "WriteData")
 _KEEPS = ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData", "WriteData")
 
 
-def uses_cluster(cluster_arn: str) -> Grant:
-    """Connects; the cluster lets nobody else in."""
-    return Grant(
-        actions=["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"], on=[cluster_arn]
-    )
-
-
 def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list[Grant]:
     """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_kms
 from constructs import Construct
 
+from stacks.constructs.service_role import only_for
+
 
 class Encryption(Construct):
     """A key that rotates every year; roles of this account use it as their own policies say."""
@@ -22,6 +24,7 @@ class Encryption(Construct):
             removal_policy=kept,
         )
         key.add_to_resource_policy(_logs_statement())
+        key.add_to_resource_policy(_alarms_statement(prefix))
         self.key_arn = key.key_arn
 
 
@@ -38,3 +41,23 @@ def _logs_statement() -> aws_iam.PolicyStatement:
         resources=["*"],  # in a key's policy: this key
         conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
     )
+
+
+def _alarms_statement(prefix: str) -> aws_iam.PolicyStatement:
+    """What CloudWatch has to do to send the deployment's alarms to a topic under this key.
+
+    Source: SNS developer guide, "Enable compatibility between event sources from AWS services and
+    encrypted topics".
+    """
+    return aws_iam.PolicyStatement(
+        sid="AlarmsOfThisDeployment",
+        principals=[aws_iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+        actions=["kms:Decrypt", "kms:GenerateDataKey*"],
+        resources=["*"],  # in a key's policy: this key
+        conditions=only_for(alarms_arn(prefix)),
+    )
+
+
+def alarms_arn(prefix: str) -> str:
+    """All alarms of a deployment: what follows `arn:<partition>:`."""
+    return f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{prefix}-*"

@@ -44,6 +44,26 @@ def through_s3(key_arn: str) -> Grant:
     )
 
 
+def joins_cluster(cluster_arn: str) -> Grant:
+    """Connects to Kafka, which lets nobody else in."""
+    return Grant(
+        actions=["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"], on=[cluster_arn]
+    )
+
+
+def on_tables(*actions: str, database: str, because: str) -> Grant:
+    """Actions of the Glue catalog on any table of one database; Glue asks for all three levels."""
+    return Grant(
+        actions=actions,
+        on=[
+            arn("glue", "catalog"),
+            arn("glue", f"database/{database}"),
+            arn("glue", f"table/{database}/*"),
+        ],
+        because=because,
+    )
+
+
 def arn(service: str, rest: str) -> str:
     """An ARN of this account and region."""
     return f"arn:{Aws.PARTITION}:{service}:{Aws.REGION}:{Aws.ACCOUNT_ID}:{rest}"

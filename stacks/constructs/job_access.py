@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aws_cdk import Aws
 
 from cdclake import naming
-from stacks.constructs.grant import Grant, arn
+from stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
 from stacks.constructs.lake_bucket import BucketReference
 
 _GLUES_TAG = "aws-glue-service-resource"
@@ -44,13 +44,10 @@ def lists(bucket: BucketReference) -> Grant:
 def uses_tables(database: str, *, creates: bool) -> Grant:
     """The catalog's side of reading and committing to the lake's tables."""
     actions = ["glue:GetDatabase", "glue:GetTable", "glue:GetTables", "glue:UpdateTable"]
-    return Grant(
-        actions=[*actions, "glue:CreateTable"] if creates else actions,
-        on=[
-            arn("glue", "catalog"),
-            arn("glue", f"database/{database}"),
-            arn("glue", f"table/{database}/*"),
-        ],
+    return on_tables(
+        *actions,
+        *(["glue:CreateTable"] if creates else []),
+        database=database,
         because="every table of the pipeline's own database, also those that are added later",
     )
 
@@ -59,7 +56,7 @@ def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) 
     """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`."""
     topics = ["DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData"]
     return [
-        Grant(actions=["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"], on=[cluster_arn]),
+        joins_cluster(cluster_arn),
         Grant(
             actions=[f"kafka-cluster:{action}" for action in topics],
             on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],

@@ -28,6 +28,7 @@ class Schedules(Construct):
         group = aws_scheduler.CfnScheduleGroup(self, "Group", name=ground.prefix)
         self._group = group.ref
         self._queue = self._add_queue()
+        self.failed_queue = self._queue.attr_queue_name
 
     def start_job(self, construct_id: str, *, schedule: str, job: str) -> None:
         """Start the Glue job whenever the schedule says."""

@@ -58,8 +58,10 @@ class LakeBucket(Construct):
         *,
         access_log: AccessLog,
         restorable_days: int,
+        days: int | None = None,
         ground: Ground,
     ) -> None:
+        """`days`: objects are deleted when they are older; None: they stay."""
         super().__init__(scope, construct_id)
         bucket = _Bucket(
             self,
@@ -68,7 +70,7 @@ class LakeBucket(Construct):
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
-            lifecycle_configuration=_expiring(restorable_days=restorable_days),
+            lifecycle_configuration=_expiring(days=days, restorable_days=restorable_days),
             logging_configuration=_Bucket.LoggingConfigurationProperty(
                 destination_bucket_name=access_log.name, log_file_prefix=f"{construct_id.lower()}/"
             ),

@@ -7,6 +7,7 @@ from typing import Any
 from aws_cdk import CfnDeletionPolicy, RemovalPolicy, aws_rds
 from constructs import Construct
 
+from cdclake import naming
 from cdclake.config.aws_model import CreatedSource
 from stacks.constructs.accepted import accept
 from stacks.constructs.ground import Ground
@@ -44,7 +45,7 @@ class PostgresServer(Construct):
             self,
             "Instance",
             # A replacement of the database would want the same name, and so cannot happen unseen.
-            db_instance_identifier=f"{ground.prefix}-source",
+            db_instance_identifier=naming.source_server(ground.prefix),
             db_name=database,
             engine="postgres",
             engine_version=_VERSION,
@@ -91,7 +92,7 @@ class PostgresServer(Construct):
         """RDS would make these groups itself, without an end and without our key."""
         instance.enable_cloudwatch_logs_exports = list(_LOGS)
         for log in _LOGS:
-            name = f"/aws/rds/instance/{self._ground.prefix}-source/{log}"
+            name = f"/aws/rds/instance/{naming.source_server(self._ground.prefix)}/{log}"
             group = LogGroup(self, f"Log{log.capitalize()}", ground=self._ground, name=name)
             instance.node.add_dependency(group)
 

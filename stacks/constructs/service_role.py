@@ -30,7 +30,7 @@ class ServiceRole(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         trusted = aws_iam.ServicePrincipal(
-            f"{service}.amazonaws.com", conditions=None if for_arn is None else _only_for(for_arn)
+            f"{service}.amazonaws.com", conditions=None if for_arn is None else only_for(for_arn)
         )
         grants = [each for each in statements if isinstance(each, Grant)]
         plain = [each for each in statements if not isinstance(each, Grant)]
@@ -43,7 +43,8 @@ class ServiceRole(Construct):
         self.arn = role.role_arn
 
 
-def _only_for(arn: str) -> dict[str, Any]:
+def only_for(arn: str) -> dict[str, Any]:
+    """Conditions under which a service acts for such a resource of this account alone."""
     return {
         "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
         "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{arn}"},

@@ -1,11 +1,12 @@
-"""The keeper of the stream: a function on the job's events and the clock, and its alarms."""
+"""The keeper of the stream: a function on the job's events and the clock."""
 
 from __future__ import annotations
 
-from aws_cdk import Aws, aws_cloudwatch, aws_events, aws_lambda
+from aws_cdk import Aws, aws_events, aws_lambda
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.metrics import NAMESPACE
 from stacks.constructs.function import Function
 from stacks.constructs.glue_job import GlueJob
 from stacks.constructs.grant import Grant, arn, through_s3
@@ -15,10 +16,7 @@ from stacks.constructs.job_schedule import Schedules
 from stacks.constructs.lake_bucket import BucketReference
 
 _EVERY = "rate(5 minutes)"
-_PERIOD_S = 300
 _TIMEOUT_S = 60
-_NAMESPACE = "cdclake"
-_SILENT_PERIODS = 3
 
 
 class StreamKeeper(Construct):
@@ -37,7 +35,6 @@ class StreamKeeper(Construct):
     ) -> None:
         """`deployment_id`: whose stream is to run; None if none is."""
         super().__init__(scope, construct_id)
-        self._dimension = ground.prefix
         order = f"{naming.CONTROL_PREFIX}/{naming.STREAM_ORDER}"
         function = Function(
             self,
@@ -48,13 +45,13 @@ class StreamKeeper(Construct):
                 "BUCKET": state.name,
                 "KEY": order,
                 "DEPLOYMENT": deployment_id or "",
-                "DIMENSION": self._dimension,
+                "DIMENSION": ground.prefix,
             },
             grants=[
                 _runs(job.name),
                 *_orders(state, order),
                 through_s3(ground.key_arn),
-                publishes_metrics(_NAMESPACE),
+                publishes_metrics(NAMESPACE),
             ],
             timeout_s=_TIMEOUT_S,
             ground=ground,
@@ -63,7 +60,6 @@ class StreamKeeper(Construct):
         function.resource.node.add_dependency(job.resource)
         schedules.call("Keeper", schedule=_EVERY, function_arn=function.arn)
         self._listen(function, job.name)
-        self._add_alarms()
 
     def _listen(self, function: Function, job: str) -> None:
         """An event that is lost is made up for by the clock."""
@@ -89,55 +85,6 @@ class StreamKeeper(Construct):
             principal="events.amazonaws.com",
             source_account=Aws.ACCOUNT_ID,
             source_arn=rule.attr_arn,
-        )
-
-    def _add_alarms(self) -> None:
-        self._add_alarm(
-            "GivenUp",
-            f"{self._dimension}: the stream failed to start again and again; nobody tries any more",
-            metric="StreamGivenUp",
-            statistic="Maximum",
-            operator="GreaterThanOrEqualToThreshold",
-            periods=1,
-            missing="notBreaching",
-        )
-        self._add_alarm(
-            "Silent",
-            f"{self._dimension}: nobody looks after the stream; its keeper does not answer",
-            metric="StreamRunning",
-            statistic="SampleCount",
-            operator="LessThanThreshold",
-            periods=_SILENT_PERIODS,
-            missing="breaching",
-        )
-
-    def _add_alarm(
-        self,
-        construct_id: str,
-        description: str,
-        *,
-        metric: str,
-        statistic: str,
-        operator: str,
-        periods: int,
-        missing: str,
-    ) -> None:
-        aws_cloudwatch.CfnAlarm(
-            self,
-            construct_id,
-            alarm_name=f"{self._dimension}-stream-{construct_id.lower()}",
-            alarm_description=description,
-            namespace=_NAMESPACE,
-            metric_name=metric,
-            dimensions=[
-                aws_cloudwatch.CfnAlarm.DimensionProperty(name="Deployment", value=self._dimension)
-            ],
-            statistic=statistic,
-            comparison_operator=operator,
-            threshold=1,
-            period=_PERIOD_S,
-            evaluation_periods=periods,
-            treat_missing_data=missing,
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
-from stacks.constructs.grant import Grant, arn, through_s3
+from stacks.constructs.grant import Grant, arn, on_tables, through_s3
 from stacks.constructs.ground import Ground
 from stacks.constructs.lake_bucket import BucketReference
 from stacks.constructs.service_role import ServiceRole
@@ -47,13 +47,10 @@ class OptimizerRole(ServiceRole):
                     because="the files of the pipeline's own database",
                 ),
                 Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[warehouse.arn]),
-                Grant(
-                    actions=["glue:GetTable", "glue:UpdateTable"],
-                    on=[
-                        arn("glue", "catalog"),
-                        arn("glue", f"database/{database}"),
-                        arn("glue", f"table/{database}/*"),
-                    ],
+                on_tables(
+                    "glue:GetTable",
+                    "glue:UpdateTable",
+                    database=database,
                     because="the optimized tables of the pipeline's own database",
                 ),
                 Grant(

@@ -77,6 +77,7 @@ def deployed_stream(lake: Lake, deployment: str) -> RunningJob:
         "--brokers": lake.kafka,
         "--kafka_options": json.dumps({"groupIdPrefix": options["groupIdPrefix"]}),
         "--deployment": deployment,
+        "--metrics": given["--metrics"],
     }
     assert local.keys() == given.keys()
     return started(lake, naming.STREAM_JOB, local)

@@ -23,6 +23,7 @@ class Batches:
     def __init__(self, spark: Any, folder: Any, store: MemoryStore, deployment: str | None) -> None:
         self.begun: list[int] = []
         self.ended: list[int] = []
+        self.looks: list[int] = []
         self._handover = Handover(store, deployment)  # type: ignore[arg-type]
         rate = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load()
         self.query = (
@@ -46,7 +47,7 @@ class Batches:
 
     def await_end(self) -> None:
         """As the job does."""
-        self._handover.await_end(self.query)
+        self._handover.await_end(self.query, lambda: self.looks.append(1))
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_a_batch_that_runs_is_ended_and_no_other_begins(spark, tmp_path, store):
     wants(store, "new")
     batches.await_end()
     assert not batches.query.isActive
-    assert batches.begun == batches.ended and batches.begun
+    assert batches.begun == batches.ended and batches.begun and batches.looks
     again = Batches(spark, tmp_path, store, "new")  # goes on where the other one ended
     again.await_batch()
     wants(store, None)  # switched off
@@ -81,7 +82,7 @@ def test_a_stream_that_nobody_orders_ends_by_itself_only(spark, tmp_path, store)
     batches.await_batch()
     batches.query.stop()
     batches.await_end()
-    assert batches.begun
+    assert batches.begun and not batches.looks
 
 
 def test_an_error_of_a_batch_is_still_an_error(spark, tmp_path, store):

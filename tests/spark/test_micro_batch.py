@@ -19,6 +19,8 @@ from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
 
+BEAT_US = 1_795_305_917_320_241
+
 Sent = dict[str, list[Any]]  # by table: events, or (key, value) as bytes
 
 
@@ -64,7 +66,7 @@ class Stream:
 
     def beat(self) -> tuple[Any, ...]:
         """A heartbeat's record, as every batch has one."""
-        value = json.dumps({"op": "u", "cdc_epoch": "1"}).encode()
+        value = json.dumps({"op": "u", "cdc_epoch": "1", "source": {"ts_us": BEAT_US}}).encode()
         return (self.plan.heartbeat_rows_topic, 0, 0, b"{}", value, None)
 
     def run(self, *records: tuple[Any, ...]) -> None:
@@ -187,6 +189,7 @@ def test_a_batch_that_brings_nothing_makes_no_snapshot(stream: Stream) -> None:
     stream.run(*stream.records((one, (b'{"id": 1}', None))))
     assert (snapshots(one), snapshots(stream.two)) == before
     assert stream.progress().table(one.table.name).offsets == {0: 3}
+    assert stream.progress().beat_us == BEAT_US  # what freshness is told by
 
 
 def test_a_fenced_stream_ends_and_stops_no_table(

@@ -39,7 +39,15 @@ def ec2(operation: str, *elsewhere: str, **renamed: str) -> Call:
 
 
 CALLS = {
+    "AWS::Athena::NamedQuery": Call(service="athena", operation="CreateNamedQuery"),
+    "AWS::Athena::WorkGroup": Call(
+        service="athena",
+        operation="CreateWorkGroup",
+        renamed={"WorkGroupConfiguration": "Configuration"},
+        elsewhere=frozenset({"RecursiveDeleteOption"}),
+    ),
     "AWS::CloudWatch::Alarm": Call(service="cloudwatch", operation="PutMetricAlarm"),
+    "AWS::CloudWatch::Dashboard": Call(service="cloudwatch", operation="PutDashboard"),
     "AWS::EC2::FlowLog": ec2("CreateFlowLogs", ResourceId="ResourceIds"),
     "AWS::EC2::RouteTable": ec2("CreateRouteTable"),
     "AWS::EC2::SecurityGroup": Call(
@@ -136,6 +144,20 @@ CALLS = {
     ),
     "AWS::S3::BucketPolicy": Call(
         service="s3", operation="PutBucketPolicy", renamed={"PolicyDocument": "Policy"}
+    ),
+    "AWS::SNS::Subscription": Call(service="sns", operation="Subscribe"),
+    "AWS::SNS::Topic": Call(
+        service="sns",
+        operation="CreateTopic",
+        renamed={"TopicName": "Name"},
+        elsewhere=frozenset({"KmsMasterKeyId"}),  # sent as an attribute
+    ),
+    "AWS::SNS::TopicPolicy": Call(
+        service="sns",
+        operation="SetTopicAttributes",
+        elsewhere=frozenset({"PolicyDocument", "Topics"}),  # as an attribute, topic by topic
+        named=("TopicArn",),
+        filled={"AttributeName": "Policy"},
     ),
     "AWS::SQS::Queue": Call(
         service="sqs",

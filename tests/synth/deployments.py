@@ -55,6 +55,7 @@ SMALL = """\
 aws:
   protect: false
   log_days: 7
+  monitoring: {email: [on-call@example.com]}
   network: {create: {zones: [a, b]}}
   source: {create: {multi_az: false, backup_days: 1, storage_gb: 20, slot_wal_gb: 5}}
 """

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from tests.synth.deployments import Synthesized, Template
-from tests.synth.rules import listed
+from tests.synth.rules.reading import listed
 
 KNOWN = {
     "AWS::Partition": "aws",

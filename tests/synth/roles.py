@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.synth.deployments import Synthesized
-from tests.synth.rules import listed
+from tests.synth.rules.reading import listed
 
 _KNOWN = {"AWS::Region": "R", "AWS::AccountId": "A", "AWS::Partition": "P"}
 

@@ -43,7 +43,10 @@ def cdk_synth(file: Path, out: Path, *arguments: str) -> subprocess.CompletedPro
     )
 
 
-PARTS = ("network", "source", "streaming", "tables-1", "cdc", "lake", "processing")
+PARTS = (
+    "network", "source", "streaming", "tables-1", "cdc", "lake", "processing", "observability",
+    "query", "queries-1",
+)  # fmt: skip
 
 
 def contents(folder: Path) -> dict[str, bytes]:

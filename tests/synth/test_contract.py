@@ -28,7 +28,7 @@ def test_cfn_lint_finds_nothing(variants):
         for variant in variants.values()
         for file in variant.folder.glob("*.template.json")
     ]
-    assert len(templates) == 7 * len(VARIANTS) + 1  # Glue maintains a table of one of them
+    assert len(templates) == 10 * len(VARIANTS) + 1  # Glue maintains a table of one of them
     linted = subprocess.run([str(LINT), *templates], capture_output=True, text=True, check=False)
     assert (linted.returncode, linted.stdout) == (0, "")
 
@@ -160,3 +160,19 @@ def test_a_job_is_scheduled_where_the_file_says_so(variants):
     always = {"shop-keeper": "rate(5 minutes)", "shop-maintain": "cron(0 3 * * ? *)"}
     assert schedules("created") == always
     assert schedules("existing") == {**always, "shop-apply": "rate(5 minutes)"}
+
+
+def test_people_query_within_bounds_and_find_a_query_for_each_table(variants):
+    settings = variants["created"].only("AWS::Athena::WorkGroup")["WorkGroupConfiguration"]
+    assert settings["BytesScannedCutoffPerQuery"] == 100 * 1024**3
+    saved = [
+        each["Properties"] for each in variants["existing"].resources("AWS::Athena::NamedQuery")
+    ]
+    assert {(each["Name"], each["Database"], each["WorkGroup"]) for each in saved} == {
+        (table, "cdc_iceberg", "shop") for table in ("orders", "visits")
+    }
+
+
+def test_without_athena_among_the_readers_there_is_nothing_to_query_with(deploy):
+    text = VARIANTS["created"].replace("tables:", "lake: {readers: [spark]}\ntables:", 1)
+    assert not [name for name in deploy(text).templates if "quer" in name]

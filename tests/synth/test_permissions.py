@@ -31,6 +31,7 @@ EVERY_JOB: list[Call] = [
     ("s3:PutObject", ORDER),
     ("kms:GenerateDataKey", KEY, S3),
     ("cloudwatch:PutMetricData", "*", {"namespace": "Glue"}),
+    ("cloudwatch:PutMetricData", "*", {"namespace": "cdclake"}),
     ("glue:GetConnection", f"arn:aws:glue:{HERE}:connection/shop-network"),
 ]
 TABLES: list[Call] = [

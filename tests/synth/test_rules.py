@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.synth.deployments import Template
-from tests.synth.rules import OFFSETS, RULES, broken_rules, every_bucket_has_a_policy
+from tests.synth.rules import RULES, broken_rules
+from tests.synth.rules.kafka import OFFSETS
+from tests.synth.rules.storage import every_bucket_has_a_policy
 
 Edit = Callable[[Template], None]
 
@@ -28,6 +30,9 @@ def test_what_is_not_protected_breaks_that_rule_only(variants):
 def test_a_created_deployment_has_something_for_every_rule(created):
     kinds = {r["Type"] for t in created.templates.values() for r in t["Resources"].values()}
     assert {
+        "AWS::Athena::NamedQuery",
+        "AWS::Athena::WorkGroup",
+        "AWS::CloudWatch::Alarm",
         "AWS::EC2::SecurityGroup",
         "AWS::Glue::Job",
         "AWS::IAM::Role",
@@ -44,6 +49,8 @@ def test_a_created_deployment_has_something_for_every_rule(created):
         "AWS::RDS::DBInstance",
         "AWS::RDS::DBParameterGroup",
         "AWS::S3::Bucket",
+        "AWS::SNS::Topic",
+        "AWS::SNS::TopicPolicy",
         "AWS::SQS::Queue",
         "AWS::Scheduler::Schedule",
         "AWS::SecretsManager::Secret",
@@ -105,6 +112,9 @@ GROUP, TOPIC = "AWS::EC2::SecurityGroup", "AWS::MSK::Topic"
 CONNECTOR, PLUGIN = "AWS::KafkaConnect::Connector", "AWS::KafkaConnect::CustomPlugin"
 SETTINGS = "ConnectorConfiguration"
 JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
+ALARM, TOPIC_POLICY = "AWS::CloudWatch::Alarm", "AWS::SNS::TopicPolicy"
+WORKGROUP = "AWS::Athena::WorkGroup"
+STATEMENT = ("PolicyDocument", "Statement")
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
 OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
@@ -258,6 +268,39 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     ),
     "function's own logs": (
         "called_by_ours_only", "AWS::Lambda::Function", drop("LoggingConfig"),
+    ),
+    "settings of one's own": (
+        "queries_are_bounded", WORKGROUP,
+        put("WorkGroupConfiguration", "EnforceWorkGroupConfiguration", value=False),
+    ),
+    "scan of any price": (
+        "queries_are_bounded", WORKGROUP,
+        drop("WorkGroupConfiguration", "BytesScannedCutoffPerQuery"),
+    ),
+    "results of S3's own key": (
+        "queries_are_bounded", WORKGROUP,
+        drop("WorkGroupConfiguration", "ResultConfiguration", "EncryptionConfiguration"),
+    ),
+    "query for everybody": ("queries_are_bounded", "AWS::Athena::NamedQuery", drop("WorkGroup")),
+    "alarm that nobody hears": ("alarms_lead_somewhere", ALARM, drop("AlarmActions")),
+    "alarm that never ends": ("alarms_lead_somewhere", ALARM, drop("OKActions")),
+    "alarm that is off": ("alarms_lead_somewhere", ALARM, put("ActionsEnabled", value=False)),
+    "alarm without a runbook": (
+        "alarms_lead_somewhere", ALARM, put("AlarmDescription", value="it is broken"),
+    ),
+    "runbook of another alarm": (
+        "alarms_lead_somewhere", ALARM,
+        put("AlarmDescription", value="Runbook: docs/runbooks/any.md"),
+    ),
+    "silence of any meaning": ("alarms_lead_somewhere", ALARM, drop("TreatMissingData")),
+    "topic of SNS's own key": ("topics_are_for_alarms", "AWS::SNS::Topic", drop("KmsMasterKeyId")),
+    "topic for anybody's alarms": (
+        "topics_are_for_alarms", TOPIC_POLICY, drop(*STATEMENT, 0, "Condition"),
+    ),
+    "topic without TLS": ("topics_are_for_alarms", TOPIC_POLICY, drop(*STATEMENT, 1)),
+    "key for anybody's alarms": (
+        "keys_are_for_this_account", "AWS::KMS::Key",
+        put("KeyPolicy", "Statement", 2, "Condition", value={}),
     ),
     "bucket without a policy": (
         "every_bucket_has_a_policy", "AWS::S3::BucketPolicy", put("Bucket", value="another"),

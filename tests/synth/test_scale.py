@@ -52,6 +52,8 @@ def test_every_stack_fits(tmp_path, count, shards):
         assert len(json.dumps(template, indent=1)) <= MOST_BYTES, stack
         topics += sum(r["Type"] == "AWS::MSK::Topic" for r in template["Resources"].values())
     assert topics == count + 5  # and our own
+    watching = templates["shop-observability"]["Resources"].values()
+    assert sum(r["Type"] == "AWS::CloudWatch::Alarm" for r in watching) == 13  # of any number
 
 
 def test_a_full_shard_stops_synth_before_cloudformation_would(tmp_path):

@@ -8,7 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cdclake.config.checks import aws, bulk, columns, connector, engines, names, secrets
+from cdclake.config.checks import (
+    aws,
+    bulk,
+    columns,
+    connector,
+    engines,
+    monitoring,
+    names,
+    secrets,
+)
 from cdclake.config.document import Document
 from cdclake.config.outline import TableOutline
 from cdclake.config.problems import Problem
@@ -35,4 +44,5 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_snapshot,
     aws.check_shards,
     connector.check_masks,
+    monitoring.check_freshness,
 )

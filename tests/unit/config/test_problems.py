@@ -100,6 +100,22 @@ CASES = {
         top("environments: {dev: {lake: {format_version: 3}}}"), 2, 45, "Athena cannot", "readers",
     ),
     "environment's name": (top("environments: {Prod_1: {}}"), 2, 16, "no name of an", "1 to 10"),
+    "mail to nobody": (
+        top("aws: {monitoring: {email: [on-call]}}"), 2, 28, "cannot be 'on-call'", "on-call@",
+    ),
+    "mail twice": (
+        top("aws: {monitoring: {email: [a@b.c, a@b.c]}}"), 2, 20, "'a@b.c' stands twice", "remove",
+    ),
+    "alarm at once": (
+        top("aws: {monitoring: {freshness_minutes: 1}}"), 2, 39, "`freshness_minutes`", "2",
+    ),
+    "alarm for ever": (
+        top("aws: {monitoring: {freshness_minutes: 5}}\nstream: {trigger_seconds: 300}"), 2, 39,
+        "a batch every 300 s", "`aws: monitoring: freshness_minutes: 11`",
+    ),
+    "alarm of the default for ever": (
+        top("aws: {}\nstream: {trigger_seconds: 600}"), 3, 27, "fresh to 15 min", "21`",
+    ),
     "unknown part of aws": (top("aws: {kafak: {}}"), 2, 7, "unknown key", "did you mean 'kafka'?"),
     "neither": (top("aws: {kafka: {create: }}"), 2, 7, "neither `create` nor", "`create: {}`"),
     "created and existing": (

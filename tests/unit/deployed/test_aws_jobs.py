@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError, NoRegionError
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
@@ -122,6 +123,69 @@ def test_a_job_that_runs_already_is_left_alone(run, deployed):
 def test_what_is_not_deployed_is_said_to_be_missing(run):
     code, out, _ = run("apply_changes")
     assert (code, json.loads(out)["error"]["code"]) == (3, "not_running")
+
+
+class Refusing:
+    """Glue's client, or S3's, of which one call fails."""
+
+    def __init__(self, real: Any, call: str, error: Exception) -> None:
+        self._real, self._call, self._error = real, call, error
+
+    def __getattr__(self, name: str) -> Any:
+        if name == self._call:
+            return self._fail
+        return getattr(self._real, name)
+
+    def _fail(self, **_: Any) -> None:
+        raise self._error
+
+
+def denied(operation: str) -> ClientError:
+    return ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, operation)
+
+
+@pytest.mark.parametrize(
+    ("service", "call", "error", "told", "remedy"),
+    [
+        ("glue", "start_job_run", denied("StartJobRun"), f"start {NAME}", "sign in as"),
+        ("glue", "get_job_run", denied("GetJobRun"), "follow the run", "sign in as"),
+        ("glue", "get_job", denied("GetJob"), f"read the report of {NAME}", "sign in as"),
+        ("s3", "get_object", denied("GetObject"), f"read the report of {NAME}", "sign in as"),
+        (
+            "glue", "get_job_run",
+            ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "GetJobRun"),
+            "follow the run", "read what AWS says",
+        ),
+        (
+            "glue", "start_job_run", EndpointConnectionError(endpoint_url="https://glue"),
+            "https://glue", "reaches AWS",
+        ),
+    ],
+)  # fmt: skip
+def test_whatever_a_call_is_told_is_explained(
+    run, deployed, monkeypatch, service, call, error, told, remedy
+):
+    real = boto3.client
+
+    def client(name: str) -> Any:
+        return Refusing(real(name), call, error) if name == service else real(name)
+
+    monkeypatch.setattr(boto3, "client", client)
+    code, out, _ = run("apply_changes")
+    explained = json.loads(out)["error"]
+    assert (code, explained["component"]) == (4, NAME)
+    assert told in explained["message"] and remedy in explained["remedy"]
+
+
+def test_nobody_in_particular_is_told_how_to_say_who(run, monkeypatch):
+    def nowhere(_: str) -> Any:
+        raise NoRegionError
+
+    monkeypatch.setattr(boto3, "client", nowhere)
+    code, out, _ = run("apply_changes")
+    explained = json.loads(out)["error"]
+    assert (code, explained["code"]) == (2, "bad_input")
+    assert "specify a region" in explained["message"] and "AWS_REGION" in explained["remedy"]
 
 
 @pytest.mark.parametrize(

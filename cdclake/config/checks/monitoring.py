@@ -1,0 +1,35 @@
+"""Thresholds of alarms that would never be off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cdclake.config.document import Document
+from cdclake.config.monitoring_model import Monitoring
+from cdclake.config.outline import TableOutline
+from cdclake.config.problems import Problem
+from cdclake.debezium.connector import HEARTBEAT_SECONDS
+
+_LOCATION = ("aws", "monitoring", "freshness_minutes")
+
+
+def check_freshness(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """A lake cannot be fresher than its trigger, which comes at most once in so long."""
+    del tables
+    trigger = document.get("stream", "trigger_seconds")
+    declared = document.get(*_LOCATION)
+    minutes = Monitoring().freshness_minutes if declared is None else declared
+    if document.get("stream", "mode") == "scheduled":  # which has no triggers
+        return
+    if type(trigger) is not int or type(minutes) is not int:
+        return
+    # What is committed just after a batch has begun waits for the next one, and for its end.
+    needed = 2 * trigger + HEARTBEAT_SECONDS
+    if minutes * 60 < needed:
+        yield document.problem(
+            ("stream", "trigger_seconds") if declared is None else _LOCATION,
+            f"a batch every {trigger} s cannot keep the lake fresh to {minutes} min:"
+            " that alarm would be on for ever",
+            f"write `aws: monitoring: freshness_minutes: {-(-needed // 60)}` or more, or shorter"
+            " triggers",
+        )

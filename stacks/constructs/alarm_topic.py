@@ -1,0 +1,57 @@
+"""Where alarms go: one encrypted topic, to which only they may publish."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import aws_iam, aws_sns
+from constructs import Construct
+
+from stacks.constructs.encryption import alarms_arn
+from stacks.constructs.ground import Ground
+from stacks.constructs.service_role import only_for
+
+
+class AlarmTopic(Construct):
+    """A topic under the deployment's key; those who are listed get a mail to confirm."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, emails: Sequence[str], ground: Ground
+    ) -> None:
+        super().__init__(scope, construct_id)
+        topic = aws_sns.CfnTopic(
+            self, "Topic", topic_name=f"{ground.prefix}-alarms", kms_master_key_id=ground.key_arn
+        )
+        self.arn = topic.ref
+        aws_sns.CfnTopicPolicy(
+            self,
+            "Policy",
+            topics=[self.arn],
+            policy_document=aws_iam.PolicyDocument(
+                statements=[self._alarms(ground.prefix), self._over_tls()]
+            ),
+        )
+        for email in emails:
+            aws_sns.CfnSubscription(
+                self, email, topic_arn=self.arn, protocol="email", endpoint=email
+            )
+
+    def _alarms(self, prefix: str) -> aws_iam.PolicyStatement:
+        return aws_iam.PolicyStatement(
+            sid="AlarmsOfThisDeployment",
+            principals=[aws_iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+            actions=["sns:Publish"],
+            resources=[self.arn],
+            conditions=only_for(alarms_arn(prefix)),
+        )
+
+    def _over_tls(self) -> aws_iam.PolicyStatement:
+        """Only of publishing: a topic's policy takes no `sns:*`."""
+        return aws_iam.PolicyStatement(
+            sid="OverTlsOnly",
+            effect=aws_iam.Effect.DENY,
+            principals=[aws_iam.StarPrincipal()],
+            actions=["sns:Publish"],
+            resources=[self.arn],
+            conditions={"Bool": {"aws:SecureTransport": "false"}},
+        )

@@ -1,0 +1,122 @@
+"""One page that follows the data, hop by hop. No widget is of one table, however many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk.aws_cloudwatch import IMetric, IWidget
+from constructs import Construct
+
+from cdclake import metrics, naming
+from cdclake.config.aws_model import CreatedKafka, CreatedSource
+from cdclake.config.deployment import Deployment
+from stacks.constructs.deployment_metrics import (
+    FIVE_MINUTES,
+    DeploymentMetrics,
+    waiting_messages,
+)
+from stacks.constructs.glue_job import log_group_name
+
+_WIDTH, _HEIGHT, _IN_A_ROW = 24, 6, 3
+
+
+class Dashboard(Construct):
+    """The deployment's dashboard, called like it: the alarms, then a graph a hop."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        deployment: Deployment,
+        alarms: Sequence[cloudwatch.IAlarm],
+        failed_queue: str,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        known = DeploymentMetrics(deployment.prefix)
+        graphs = [
+            *_to_kafka(deployment, known),
+            *_through_the_stream(known, deployment.prefix),
+            *_upkeep(known, failed_queue),
+        ]
+        rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
+        status = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=_WIDTH)
+        cloudwatch.Dashboard(
+            self, "Dashboard", dashboard_name=deployment.prefix, widgets=[[status], *rows]
+        )
+
+
+def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWidget]:
+    """What exists already is on its owner's dashboard."""
+    if isinstance(deployment.aws.source.declared, CreatedSource):
+        on_disk = known.source("TransactionLogsDiskUsage", "Maximum")
+        yield _graph("Source: WAL kept", known.slot_lag(), on_disk)
+        yield _graph("Source: free disk", known.source("FreeStorageSpace", "Minimum"))
+    yield _graph(
+        "Connector: tasks",
+        known.connector("RunningTaskCount", "Minimum"),
+        known.connector("ErroredTaskCount", "Maximum"),
+    )
+    yield _graph(
+        "Connector: load, %",
+        known.connector("CpuUtilization", "Maximum"),
+        known.connector("MemoryUtilization", "Maximum"),
+    )
+    if isinstance(deployment.aws.kafka.declared, CreatedKafka):
+        yield _graph("Kafka: fullest disk, %", known.fullest_kafka_disk())
+
+
+def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidget]:
+    yield _graph("Stream: records behind", known.own(metrics.LAG, "Maximum"))
+    yield _graph(
+        "Stream: batches",
+        known.own(metrics.BATCH_AGE, "Maximum"),
+        known.own(metrics.BATCH_SECONDS, "Maximum"),
+    )
+    yield _graph("Stream: events of a batch", known.own(metrics.BATCH_EVENTS, "Average"))
+    yield _graph("Lake: freshness", known.own(metrics.FRESHNESS, "Maximum"))
+    yield _graph("Lake: quarantined events", known.own(metrics.QUARANTINED, "Sum"))
+    yield _graph("Lake: stopped tables", known.own(metrics.STOPPED_TABLES, "Maximum"))
+    yield _stopped_tables(log_group_name(prefix, naming.STREAM_JOB))
+
+
+def _stopped_tables(logs: str) -> IWidget:
+    return cloudwatch.LogQueryWidget(
+        title="Lake: which tables stopped, and why",
+        log_group_names=[f"{logs}/output", f"{logs}/error"],
+        query_lines=[
+            "fields @timestamp, @message",
+            "filter @message like /table .* stopped: /",
+            "sort @timestamp desc",
+            "limit 20",
+        ],
+        width=_WIDTH // _IN_A_ROW,
+        height=_HEIGHT,
+    )
+
+
+def _upkeep(known: DeploymentMetrics, failed_queue: str) -> Iterator[IWidget]:
+    yield _graph(
+        "Lake: the worst table's files and snapshots",
+        known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB),
+        known.own(metrics.SNAPSHOTS, "Maximum", job=naming.MAINTAIN_JOB),
+    )
+    jobs = (naming.APPLY_JOB, naming.MAINTAIN_JOB)
+    failures = [known.own(metrics.FAILED_TABLES, "Sum", job=job) for job in jobs]
+    yield _graph("Jobs: failures, starts that failed", *failures, waiting_messages(failed_queue))
+    yield _graph(
+        "Keeper: stream running, failures in a row",
+        known.own(metrics.STREAM_RUNNING, "Minimum"),
+        known.own(metrics.STREAM_FAILURES, "Maximum"),
+    )
+
+
+def _graph(title: str, *shown: IMetric) -> IWidget:
+    return cloudwatch.GraphWidget(
+        title=title,
+        left=list(shown),
+        width=_WIDTH // _IN_A_ROW,
+        height=_HEIGHT,
+        period=FIVE_MINUTES,
+    )

@@ -1,0 +1,125 @@
+"""The metrics of one deployment, AWS's and our own, by names that are known before it is made.
+
+Sources: RDS user guide, "Amazon CloudWatch metrics for Amazon RDS"; MSK developer guide,
+"Monitoring Amazon MSK Connect" and "Metrics for monitoring Standard brokers"; Glue user guide,
+"Monitoring with AWS Glue observability metrics". Glue's own figure of a consumer's lag belongs to
+its own source and does not exist here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aws_cdk import Duration
+from aws_cdk.aws_cloudwatch import IMetric, MathExpression, Metric
+
+from cdclake import metrics, naming
+
+FIVE_MINUTES = Duration.minutes(5)
+
+
+@dataclass(frozen=True, slots=True)
+class DeploymentMetrics:
+    """Metrics by where they come from; a period is five minutes unless another is named."""
+
+    prefix: str
+
+    def own(
+        self,
+        metric: metrics.Metric,
+        statistic: str,
+        *,
+        job: str | None = None,
+        period: Duration = FIVE_MINUTES,
+    ) -> Metric:
+        """What jobs and keeper publish; `job` for what each job over tables has."""
+        named = {metrics.DEPLOYMENT: self.prefix, metrics.JOB: job}
+        return Metric(
+            namespace=metrics.NAMESPACE,
+            metric_name=metric.name,
+            dimensions_map={name: value for name, value in named.items() if value},
+            statistic=statistic,
+            period=period,
+            label=f"{metric.name} of {job}" if job else metric.name,
+        )
+
+    def source(self, name: str, statistic: str) -> Metric:
+        """Of the database server that the deployment has made."""
+        server = naming.source_server(self.prefix)
+        return _of("AWS/RDS", name, statistic, {"DBInstanceIdentifier": server})
+
+    def slot_lag(self) -> IMetric:
+        """Bytes of WAL that the slot furthest behind keeps; RDS tells it of both kinds of slots."""
+        return MathExpression(
+            expression="MAX([FILL(logical, 0), FILL(physical, 0)])",
+            using_metrics={
+                "logical": self.source("OldestLogicalReplicationSlotLag", "Maximum"),
+                "physical": self.source("OldestReplicationSlotLag", "Maximum"),
+            },
+            label="WAL kept by the slot",
+            period=FIVE_MINUTES,
+        )
+
+    def connector(self, name: str, statistic: str) -> Metric:
+        """Of the connector."""
+        connector = naming.connector_name(self.prefix)
+        return _of("AWS/KafkaConnect", name, statistic, {"ConnectorName": connector})
+
+    def fullest_kafka_disk(self) -> IMetric:
+        """Per cent of the fullest broker's disk, however many brokers there are."""
+        return MathExpression(
+            expression=(
+                'SELECT MAX(KafkaDataLogsDiskUsed) FROM SCHEMA("AWS/Kafka", "Broker ID",'
+                f' "Cluster Name") WHERE "Cluster Name" = \'{self.prefix}\''
+            ),
+            using_metrics={},
+            label="Fullest disk of a broker, %",
+            period=FIVE_MINUTES,
+        )
+
+    def growing_lag(self, beyond: int) -> IMetric:
+        """1 where more records than that are unread and there are more than before, else 0."""
+        return MathExpression(
+            expression=f"IF(lag > {beyond} AND DIFF(lag) > 0, 1, 0)",
+            using_metrics={"lag": self.own(metrics.LAG, "Maximum")},
+            label="Growing lag",
+            period=FIVE_MINUTES,
+        )
+
+    def failures(self, job: str, period: Duration) -> IMetric:
+        """Tables that the job could not do, and runs that ended before they could tell."""
+        return MathExpression(
+            expression="FILL(tables, 0) + FILL(runs, 0)",
+            using_metrics={
+                "tables": self.own(metrics.FAILED_TABLES, "Sum", job=job, period=period),
+                "runs": self._failed_runs(job),
+            },
+            label=f"Failures of {job}",
+            period=period,
+        )
+
+    def _failed_runs(self, job: str) -> Metric:
+        dimensions = {
+            "JobName": naming.glue_job_name(self.prefix, job),
+            "JobRunId": "ALL",
+            "Type": "count",
+            "ObservabilityGroup": "error",
+        }
+        return _of("Glue", "glue.error.ALL", "Sum", dimensions)
+
+
+def waiting_messages(queue: str) -> Metric:
+    """Messages that lie in a queue."""
+    name = "ApproximateNumberOfMessagesVisible"
+    return _of("AWS/SQS", name, "Maximum", {"QueueName": queue})
+
+
+def _of(namespace: str, name: str, statistic: str, dimensions: dict[str, str]) -> Metric:
+    return Metric(
+        namespace=namespace,
+        metric_name=name,
+        dimensions_map=dimensions,
+        statistic=statistic,
+        period=FIVE_MINUTES,
+        label=name,
+    )

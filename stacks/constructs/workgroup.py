@@ -1,0 +1,42 @@
+"""Where people query: settings that no query can change, and results that do not stay."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_athena
+from constructs import Construct
+
+from stacks.constructs.ground import Ground
+
+_ENGINE = "Athena engine version 3"
+_GB = 1024**3
+_Workgroup = aws_athena.CfnWorkGroup
+
+
+class Workgroup(Construct):
+    """An Athena workgroup called like the deployment; its results lie encrypted in `bucket`."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, bucket: str, scan_gb: int, ground: Ground
+    ) -> None:
+        super().__init__(scope, construct_id)
+        encrypted = _Workgroup.EncryptionConfigurationProperty(
+            encryption_option="SSE_KMS", kms_key=ground.key_arn
+        )
+        _Workgroup(
+            self,
+            "Workgroup",
+            name=ground.prefix,
+            description=f"Queries over the lake of {ground.prefix}",
+            recursive_delete_option=True,  # with its saved queries and its history
+            work_group_configuration=_Workgroup.WorkGroupConfigurationProperty(
+                enforce_work_group_configuration=True,
+                publish_cloud_watch_metrics_enabled=True,
+                bytes_scanned_cutoff_per_query=scan_gb * _GB,
+                engine_version=_Workgroup.EngineVersionProperty(selected_engine_version=_ENGINE),
+                result_configuration=_Workgroup.ResultConfigurationProperty(
+                    output_location=f"s3://{bucket}/",
+                    expected_bucket_owner=Aws.ACCOUNT_ID,
+                    encryption_configuration=encrypted,
+                ),
+            ),
+        )

@@ -1,0 +1,71 @@
+"""The observability stack: one dashboard along the data's way, and alarms where it can end."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput
+from aws_cdk.aws_cloudwatch import Alarm
+from aws_cdk.aws_cloudwatch_actions import SnsAction
+from aws_cdk.aws_sns import Topic
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.aws_model import ExistingKafka, ExistingSource
+from cdclake.config.deployment import Deployment
+from stacks.constructs.alarm_topic import AlarmTopic
+from stacks.constructs.dashboard import Dashboard
+from stacks.constructs.watches import Watch, watches
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+from stacks.processing_stack import ProcessingStack
+
+
+class ObservabilityStack(PipelineStack):
+    """Each alarm says what is wrong and which runbook to open, and says when it is over."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkStack,
+        processing: ProcessingStack,
+    ) -> None:
+        super().__init__(scope, deployment, "observability", "dashboard and alarms")
+        topic = AlarmTopic(
+            self, "Topic", emails=deployment.aws.monitoring.email, ground=network.ground
+        )
+        self._action = SnsAction(Topic.from_topic_arn(self, "Told", topic.arn))
+        queue = processing.failed_queue
+        alarms = [self._add_alarm(each) for each in watches(deployment, failed_queue=queue)]
+        Dashboard(self, "Dashboard", deployment=deployment, alarms=alarms, failed_queue=queue)
+        CfnOutput(self, "AlarmTopic", value=topic.arn, description="What alarms are sent to")
+        self._ask_owners()
+
+    def _add_alarm(self, watch: Watch) -> Alarm:
+        prefix = self.deployment.prefix
+        alarm = Alarm(
+            self,
+            "".join(word.capitalize() for word in watch.name.split("-")),
+            alarm_name=f"{prefix}-{watch.name}",
+            alarm_description=f"{prefix}: {watch.says}. Runbook: {naming.runbook(watch.name)}",
+            metric=watch.metric,
+            threshold=watch.threshold,
+            comparison_operator=watch.beyond,
+            evaluation_periods=watch.periods,
+            treat_missing_data=watch.missing,
+        )
+        alarm.add_alarm_action(self._action)
+        alarm.add_ok_action(self._action)
+        return alarm
+
+    def _ask_owners(self) -> None:
+        """What exists has its owner's alarms; ours would have to know its name in CloudWatch."""
+        aws = self.deployment.aws
+        if isinstance(aws.source.declared, ExistingSource):
+            self.ask_owner(
+                "SourceOwner",
+                f"Watch on {aws.source.declared.endpoint} the WAL that the slot"
+                f" {self.deployment.plan.source_object} keeps, and the free disk",
+            )
+        if isinstance(aws.kafka.declared, ExistingKafka):
+            self.ask_owner("KafkaOwner", "Watch the brokers' disks and offline partitions")

@@ -1,0 +1,73 @@
+"""Our own rules over the templates: what no linter sees, each with the reason it is there."""
+
+from __future__ import annotations
+
+from tests.synth.deployments import Template
+from tests.synth.rules.access import (
+    called_by_ours_only,
+    no_clear_secret,
+    no_confused_deputy,
+    no_managed_policy,
+    no_wildcard,
+    nothing_public,
+)
+from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
+from tests.synth.rules.querying import queries_are_bounded
+from tests.synth.rules.reading import Rule
+from tests.synth.rules.running import (
+    one_run_at_a_time,
+    schedules_fail_loudly,
+    what_runs_is_known,
+)
+from tests.synth.rules.storage import (
+    every_bucket_has_a_policy,
+    kept_when_deleted,
+    logs_end,
+    safe_bucket,
+    safe_database,
+)
+from tests.synth.rules.watching import (
+    alarms_lead_somewhere,
+    keys_are_for_this_account,
+    topics_are_for_alarms,
+)
+
+RULES: tuple[Rule, ...] = (
+    no_clear_secret,
+    no_managed_policy,
+    no_wildcard,
+    no_confused_deputy,
+    logs_end,
+    nothing_public,
+    kept_when_deleted,
+    safe_database,
+    safe_kafka,
+    topics_as_locally,
+    safe_connect,
+    named_by_content,
+    safe_bucket,
+    one_run_at_a_time,
+    what_runs_is_known,
+    schedules_fail_loudly,
+    called_by_ours_only,
+    alarms_lead_somewhere,
+    topics_are_for_alarms,
+    keys_are_for_this_account,
+    queries_are_bounded,
+)
+
+
+def broken_rules(templates: dict[str, Template]) -> list[str]:
+    """What is wrong, as `rule: stack/resource: what`."""
+    without = [
+        f"{every_bucket_has_a_policy.__name__}: {stack}/{what}"
+        for stack, template in templates.items()
+        for what in every_bucket_has_a_policy(template)
+    ]
+    return without + [
+        f"{rule.__name__}: {stack}/{name}: {what}"
+        for stack, template in templates.items()
+        for name, resource in template["Resources"].items()
+        for rule in RULES
+        for what in rule(resource["Type"], resource.get("Properties", {}), resource)
+    ]

@@ -1,0 +1,101 @@
+"""Kafka and what connects the source to it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from tests.synth.deployments import Template
+from tests.synth.rules.reading import walk
+
+OFFSETS = "__cdclake-offsets."
+REFERENCE = re.compile(r"[$][{]secretsmanager:[A-Za-z0-9/_-]+:[a-z]+[}]")
+
+
+def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """IAM over TLS only; MSK refuses connectivity settings at creation; no topic makes itself."""
+    if kind == "AWS::MSK::Cluster":
+        if "ConnectivityInfo" in properties["BrokerNodeGroupInfo"]:
+            yield f"{kind} sets connectivity, which is refused when a cluster is created"
+        ways = {
+            path[0] if path[0] != "Sasl" else path[1]
+            for path, value in walk(properties.get("ClientAuthentication", {}))
+            if path and path[-1] == "Enabled" and value is True
+        }
+        if ways != {"Iam"}:
+            yield f"{kind} lets clients in by {sorted(ways)}"
+        encryption = properties.get("EncryptionInfo", {})
+        if encryption.get("EncryptionInTransit") != {"ClientBroker": "TLS", "InCluster": True}:
+            yield f"{kind} takes unencrypted connections"
+        if "EncryptionAtRest" not in encryption:
+            yield f"{kind} is not encrypted with our key"
+        if "ConfigurationInfo" not in properties:
+            yield f"{kind} has MSK's own settings"
+    if kind == "AWS::MSK::Configuration":
+        lines = str(properties["ServerProperties"]).splitlines()
+        for line in ("auto.create.topics.enable=false", "unclean.leader.election.enable=false"):
+            if line not in lines:
+                yield f"{kind} lacks {line}"
+
+
+def topics_as_locally(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Kafka must keep a record for longer than the stream may be away, and take large ones."""
+    if kind != "AWS::MSK::Topic":
+        return
+    settings = json.loads(base64.b64decode(properties.get("Configs", "e30=")))
+    if properties["PartitionCount"] != 1:
+        yield f"{kind} parts a table's events"
+    if properties["ReplicationFactor"] < 2:
+        yield f"{kind} stands on one broker"
+    if properties["TopicName"].startswith(OFFSETS):
+        if settings.get("cleanup.policy") != "compact":
+            yield f"{kind} forgets how far the connector has read"
+    else:
+        for name in ("retention.ms", "max.message.bytes"):
+            if int(settings.get(name, 0)) <= 0:
+                yield f"{kind} lacks {name}"
+        if settings.get("cleanup.policy") != "delete":
+            yield f"{kind} forgets changes"
+
+
+def safe_connect(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """One worker that signs in by IAM over TLS, logs, and holds no password, only where it is."""
+    if kind == "AWS::KafkaConnect::Connector":
+        capacity = properties["Capacity"].get("ProvisionedCapacity", {})
+        if capacity.get("WorkerCount") != 1:
+            yield f"{kind} has not one worker: a slot has one reader"
+        if properties["KafkaClusterClientAuthentication"]["AuthenticationType"] != "IAM":
+            yield f"{kind} does not sign in"
+        if properties["KafkaClusterEncryptionInTransit"]["EncryptionType"] != "TLS":
+            yield f"{kind} is not encrypted on its way"
+        if '"Enabled": true' not in json.dumps(properties.get("LogDelivery", {})):
+            yield f"{kind} does not log"
+        yield from _source_is_safe(kind, properties["ConnectorConfiguration"])
+    if kind == "AWS::KafkaConnect::WorkerConfiguration":
+        text = json.dumps(properties["PropertiesFileContent"])
+        for setting in ("offset.storage.topic=", "config.providers="):
+            if setting not in text:
+                yield f"{kind} lacks {setting}"
+
+
+def _source_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:
+    if not REFERENCE.fullmatch(str(settings.get("database.password"))):
+        yield f"{kind} has a password, or none"
+    if settings.get("database.sslmode") != "verify-full":
+        yield f"{kind} does not check whom it talks to"
+    if settings.get("config.action.reload") != "none":
+        yield f"{kind} is restarted by its provider of secrets"
+    if any("salt" in name for name in settings):
+        yield f"{kind} shows the salt of a mask"
+
+
+def named_by_content(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """What can only be set at creation is made anew before it goes, and needs another name."""
+    fixed = {"AWS::KafkaConnect::CustomPlugin", "AWS::KafkaConnect::WorkerConfiguration"}
+    if kind in fixed and not re.search(r"-[0-9a-f]{12}$", properties["Name"]):
+        yield f"{kind} is not named by its content"
+    if re.search(r"[0-9a-f]{10}", properties.get("ConnectorName", "")):
+        yield f"{kind} is named by its content: by its name Connect keeps its offsets"

@@ -1,0 +1,86 @@
+"""What holds data: kept, encrypted, private, and not growing for ever."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from tests.synth.deployments import Template
+from tests.synth.rules.reading import statements
+
+HOLDS_DATA = {
+    "AWS::Glue::Database",
+    "AWS::KMS::Key",
+    "AWS::MSK::Cluster",
+    "AWS::MSK::Topic",
+    "AWS::RDS::DBInstance",
+    "AWS::S3::Bucket",
+}
+
+
+def kept_when_deleted(kind: str, properties: dict[str, Any], resource: Template) -> Iterator[str]:
+    """What holds data outlives its stack; only `protect: false` says otherwise."""
+    del properties
+    if kind in HOLDS_DATA:
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if resource.get(policy) not in ("Retain", "Snapshot"):
+                yield f"{kind} is lost by {policy}"
+
+
+def safe_database(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """TLS, logical replication, and a slot that is given up before the disk is full."""
+    if kind == "AWS::RDS::DBParameterGroup":
+        parameters = properties["Parameters"]
+        for name in ("rds.force_ssl", "rds.logical_replication"):
+            if parameters.get(name) != "1":
+                yield f"{kind} lacks {name}"
+        if int(parameters.get("max_slot_wal_keep_size", -1)) <= 0:
+            yield f"{kind} lets a slot fill the disk"
+    if kind == "AWS::RDS::DBInstance":
+        for flag in ("StorageEncrypted", "ManageMasterUserPassword", "CopyTagsToSnapshot"):
+            if properties.get(flag) is not True:
+                yield f"{kind} lacks {flag}"
+        if properties.get("BackupRetentionPeriod", 0) < 1:
+            yield f"{kind} has no backups"
+
+
+def safe_bucket(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Private, encrypted, over TLS, and of what is deleted nothing stays for ever."""
+    if kind == "AWS::S3::Bucket":
+        blocked = properties.get("PublicAccessBlockConfiguration", {})
+        if len(blocked) != 4 or not all(value is True for value in blocked.values()):
+            yield f"{kind} may become public"
+        if "BucketEncryption" not in properties:
+            yield f"{kind} is not encrypted by our choice"
+        rules = properties.get("LifecycleConfiguration", {}).get("Rules", [])
+        kept = json.dumps(rules)
+        if "AbortIncompleteMultipartUpload" not in kept:
+            yield f"{kind} keeps uploads that nobody ended"
+        versions = "VersioningConfiguration" in properties
+        if ("NoncurrentVersionExpiration" if versions else "ExpirationInDays") not in kept:
+            yield f"{kind} grows for ever"
+    if kind == "AWS::S3::BucketPolicy":
+        denied = [s for s in statements(properties) if s["Effect"] == "Deny"]
+        if not any("aws:SecureTransport" in json.dumps(s.get("Condition")) for s in denied):
+            yield f"{kind} lets clients in without TLS"
+
+
+def every_bucket_has_a_policy(template: Template) -> Iterator[str]:
+    """The rule above sees policies only where there are some."""
+    found = template["Resources"].items()
+    policies = json.dumps([r for _, r in found if r["Type"] == "AWS::S3::BucketPolicy"])
+    for name, resource in found:
+        if (
+            resource["Type"] == "AWS::S3::Bucket"
+            and f'"Bucket": {{"Ref": "{name}"}}' not in policies
+        ):
+            yield f"{name}: AWS::S3::Bucket has no policy"
+
+
+def logs_end(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Logs without an end are paid for without an end."""
+    if kind == "AWS::Logs::LogGroup":
+        for needed in ("RetentionInDays", "KmsKeyId"):
+            if needed not in properties:
+                yield f"{kind} has no {needed}"

@@ -1,0 +1,122 @@
+"""What is watched follows from what is deployed, and looks at metrics that somebody publishes."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from cdclake import metrics
+from tests.synth.deployments import PIPELINE, Synthesized
+
+ALARM, DASHBOARD = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"
+OF_SOURCE, OF_KAFKA = {"slot-lag", "free-storage"}, {"kafka-disk"}
+OF_STREAM = {"freshness", "lag", "quarantine", "stopped-table"}
+OF_KEEPER = {"keeper-gave-up", "keeper-silent"}
+OF_JOBS = {"schedules", "maintain-failed", "small-files"}
+# CloudWatch's quotas (its user guide, "CloudWatch service quotas").
+MOST_WIDGETS, MOST_METRICS_OF_AN_ALARM, LONGEST_WINDOW_S = 500, 10, 86_400
+
+
+def alarms(deployed: Synthesized) -> dict[str, dict[str, Any]]:
+    """Every alarm by its name without the deployment's."""
+    found = [each["Properties"] for each in deployed.resources(ALARM)]
+    return {each["AlarmName"].removeprefix("shop-"): each for each in found}
+
+
+def body(deployed: Synthesized) -> str:
+    """The dashboard as CloudWatch gets it, with a word for what is known at the deployment only."""
+    joined = deployed.only(DASHBOARD)["DashboardBody"]["Fn::Join"][1]
+    return "".join(part if isinstance(part, str) else "token" for part in joined)
+
+
+def stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each["MetricStat"] for each in alarm["Metrics"] if "MetricStat" in each]
+
+
+def test_what_is_created_is_watched(created):
+    assert alarms(created).keys() == (
+        OF_SOURCE | {"connector"} | OF_KAFKA | OF_STREAM | OF_KEEPER | OF_JOBS
+    )
+
+
+def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
+    existing = variants["existing"]
+    applied = {"apply-failed"}  # a table of this one is applied by schedule
+    assert alarms(existing).keys() == {"connector"} | OF_STREAM | OF_KEEPER | OF_JOBS | applied
+    outputs = existing.templates["shop-observability"]["Outputs"]
+    assert "db.example.org" in outputs["SourceOwner"]["Value"] and "KafkaOwner" in outputs
+    assert "AWS/RDS" not in body(existing) and "AWS/Kafka\\" not in body(existing)
+
+
+@pytest.mark.parametrize(
+    ("more", "gone"),
+    [
+        ("aws: {connector: off}\n", {"connector"}),
+        ("aws: {stream: off}\n", OF_STREAM),
+        ("stream: {mode: scheduled}\n", OF_KEEPER),
+    ],
+)
+def test_what_is_off_is_not_missed(deploy, created, more, gone):
+    assert alarms(created).keys() - alarms(deploy(PIPELINE + more)).keys() == gone
+
+
+def test_silence_is_an_alarm_where_somebody_must_speak(deploy, created):
+    def silent(deployed: Synthesized) -> set[str]:
+        found = alarms(deployed).items()
+        return {name for name, each in found if each["TreatMissingData"] == "breaching"}
+
+    assert silent(created) == {"connector", "freshness", "keeper-silent"}
+    assert silent(deploy(PIPELINE + "stream: {mode: scheduled}\n")) == {"connector"}
+
+
+def test_thresholds_are_the_files(deploy):
+    limits = "slot_wal_percent: 25, free_storage_percent: 20, quarantined_per_hour: 7"
+    found = alarms(deploy(PIPELINE + f"aws: {{monitoring: {{{limits}}}}}\n"))
+    assert found["slot-lag"]["Threshold"] == 5 * 1024**3  # of 20 GB
+    assert found["free-storage"]["Threshold"] == 20 * 1024**3  # of 100 GB
+    assert (found["quarantine"]["Threshold"], stats(found["quarantine"])[0]["Period"]) == (7, 3600)
+
+
+def test_who_is_written_to_stands_in_the_file(variants):
+    assert variants["created"].resources("AWS::SNS::Subscription") == []
+    mail = variants["small"].only("AWS::SNS::Subscription")
+    assert (mail["Protocol"], mail["Endpoint"]) == ("email", "on-call@example.com")
+
+
+def test_every_metric_of_ours_is_published_and_every_published_one_is_shown(created):
+    known = {each.name for each in vars(metrics).values() if isinstance(each, metrics.Metric)}
+    assert "name" in {field.name for field in fields(metrics.Metric)}
+    watched = {
+        stat["Metric"]["MetricName"]
+        for alarm in alarms(created).values()
+        for stat in stats(alarm)
+        if stat["Metric"]["Namespace"] == metrics.NAMESPACE
+    }
+    shown = set(re.findall(rf'\["{metrics.NAMESPACE}","(\w+)"', body(created)))
+    assert watched <= known
+    assert shown | {"StreamGivenUp"} == known  # which the alarm's own state shows
+
+
+def test_alarms_keep_within_the_quotas(created):
+    for name, alarm in alarms(created).items():
+        assert len(alarm["Metrics"]) <= MOST_METRICS_OF_AN_ALARM, name
+        periods = [
+            each["Period"] for each in (*stats(alarm), *alarm["Metrics"]) if "Period" in each
+        ]
+        assert max(periods) * alarm["EvaluationPeriods"] <= LONGEST_WINDOW_S, name
+        assert len(alarm["AlarmDescription"]) <= 1024
+
+
+def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(created):
+    widgets = json.loads(body(created))["widgets"]
+    assert len(widgets) <= MOST_WIDGETS
+    [status] = [each for each in widgets if each["type"] == "alarm"]
+    assert len(status["properties"]["alarms"]) == len(alarms(created))
+    hops = [each["properties"]["title"].split(":")[0] for each in widgets if each != status]
+    assert list(dict.fromkeys(hops)) == [
+        "Source", "Connector", "Kafka", "Stream", "Lake", "Jobs", "Keeper",
+    ]  # fmt: skip

@@ -1,0 +1,45 @@
+"""Every alarm has its runbook, every runbook its place in the list, and every stack is one."""
+
+from __future__ import annotations
+
+import re
+
+from cdclake import naming
+from tests.synth.deployments import OPTIMIZED, PIPELINE, PROJECT
+from tests.unit.runbooks import PAGES, commands
+
+ALARM = "AWS::CloudWatch::Alarm"
+NOW_AND_THEN = {
+    "adding-a-table", "first-deployment", "lost-slot", "replacing-the-connector", "restore",
+    "resync", "tearing-down", "upgrade",
+}  # fmt: skip
+
+
+def alarms(deployed) -> list[str]:
+    return [
+        each["Properties"]["AlarmName"].removeprefix("shop-") for each in deployed.resources(ALARM)
+    ]
+
+
+def test_every_alarm_has_its_page_and_every_page_is_of_something(variants):
+    names = {name for variant in variants.values() for name in alarms(variant)}
+    assert all((PROJECT / naming.runbook(name)).exists() for name in names)
+    assert PAGES.keys() == names | NOW_AND_THEN | {"README"}
+    for name in names:
+        assert PAGES[name].startswith(f"# Alarm: {name}\n"), name
+        for part in ("## What it means", "## How to see it", "## What to do"):
+            assert part in PAGES[name], name
+
+
+def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
+    deployed = deploy(PIPELINE + OPTIMIZED)
+    listed = re.findall(r"^\| \[([a-z-]+)\]\(\1[.]md\)", PAGES["README"], re.M)
+    assert listed == alarms(deployed)
+    linked = set(re.findall(r"\(([a-z-]+)[.]md\)", PAGES["README"]))
+    assert linked == PAGES.keys() - {"README"}
+
+
+def test_stacks_that_are_named_are_there(deploy):
+    stacks = {name.removeprefix("shop-") for name in deploy(PIPELINE).templates}
+    for page, line in commands("npx"):
+        assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page

@@ -1,0 +1,168 @@
+"""What the jobs tell CloudWatch, against moto: names, dimensions, figures; and no trouble by it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, NoRegionError
+from botocore.parsers import ResponseParserError
+
+from cdclake import metrics
+from glue_jobs.ingest.gauges import StreamGauges
+from glue_jobs.ingest.progress import Progress, TableProgress
+from glue_jobs.runtime.metrics import Metrics
+from glue_jobs.runtime.reports import TableReport, failed_tables, worst_sizes
+from tests.spark.events import MemoryStore, plan_of
+from tests.unit.deployed.functions import load
+
+
+def told() -> dict[str, tuple[float, str, dict[str, str]]]:
+    """By metric what CloudWatch knows: the newest value, its unit, and its dimensions."""
+    client, found = boto3.client("cloudwatch"), {}
+    for metric in client.list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]:
+        points = client.get_metric_statistics(
+            Namespace=metrics.NAMESPACE,
+            MetricName=metric["MetricName"],
+            Dimensions=metric["Dimensions"],
+            StartTime=datetime.now(UTC) - timedelta(hours=1),
+            EndTime=datetime.now(UTC) + timedelta(hours=1),
+            Period=60,
+            Statistics=["Sum", "Maximum"],
+        )["Datapoints"]
+        dimensions = {each["Name"]: each["Value"] for each in metric["Dimensions"]}
+        found[metric["MetricName"]] = (points[-1]["Sum"], points[-1]["Unit"], dimensions)
+    return found
+
+
+@pytest.fixture
+def control() -> MemoryStore:
+    return MemoryStore()
+
+
+def stands(control: MemoryStore, **what: Any) -> None:
+    """Have the stream's progress say so, as after a batch."""
+    Progress(**what).save(control)  # type: ignore[arg-type]
+
+
+def test_a_stream_tells_how_it_stands(control):
+    stands(control)
+    stream = StreamGauges(control, Metrics("shop"))
+    tables = {"a": TableProgress(quarantined=3), "b": TableProgress(state="stopped")}
+    beat = int((time.time() - 90) * 1e6)
+    stands(control, seconds=2.5, events=70, beat_us=beat, tables=tables)
+    stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
+    found = told()
+    figures = {name: value for name, (value, _, _) in found.items()}
+    assert figures.pop("Freshness") == pytest.approx(90, abs=5)
+    assert figures.pop("BatchAge") == pytest.approx(0, abs=5)
+    assert figures == {
+        "BatchSeconds": 2.5, "BatchEvents": 70, "StoppedTables": 1, "Quarantined": 3, "Lag": 40,
+    }  # fmt: skip
+    assert all(dimensions == {"Deployment": "shop"} for _, _, dimensions in found.values())
+    assert (found["Freshness"][1], found["Lag"][1]) == ("Seconds", "Count")
+
+
+def test_what_was_refused_is_told_once_and_what_was_before_the_stream_never(control):
+    published: list[float] = []
+
+    class Noting(Metrics):
+        def tell(self, gather: Any) -> None:
+            published.append(gather()[metrics.QUARANTINED])
+
+    stands(control, tables={"a": TableProgress(quarantined=7)})
+    stream = StreamGauges(control, Noting("shop"))
+    for count in (7, 9, 9, 2):  # the last one of a table that was stopped, and began anew
+        stands(control, tables={"a": TableProgress(quarantined=count)})
+        stream.tell(None)
+    assert published == [0, 2, 0, 2]
+
+
+def test_it_is_told_once_a_minute(control, monkeypatch):
+    calls: list[Any] = []
+    monkeypatch.setattr(StreamGauges, "tell", lambda self, progress: calls.append(progress))
+    stream = StreamGauges(control, Metrics("shop"))
+    for _ in range(3):
+        stream.tell_if_due(None)
+    assert len(calls) == 1
+    monkeypatch.setattr(time, "time", lambda: 1e12)
+    stream.tell_if_due(None)
+    assert len(calls) == 2
+
+
+def test_without_a_first_heartbeat_nothing_is_said_of_freshness_and_lag(control):
+    StreamGauges(control, Metrics("shop")).tell(None)
+    assert not {"Freshness", "Lag", "BatchAge"} & told().keys()
+
+
+def test_a_lake_that_is_nowhere_deployed_tells_nobody(control, monkeypatch):
+    monkeypatch.setattr(boto3, "client", None)
+    StreamGauges(control, Metrics(None)).tell(None)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ClientError({"Error": {"Code": "AccessDenied"}}, "PutMetricData"),
+        NoRegionError(),
+        ResponseParserError("<html>"),
+    ],
+)
+def test_what_cannot_be_told_is_logged_once_and_hurts_nobody(control, monkeypatch, caplog, error):
+    def failing(*_: Any, **__: Any) -> Any:
+        raise error
+
+    stream = StreamGauges(control, Metrics("shop"))
+    real = boto3.client
+    with caplog.at_level(logging.WARNING):
+        monkeypatch.setattr(boto3, "client", failing)
+        stream.tell(None)
+        stream.tell(None)
+        assert [record.message.split(":")[0] for record in caplog.records] == [
+            "metrics could not be published"
+        ]
+        monkeypatch.setattr(boto3, "client", real)
+        stream.tell(None)
+        monkeypatch.setattr(boto3, "client", failing)
+        stream.tell(None)
+        assert len(caplog.records) == 2
+
+
+def report(table: str, **what: Any) -> TableReport:
+    sizes = {
+        f"{of}_{when}": 0 for of in ("files", "bytes", "snapshots") for when in ("before", "after")
+    }
+    return TableReport(table=table, seconds=1.0, rows_applied=0, **{**sizes, **what})
+
+
+def test_a_job_tells_its_failures_and_its_worst_sizes():
+    plan = plan_of()
+    [table] = plan.tables
+    others = replace(table, name="others", maintenance="none")
+    plan = replace(plan, tables=(table, others))
+    sizes = {"files_after": 30, "bytes_after": 10 * 128 * 1024 * 1024, "snapshots_after": 8}
+    reports = [report(table.name, **sizes), report("others", files_after=900, snapshots_after=900)]
+    assert worst_sizes(plan, reports) == {metrics.SMALL_FILES: 20, metrics.SNAPSHOTS: 8}
+    assert worst_sizes(plan, []) == {metrics.SMALL_FILES: 0, metrics.SNAPSHOTS: 0}
+    Metrics("shop", "maintain_tables").tell(
+        lambda: failed_tables({"tables": [{"error": None}, {"error": "x"}]})
+    )
+    dimensions = {"Deployment": "shop", "Job": "maintain_tables"}
+    assert told() == {"FailedTables": (1, "Count", dimensions)}
+
+
+def test_the_keeper_spells_its_metrics_as_the_alarms_do(monkeypatch):
+    monkeypatch.setenv("DIMENSION", "shop")
+    keeper = load("stream_keeper")
+    keeper.publish(keeper.Seen(running=True, failures=2, given_up=False, did="nothing"))
+    names = (metrics.STREAM_RUNNING, metrics.STREAM_FAILURES, metrics.STREAM_GIVEN_UP)
+    assert keeper.NAMESPACE == metrics.NAMESPACE
+    assert told() == {
+        each.name: (value, each.unit, {metrics.DEPLOYMENT: "shop"})
+        for each, value in zip(names, (1, 2, 0), strict=True)
+    }

@@ -1,0 +1,86 @@
+"""What the runbooks tell people to type is taken by what they type it to."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+from pathlib import Path
+
+import botocore.session
+import pytest
+import typer.main
+from botocore import xform_name
+
+from cdclake.config.resolve import load_plan
+from cdclake.debezium.connector import snapshot_signal
+from cdclake.debezium.topics import OFFSETS_SETTINGS
+from cdclake.deployed_jobs import JOBS
+from cli.main import make_app
+from glue_jobs.ingest.progress import GIVEN_UP
+from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
+
+PROJECT = Path(__file__).resolve().parents[2]
+PROGRAMS = ("aws", "cdclake", "make", "npx cdk")
+# Of the AWS CLI itself; botocore has no model of them.
+OWN_COMMANDS = {("s3", "cp"), ("logs", "tail")}
+SPELLED = {"s3api": "s3"}  # as the AWS CLI calls a service
+OWN_OPTIONS = {"query", "output", "region"}
+
+
+@pytest.mark.parametrize(("page", "line"), commands("cdclake"))
+def test_the_cli_takes_every_command(page, line):
+    name, *words = shlex.split(line)[1:]
+    verb = typer.main.get_command(make_app()).commands[name]  # type: ignore[attr-defined]
+    context = verb.make_context(name, words)
+    assert name != "job" or context.params["name"] in JOBS
+
+
+@pytest.mark.parametrize(("page", "line"), commands("aws"))
+def test_aws_knows_every_command_and_option(page, line):
+    service, call, *words = shlex.split(line)[1:]
+    if (service, call) in OWN_COMMANDS:
+        return
+    model = botocore.session.get_session().get_service_model(SPELLED.get(service, service))
+    calls = {xform_name(name, "-"): name for name in model.operation_names}
+    members = model.operation_model(calls[call]).input_shape.members
+    known = {xform_name(name, "-"): shape.type_name for name, shape in members.items()}
+    given = {word[2:] for word in words if word.startswith("--")}
+    switched_off = {name for name in given if known.get(name.removeprefix("no-")) == "boolean"}
+    assert given - switched_off - OWN_OPTIONS <= known.keys()
+
+
+def test_every_line_is_of_a_program_that_is_looked_at():
+    lines = [line.split(" | ")[-1] for _, block in blocks("sh") for line in block.splitlines()]
+    assert [line for line in lines if not line.startswith(PROGRAMS)] == []
+
+
+@pytest.mark.parametrize(("page", "line"), commands("make"))
+def test_make_knows_every_target(page, line):
+    assert re.search(rf"^{line.split()[1]}:", (PROJECT / "Makefile").read_text(), re.M)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_link_leads_somewhere(page):
+    for target in re.findall(r"\]\(([^)#]+)", PAGES[page]):
+        assert (FOLDER / target).exists(), target
+
+
+def test_a_signal_is_what_the_connector_understands():
+    plan = load_plan(PROJECT / "pipelines" / "shop.yaml")
+    told = {text for _, block in blocks("sql") for text in re.findall(r"'({.*?})'", block)}
+    tables = [table for table in plan.tables if table.name in ("customers", "orders")]
+    assert told == {snapshot_signal([table])[1] for table in tables}
+    kinds = {kind for _, block in blocks("sql") for kind in re.findall(r"'([a-z-]+)',", block)}
+    assert kinds == {snapshot_signal(tables)[0]}
+
+
+def test_a_gap_is_given_up_as_the_local_resync_does():
+    [told] = re.findall(r"echo '(.*)' \| aws s3 cp - s3://\S+/resume/orders.json", PAGES["resync"])
+    assert json.loads(told) == {"gap": GIVEN_UP}
+
+
+def test_the_topic_of_offsets_is_made_again_as_it_was():
+    [told] = re.findall(r"--configs (\S+)", PAGES["lost-slot"])
+    assert json.loads(base64.b64decode(told)) == OFFSETS_SETTINGS

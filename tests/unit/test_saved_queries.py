@@ -1,0 +1,96 @@
+"""The saved queries are Athena's SQL, and what they show of small lakes is right."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import duckdb
+import pytest
+import sqlglot
+
+from cdclake.iceberg.saved_queries import as_one_text, saved_queries
+from tests.unit.runbooks import blocks
+from tests.unit.verify.lakes import create, event, make_table
+
+TABLE = make_table()
+QUERIES = saved_queries(TABLE, "lake_db")
+# Of Iceberg's metadata tables the columns that are asked for.
+METADATA = {
+    "files": "content INT, file_size_in_bytes BIGINT",
+    "snapshots": "committed_at TIMESTAMP, snapshot_id BIGINT, operation TEXT, summary TEXT",
+}
+LOG = [
+    event("c", 10, 11, id=1, v=1),
+    event("c", 10, 11, id=1, v=1, offset=90),  # sent again
+    event("u", 20, 21, id=1, v=2),
+    event("c", 20, 22, id=2, v=7),
+    event("d", 30, 31, id=1),
+]
+STATE = [
+    {"id": 1, "v": 2, "cdc_deleted": True, "cdc_position": "b"},
+    {"id": 2, "v": 7, "cdc_deleted": False, "cdc_position": "a"},
+]
+
+
+@pytest.mark.parametrize("what", QUERIES)
+def test_athena_parses_it(what):
+    [parsed] = sqlglot.parse(QUERIES[what], dialect="athena", error_level=sqlglot.ErrorLevel.RAISE)
+    assert isinstance(parsed, sqlglot.exp.Select)
+
+
+def test_a_fault_would_be_found():
+    with pytest.raises(sqlglot.ParseError):
+        sqlglot.parse_one(QUERIES["live rows"].replace("WHERE", "WHERE WHERE"), dialect="athena")
+
+
+def test_the_text_holds_all_of_them_each_by_itself():
+    parsed = sqlglot.parse(as_one_text(QUERIES), dialect="athena")
+    assert [each.sql("athena", comments=False) for each in parsed if each] == [
+        sqlglot.parse_one(query, dialect="athena").sql("athena") for query in QUERIES.values()
+    ]
+
+
+@pytest.mark.parametrize(("page", "query"), blocks("athena"))
+def test_so_do_the_runbooks(page, query):
+    assert isinstance(sqlglot.parse_one(query, dialect="athena"), sqlglot.exp.Select)
+
+
+def shown(what: str, columns: str, *values: Any) -> list[Any]:
+    """Columns of one query's rows, translated for DuckDB, which has no time to travel in here."""
+    query = QUERIES[what].replace('"lake_db".', "")
+    query = re.sub(r" FOR TIMESTAMP AS OF \(.*\)", "", query)
+    with duckdb.connect() as session:
+        create(session, TABLE, LOG, STATE)
+        for of, declared in METADATA.items():
+            session.execute(f'CREATE TABLE "t${of}" ({declared})')
+        session.execute('INSERT INTO "t$files" VALUES (0, 5), (0, 200000000), (1, 7)')
+        translated = sqlglot.transpile(query, read="athena", write="duckdb")[0]
+        selected = f"SELECT {columns} FROM ({translated})"
+        return session.execute(selected, list(values)).fetchall()
+
+
+@pytest.mark.parametrize("what", ["live rows", "live rows as they were an hour ago"])
+def test_live_rows_hide_what_was_deleted(what):
+    assert shown(what, "id, v") == [(2, 7)]
+
+
+def test_an_audit_trail_is_of_one_key_and_in_order():
+    trail = shown("audit trail of one key", "cdc_op, v", 1)
+    assert trail == [("c", 1), ("c", 1), ("u", 2), ("d", None)]
+
+
+def test_without_repeats_each_event_is_there_once():
+    once = shown("the log, each event once", "cdc_lsn, cdc_op, cdc_offset")
+    assert sorted(once) == [(11, "c", 11), (21, "u", 21), (22, "c", 22), (31, "d", 31)]
+
+
+def test_health_is_of_files_by_what_they_hold():
+    files = shown("files", "content, files, bytes, small")
+    assert sorted(files) == [(0, 2, 200_000_005, 1), (1, 1, 7, 1)]
+    assert shown("snapshots", "snapshot_id, summary") == []
+
+
+def test_a_key_of_several_columns_asks_for_each():
+    queries = saved_queries(make_table(key=("id", "v")), "lake_db")
+    assert 'WHERE "id" = ? AND "v" = ?' in queries["audit trail of one key"]
