@@ -8,6 +8,7 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.config import partition, spellings
 from cdclake.config.checks import AWS_CHECKS, CHECKS
+from cdclake.config.deliveries import resolve_deliveries, topic_of
 from cdclake.config.document import Document, read_document
 from cdclake.config.explain import structure_problems
 from cdclake.config.model import PipelineFile
@@ -76,6 +77,7 @@ def find_problems(document: Document, *, deployed: bool = False) -> list[Problem
 
 def resolve_plan(file: PipelineFile) -> Plan:
     """The plan of a file without problems."""
+    tables = {key: _resolve_table(file.name, key, entry) for key, entry in file.tables.items()}
     return Plan(
         name=file.name,
         source_database=file.source.database,
@@ -89,9 +91,8 @@ def resolve_plan(file: PipelineFile) -> Plan:
         schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
-        tables=tuple(
-            _resolve_table(file.name, spelled, entry) for spelled, entry in file.tables.items()
-        ),
+        tables=tuple(tables.values()),
+        deliveries=tuple(resolve_deliveries(file, tables)),
     )
 
 
@@ -103,7 +104,7 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         schema=schema,
         table=table,
         name=entry.name or naming.lake_name(table),
-        topic=naming.topic_name(pipeline, schema, table),
+        topic=topic_of(pipeline, entry.domain, naming.topic_name(pipeline, schema, table)),
         key=tuple(naming.lake_name(column) for column in entry.key),
         columns=tuple(
             _resolve_column(source, column)

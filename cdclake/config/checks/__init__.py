@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from cdclake.config.checks import aws, bulk, columns, connector, engines, names, secrets
+from cdclake.config.checks import aws, bulk, columns, connector, engines, firehose, names, secrets
 from cdclake.config.document import Document
 from cdclake.config.outline import TableOutline
 from cdclake.config.problems import Problem
@@ -27,6 +27,9 @@ CHECKS: tuple[Check, ...] = (
     engines.check_format_version,
     engines.check_policies,
     bulk.check_bulk,
+    firehose.check_use,
+    firehose.check_domains,
+    firehose.check_quotas,
     secrets.check_secrets,
 )
 AWS_CHECKS: tuple[Check, ...] = (

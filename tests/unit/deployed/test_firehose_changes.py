@@ -9,11 +9,12 @@ import sys
 import zipfile
 from collections.abc import Callable
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cdclake import naming
+from cdclake import naming, packing
 from cdclake.debezium.log_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.plan import Plan, Table
@@ -231,7 +232,10 @@ def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFi
     assert "UNKNOWN_TABLE" in caplog.text
 
 
-def test_the_zip_runs_with_nothing_but_python(tmp_path):
+def test_the_zip_runs_with_nothing_but_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
     packed = build_firehose_changes(plan())
     assert packed == build_firehose_changes(plan())
     with zipfile.ZipFile(packed.path) as archive:
