@@ -26,6 +26,7 @@ class DeliveryStream:
     backup: Literal["failed", "all"]
     error_prefix: str  # folder of the bucket, without slashes around it
     mib_per_second: int  # the most that is expected
+    route: str | None = None  # jq that tells a row's log, where the function does not
 
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:

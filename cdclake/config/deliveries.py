@@ -45,4 +45,5 @@ def _stream(file: PipelineFile, domain: str | None, tables: Sequence[Table]) -> 
         backup=settings.backup,
         error_prefix=file.firehose.error_prefix,
         mib_per_second=settings.mib_per_second,
+        route=settings.route,
     )

@@ -14,6 +14,7 @@ from pydantic import AfterValidator, Field
 
 from cdclake import naming
 from cdclake.config.problems import Refused
+from cdclake.config.routing import MOST_CHARACTERS
 from cdclake.config.table_model import Section
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,29}")
@@ -42,6 +43,17 @@ def _check_prefix(prefix: str) -> str:
     if prefix.split("/")[0] in taken:
         raise Refused(f"the folder {prefix.split('/')[0]!r} is cdclake's own", "write another one")
     return prefix
+
+
+def _check_route(query: str) -> str:
+    if not query.strip() or "\n" in query:
+        raise Refused("the query is empty or has several lines", "fold it into one with `>-`")
+    if len(query) > MOST_CHARACTERS:
+        raise Refused(
+            f"the query has {len(query)} characters, and Firehose takes {MOST_CHARACTERS}",
+            "part the domain, or leave `route:` out: the function knows its tables",
+        )
+    return query
 
 
 class Buffer(Section):
@@ -78,6 +90,17 @@ class StreamSettings(Section):
     )
 
 
+class Domain(StreamSettings):
+    """The stream of a domain."""
+
+    route: Annotated[str, AfterValidator(_check_route)] | None = Field(
+        default=None,
+        description="A query in jq 1.6 that finds the log of each row that the function makes:"
+        " one object with `destinationDatabaseName` and `destinationTableName`. Without it, the"
+        " function says where its rows go.",
+    )
+
+
 class Firehose(StreamSettings):
     """Delivery by Firehose: every stream's settings, and domains of tables that share one."""
 
@@ -89,14 +112,14 @@ class Firehose(StreamSettings):
         ge=1,
         description="Streams that the account may still have in the region.",
     )
-    domains: dict[Annotated[str, AfterValidator(_check_domain)], StreamSettings] = Field(
+    domains: dict[Annotated[str, AfterValidator(_check_domain)], Domain] = Field(
         default_factory=dict,
         description="Streams over a topic that several tables share, with what they have of their"
         " own of the settings above; tables name theirs as `domain:`.",
     )
 
 
-def settings_of(section: Mapping[str, Any], domain: str | None) -> StreamSettings:
+def settings_of(section: Mapping[str, Any], domain: str | None) -> Domain:
     """The settings of a domain's stream, or of one with a single table (None).
 
     `section` is `firehose:` as it is written; pydantic's ValidationError if it is wrong.
@@ -105,4 +128,4 @@ def settings_of(section: Mapping[str, Any], domain: str | None) -> StreamSetting
     own = section.get("domains", {}).get(domain, {}) if domain else {}
     for key, value in own.items():
         merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
-    return StreamSettings.model_validate(merged)
+    return Domain.model_validate(merged)

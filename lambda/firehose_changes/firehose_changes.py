@@ -1,7 +1,8 @@
 """Makes rows of change logs out of the Kafka records that Firehose hands over.
 
 Firehose calls it with a batch of MSK records and appends the rows that it answers to Iceberg. Each
-record id is answered once: Ok with the row and the log it belongs to; Dropped for what is no change
+record id is answered once: Ok with the row, and the log it belongs to unless a query of the stream
+finds that; Dropped for what is no change
 of a table (tombstones, heartbeats, our own tables); ProcessingFailed for what cannot be a row, of
 which Firehose keeps the bytes under the error prefix. A batch may come again: the rows are the same
 but for `cdc_ingested_at`, and the log takes them again.
@@ -46,10 +47,14 @@ class Transform:
             for table in plan.tables
             if table.delivery == "firehose"
         }
-        self._routes = {
-            table.changes: _route(plan.lake_database, table.changes) for table in plan.tables
+        by_query = {t for stream in plan.deliveries if stream.route for t in stream.tables}
+        self._metadata = {
+            table.changes: {}
+            if table.name in by_query
+            else {"metadata": _route(plan.lake_database, table.changes)}
+            for table in plan.tables
         }
-        longest = max(len(json.dumps(route)) for route in self._routes.values())
+        longest = max(len(json.dumps(metadata)) for metadata in self._metadata.values())
         self._answer_bytes = _ANSWER_BYTES + longest
 
     def answer(self, records: Sequence[Mapping[str, Any]], ingested_at: int) -> list[Answer]:
@@ -88,7 +93,7 @@ class Transform:
         encoded = base64.b64encode(row).decode()
         if len(encoded) > room:
             raise RefusedEvent(refusals.TOO_LARGE)
-        return {"result": "Ok", _VALUE: encoded, "metadata": self._routes[rows.table.changes]}
+        return {"result": "Ok", _VALUE: encoded, **self._metadata[rows.table.changes]}
 
 
 def place_of(record: Mapping[str, Any]) -> Place:
