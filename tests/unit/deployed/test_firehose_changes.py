@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from cdclake import naming, packing
 from cdclake.debezium.log_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
+from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
 from local.functions import load
 from stacks.firehose_zip import build_firehose_changes
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over, rows_of
 from tests.recorded.limits import LIMITS
-from tests.recorded.recording import Record, Recording, names
+from tests.recorded.recording import EPOCH, Record, Recording, names
 from tests.recorded.values import of_event
 
 function = load("firehose_changes")
@@ -38,16 +41,23 @@ STEADY = [
 ]
 
 
+@lru_cache
 def plan() -> Plan:
     return delivered(recorded("changes").plan)
 
 
+@lru_cache
+def transform() -> Any:
+    return function.Transform(plan())
+
+
+@lru_cache
 def events() -> list[Record]:
     return recorded("changes").of_topic("changes.public.plain")
 
 
 def answers(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    told: list[dict[str, Any]] = function.Transform(plan()).answer(records, INGESTED_AT)
+    told: list[dict[str, Any]] = transform().answer(records, INGESTED_AT)
     assert [answer["recordId"] for answer in told] == [record["recordId"] for record in records]
     return told
 
@@ -88,6 +98,33 @@ def problems(table: Table, told: dict[str, Any] | str, event: Expected) -> list[
         if column.source not in known and came != value_of(column, text):
             found.append((column.source, value, text))
     return found
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_row_stands_where_its_event_says(name: str) -> None:
+    phases = set()
+    for table in recorded(name).plan.tables:
+        records = {record.offset: record for record in recorded(name).of_topic(table.topic)}
+        for offset, told in rows_of([*records.values()], table, recorded(name).plan).items():
+            if isinstance(told, str):
+                continue
+            event = records[offset].event
+            source = event["source"]
+            prev, lsn = (int(text or 0) for text in json.loads(source["sequence"]))
+            lsn, phase = source["lsn"] or lsn, 0 if event["op"] == "r" else 1
+            phases.add((phase, source["lsn"] is None, prev == 0))
+            assert (
+                told[naming.POSITION] == f"{EPOCH:08x}.{prev:016x}.{phase}.{lsn:016x}.{offset:016x}"
+            )
+            assert (told[naming.PREV_COMMIT_LSN], told[naming.LSN]) == (prev, lsn)
+            assert (told[naming.PHASE], told[naming.EPOCH]) == (phase, EPOCH)
+            assert (told[naming.TX_ID], told[naming.COMMITTED_AT]) == (
+                source["txId"],
+                source["ts_us"],
+            )
+            assert (told[naming.PARTITION], told[naming.OFFSET]) == (0, offset)
+    assert {phase for phase, _, _ in phases} == {0, 1}
+    assert name != "snapshots" or any(incremental for _, incremental, _ in phases)
 
 
 def changed(record: Record, change: Callable[[dict[str, Any]], Any]) -> bytes:
@@ -184,6 +221,39 @@ def test_a_value_that_json_has_not_fails_in_words(spelled: str) -> None:
     assert told.startswith("NON_FINITE")
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=5,
+)
+PLACES = [
+    ("op",), ("before",), ("after",), ("source",), ("cdc_epoch",), ("after", "id"),
+    ("after", "note"), ("after", "amount"), ("after", "at"),
+    ("source", "sequence"), ("source", "lsn"),
+    ("source", "table"), ("source", "schema"), ("source", "txId"), ("source", "ts_us"),
+]  # fmt: skip
+
+
+@given(place=st.sampled_from(PLACES), value=JSON)
+@settings(max_examples=100, deadline=None, database=None)
+def test_whatever_an_event_holds_its_record_is_answered_alone(
+    place: tuple[str, ...], value: Any
+) -> None:
+    event: dict[str, Any] = events()[0].event
+    part = event
+    for name in place[:-1]:
+        part = part[name]
+    part[place[-1]] = value
+    records = handed_over(events()[:2])["records"]
+    records[0] = with_value(records[0], json.dumps(event).encode())
+    odd, good = answers(records)
+    assert good["result"] == "Ok"
+    if odd["result"] == "Ok":
+        columns = changes_schema(plan().table("plain"), plan()).columns
+        assert row(odd).keys() == dict(columns).keys()
+        assert row(odd)["id"] is not None
+
+
 def test_a_fault_of_ours_fails_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = LogRows.row
 
@@ -226,8 +296,8 @@ def test_each_row_is_routed_to_its_own_log():
 
 
 def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFixture) -> None:
-    transform = function.Transform(recorded("changes").plan)
-    [answer] = transform.answer(handed_over(events()[:1])["records"], INGESTED_AT)
+    streaming = function.Transform(recorded("changes").plan)
+    [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text
 
