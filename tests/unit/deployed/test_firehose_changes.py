@@ -173,6 +173,10 @@ BAD: dict[str, tuple[Callable[[Record], bytes | None], str]] = {
         lambda r: changed(r, lambda event: event["after"].update(id="1")),
         "UNREADABLE_VALUE",
     ),
+    "too large a number": (
+        lambda r: changed(r, lambda event: event["after"].update(v=1 << 31)),
+        "UNREADABLE_VALUE",
+    ),
     "a column less": (
         lambda r: changed(r, lambda event: event["after"].pop("v") and None),
         "ABSENT_COLUMN",
