@@ -8,7 +8,7 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.config import partition, spellings
 from cdclake.config.checks import AWS_CHECKS, CHECKS
-from cdclake.config.checks.routes import check_routes
+from cdclake.config.checks.routes import check_routes, has_routes
 from cdclake.config.deliveries import resolve_deliveries, topic_of
 from cdclake.config.document import Document, read_document
 from cdclake.config.explain import structure_problems
@@ -71,7 +71,7 @@ def find_problems(document: Document, *, deployed: bool = False) -> list[Problem
         checks = (*CHECKS, *AWS_CHECKS) if on_aws else CHECKS
         checked = [problem for check in checks for problem in check(version, tables)]
         wrong = [*structure_problems(version), *checked]
-        if not found and not wrong:  # only of such a file there is a plan
+        if has_routes(version) and not found and not wrong:  # else there is no plan
             wrong += check_routes(version, _plan_of(version))
         for problem in wrong:
             if (problem.line, problem.column) not in unreadable:

@@ -14,6 +14,12 @@ from cdclake.plan import Plan
 _REMEDY = "a row has every column of its log, and the table in none of them: `has(...)` tells it"
 
 
+def has_routes(document: Document) -> bool:
+    """Whether there is anything to try, for which the file must be resolved."""
+    domains = document.mapping("firehose", "domains").values()
+    return any(isinstance(domain, dict) and "route" in domain for domain in domains)
+
+
 def check_routes(document: Document, plan: Plan) -> Iterator[Problem]:
     """The first row of each domain that its query sends elsewhere; of a file without problems."""
     for stream in plan.deliveries:
