@@ -9,6 +9,7 @@ COMPILE_FOR := $(BIN)/uv --quiet --no-config pip compile --generate-hashes \
 COMPILE := $(COMPILE_FOR) 3.11
 
 PEER_JARS := $(foreach peer,delta hudi,benchmarks/jars/$(peer)/.fetched)
+DLT := build/venvs/dlt/.installed
 
 SEEDS ?= 200
 SEED ?= 0
@@ -65,7 +66,7 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 bench: setup $(PEER_JARS) ## Measure against the peers, a short form of some minutes
 	@$(BIN)/python -m benchmarks.run short
 
-bench-full: setup $(PEER_JARS) ## Measure everything and write docs/benchmarks.md; wants a quiet machine
+bench-full: setup $(PEER_JARS) $(DLT) ## Measure everything and write docs/benchmarks.md; wants a quiet machine
 	@$(BIN)/python -m benchmarks.run full
 	@$(BIN)/python -m benchmarks.page
 
@@ -73,6 +74,12 @@ benchmarks/jars/%/.fetched: benchmarks/pom.xml
 	@rm -rf $(@D)
 	@mvn -B -C -q -f benchmarks/pom.xml -P $* dependency:copy-dependencies \
 		-DincludeScope=runtime -DoutputDirectory=$(CURDIR)/$(@D)
+	@touch $@
+
+$(DLT): benchmarks/peers/dlt.txt | setup
+	@$(BIN)/python -m venv --clear --without-pip $(@D)
+	@VIRTUAL_ENV=$(CURDIR)/$(@D) $(BIN)/uv --quiet --no-config --system-certs pip sync \
+		--require-hashes --only-binary :all: $<
 	@touch $@
 
 check: setup ## Lint, check the formatting and the types
@@ -98,6 +105,7 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 	@$(COMPILE_FOR) 3.14 $(UPGRADE) --python-platform aarch64-manylinux_2_28 \
 		--only-binary :all: lambda/prepare_source/requirements.in \
 		-o lambda/prepare_source/requirements.txt
+	@$(COMPILE) $(UPGRADE) --only-binary :all: benchmarks/peers/dlt.in -o benchmarks/peers/dlt.txt
 
 clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)
 	@rm -rf .venv jars benchmarks/jars node_modules build cdk.out

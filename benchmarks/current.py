@@ -25,7 +25,7 @@ def read_by_spark(lake: LakeTables) -> None:
 def read_by_duckdb(lake: LakeTables) -> None:
     """The same by an engine that has no part in the tables, in two threads as Spark has."""
     sums = ", ".join(f"sum(hash({DUCKDB.name(column)})::HUGEINT)" for column in COLUMNS)
-    with _duckdb() as duck:
+    with iceberg_session() as duck:
         duck.execute(f"SELECT {sums} FROM ({_duckdb_view(lake)})").fetchall()
 
 
@@ -37,13 +37,14 @@ def write_by_spark(lake: LakeTables, folder: str) -> None:
 def write_by_duckdb(lake: LakeTables, folder: str) -> None:
     """As `write_by_spark`."""
     Path(folder).mkdir()
-    with _duckdb() as duck:
+    with iceberg_session() as duck:
         file = DUCKDB.text(f"{folder}/rows.parquet")
         duck.execute(f"COPY ({_duckdb_view(lake)}) TO {file} (FORMAT parquet)")
 
 
 @contextmanager
-def _duckdb() -> Iterator[duckdb.DuckDBPyConnection]:
+def iceberg_session() -> Iterator[duckdb.DuckDBPyConnection]:
+    """DuckDB with its Iceberg reader, in two threads."""
     with duckdb.connect(config={"threads": 2, "memory_limit": "3GB"}) as duck:
         for extension in ("avro", "httpfs", "iceberg"):
             duck.execute(f"LOAD {DUCKDB.text(str(extension_file(extension)))}")

@@ -28,7 +28,7 @@ def differences(base: Path, batches: Sequence[Path], found: Path) -> str | None:
             "row_number() OVER (PARTITION BY id ORDER BY cdc_lsn DESC, cdc_offset DESC) = 1"
         )
         expected = (
-            f"SELECT {_ROW} FROM '{base}/*.parquet' ANTI JOIN newest USING (id)"
+            f"SELECT {_ROW} FROM {rows_of_base(base)} ANTI JOIN newest USING (id)"
             f" UNION ALL SELECT {_ROW} FROM newest WHERE cdc_op <> 'd'"
         )
         return _compared(duck, expected, f"SELECT {_ROW} FROM '{found}/*.parquet'")
@@ -46,6 +46,16 @@ def same_rows(
     with duckdb.connect(config={"threads": 2, "memory_limit": "4GB"}) as duck:
         expected = f"SELECT {row} FROM read_parquet([{changes}]) WHERE {where}"
         return _compared(duck, expected, f"SELECT {row} FROM '{found}/*.parquet' WHERE {where}")
+
+
+def digest_of(duck: duckdb.DuckDBPyConnection, relation: str) -> object:
+    """Number of rows and keys, and a hash over the declared columns, whatever the order of rows."""
+    return _digest(duck, f"SELECT {_ROW} FROM {relation}")
+
+
+def rows_of_base(base: Path) -> str:
+    """The relation of the rows that a table begins with."""
+    return f"read_parquet('{base}/*.parquet')"
 
 
 def _compared(duck: duckdb.DuckDBPyConnection, expected: str, actual: str) -> str | None:

@@ -45,10 +45,10 @@ def metered() -> Iterator[Meter]:
         meter.cpu_seconds = cpu_seconds() - cpu
 
 
-def cpu_seconds() -> float:
-    """User and system time so far of this process and all below it."""
+def cpu_seconds(root: int | None = None) -> float:
+    """User and system time so far of a process (this one, if none is named) and all below it."""
     total = 0.0
-    for process in _tree():
+    for process in _tree(root):
         try:
             times = process.cpu_times()
         except psutil.NoSuchProcess:
@@ -68,6 +68,6 @@ def _sample(meter: Meter, ended: threading.Event) -> None:
         meter.peak_mib = max(meter.peak_mib, resident // _MEBIBYTE)
 
 
-def _tree() -> list[psutil.Process]:
-    this = psutil.Process()
-    return [this, *this.children(recursive=True)]
+def _tree(root: int | None = None) -> list[psutil.Process]:
+    top = psutil.Process(root)
+    return [top, *top.children(recursive=True)]

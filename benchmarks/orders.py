@@ -17,7 +17,7 @@ from cdclake.plan import Column, Plan, Table
 DATABASE = "bench"
 KEY = "id"
 
-_TYPES = {
+SOURCE_TYPES = {
     KEY: "bigint",
     "customer_id": "bigint",
     "quantity": "integer",
@@ -35,11 +35,11 @@ ORDERS = Table(
     name="orders",
     topic="bench.public.orders",
     key=(KEY,),
-    columns=tuple(Column(source=name, name=name, type=kind) for name, kind in _TYPES.items()),
+    columns=tuple(Column(source=name, name=name, type=kind) for name, kind in SOURCE_TYPES.items()),
 )
 PLAN = Plan(name="bench", source_database="bench", lake_database=DATABASE, tables=(ORDERS,))
 
-COLUMNS = tuple(_TYPES)
+COLUMNS = tuple(SOURCE_TYPES)
 
 # What a row of the log has before it is ingested: the column's name and its Spark type.
 LOG_COLUMNS = tuple(

@@ -47,6 +47,8 @@ def page(results: Mapping[str, Any]) -> str:
     parts = [INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
     for name, measure in results["measures"].items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
+        measured = measure["measured"]
+        parts += [f"Measured {measured['at']}, at commit {measured['commit']}.\n"]
         parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure), *_growth(name, measure)]
     return "\n".join([*parts, _contenders()])
 
@@ -90,7 +92,7 @@ def _runs(measure: Mapping[str, Any]) -> str:
                 *(_requests(requests, service) for service in ("s3", "glue")),
             )
         )
-    heads = ("contender", "of", "s a batch", "CPU s", "peak MiB", "S3 requests", "Glue requests")
+    heads = ("contender", "of", "seconds", "CPU s", "peak MiB", "S3 requests", "Glue requests")
     return _table(heads, rows)
 
 

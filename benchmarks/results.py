@@ -100,7 +100,7 @@ def median_of(runs: Sequence[Run], contender: str) -> Figure:
 def worst_subject(
     runs: Sequence[Run], ours: str, targets_of: Callable[[str], Mapping[str, Bound]]
 ) -> Measure:
-    """The measure of that subject of which ours does worst; all runs stand behind it."""
+    """The measure of that subject with a target of which ours does worst; all runs stand behind."""
     by_subject: dict[str, list[Run]] = {}
     for run in runs:
         by_subject.setdefault(run.subject["subject"], []).append(run)
@@ -110,7 +110,7 @@ def worst_subject(
         peers = {peer: median_of(own, peer) for peer in targets}
         return Measure(ours=median_of(own, ours), peers=peers, targets=targets, runs=runs)
 
-    return min(map(made, by_subject), key=Measure.least_margin)
+    return min(map(made, filter(targets_of, by_subject)), key=Measure.least_margin)
 
 
 def _rounded(figure: Figure | None) -> Figure | None:

@@ -1,7 +1,8 @@
 """`python -m benchmarks.run [SIZE] [MEASURE ...]`: measure, print a line each, write the JSON.
 
-Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks. Only a full run of every
-measure is a result: it goes to benchmarks/results/full.json, too.
+Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
+measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
+is there. Measures may be hours apart, so each says which commit was measured, and when.
 """
 
 from __future__ import annotations
@@ -9,16 +10,19 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from benchmarks.append import measure_append
 from benchmarks.apply import measure_apply, measure_far, measure_growth
 from benchmarks.decode import measure_decode
+from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
 from benchmarks.results import Measure
 from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
+from benchmarks.streaming import measure_streaming
 from benchmarks.upkeep import measure_maintenance, measure_reading
 
 WORK = PROJECT / "build" / "benchmarks"
@@ -28,6 +32,8 @@ MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
     "P2": measure_growth,
     "P3": measure_append,
     "P4": measure_decode,
+    "P5": measure_first_load,
+    "P6": measure_streaming,
     "P7": measure_reading,
     "P8": measure_maintenance,
     "P9": measure_far,
@@ -40,25 +46,35 @@ def main() -> int:
     if name not in SIZES or set(chosen) - set(MEASURES):
         say(f"sizes are {', '.join(SIZES)}, measures {', '.join(MEASURES)}")
         return 2
-    size = SIZES[name]
-    measures: dict[str, Any] = {}
-    found = {"machine": machine(), "versions": versions(), "measures": measures}
+    size, place = SIZES[name], RESULTS if name == "full" else WORK / f"{name}.json"
+    ends_right = True
     for measure in chosen or size.measures:
         say(f"{measure} ...")
-        measures[measure] = MEASURES[measure](size, WORK / name).as_json()
-        shown = {k: v for k, v in measures[measure].items() if k != "runs"}
-        say(f"{measure} {json.dumps(shown)}")
-        write(found, WORK / f"{name}.json")  # what is measured is not lost if the next one fails
-    if name == "full" and not chosen:
-        write(found, RESULTS)
-    wrong = [run for m in measures.values() for run in m["runs"] if run["wrong"] is not None]
-    return 1 if wrong else 0
+        taken = MEASURES[measure](size, WORK / name)
+        found = {"measured": _circumstances(), **taken.as_json()}
+        say(f"{measure} {json.dumps({k: v for k, v in found.items() if k != 'runs'})}")
+        keep(place, measure, found)
+        ends_right = ends_right and all(run.wrong is None for run in taken.runs)
+    return 0 if ends_right else 1
 
 
-def write(found: dict[str, Any], place: Path) -> None:
+def keep(place: Path, measure: str, found: dict[str, Any]) -> None:
+    """Write the measure into the file of results, in its place among the others."""
+    kept = json.loads(place.read_text()) if place.exists() else {"measures": {}}
+    measures = {**kept["measures"], measure: found}
+    ordered = {name: measures[name] for name in MEASURES if name in measures}
+    whole = {"machine": machine(), "versions": versions(), "measures": ordered}
     place.parent.mkdir(parents=True, exist_ok=True)
-    place.write_text(json.dumps(found, indent=1) + "\n")
+    place.write_text(json.dumps(whole, indent=1) + "\n")
     say(f"written to {place.relative_to(PROJECT)}")
+
+
+def _circumstances() -> dict[str, Any]:
+    """What may differ between one measure of a file and the next."""
+    return {
+        "commit": versions()["cdclake"],
+        "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    }
 
 
 def say(line: str) -> None:

@@ -8,6 +8,17 @@ from benchmarks.history import Keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Streaming:
+    """How a running lake is measured."""
+
+    tables: int
+    backlog: int  # changes that Debezium is given at once
+    first_rate: float  # changes a second; a rate that any machine holds
+    probe_seconds: float
+    hold_seconds: float  # for which a rate has to be held to count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """Rows of the table, changes a batch, batches with their warm-up, and how keys are drawn."""
 
@@ -18,10 +29,13 @@ class Size:
     events: int  # in a batch that is only decoded or appended
     log_files: int  # in a log that is already long
     history: int  # batches before a table is read
+    loaded: int  # rows of a first load
+    rounds: int  # first loads by each
+    streaming: Streaming
     measures: tuple[str, ...]
 
 
-EVERY = ("P1", "P2", "P3", "P4", "P7", "P8", "P9")
+EVERY = ("P1", "P2", "P3", "P4", "P5", "P6", "P7", "P8", "P9")
 SIZES = {
     "full": Size(
         rows=10_000_000,
@@ -31,6 +45,11 @@ SIZES = {
         events=200_000,
         log_files=10_000,
         history=100,
+        loaded=5_000_000,
+        rounds=3,
+        streaming=Streaming(
+            tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
+        ),
         measures=EVERY,
     ),
     "short": Size(
@@ -41,6 +60,11 @@ SIZES = {
         events=100_000,
         log_files=1_000,
         history=20,
+        loaded=500_000,
+        rounds=1,
+        streaming=Streaming(
+            tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
+        ),
         measures=("P1", "P3", "P4"),
     ),
     "tiny": Size(
@@ -51,6 +75,11 @@ SIZES = {
         events=2_000,
         log_files=200,
         history=3,
+        loaded=20_000,
+        rounds=1,
+        streaming=Streaming(
+            tables=6, backlog=2_000, first_rate=100, probe_seconds=25, hold_seconds=25
+        ),
         measures=EVERY,
     ),
 }

@@ -36,10 +36,14 @@ class Connector:
     def start(self, config: dict[str, str]) -> None:
         """Have it run with these settings; a failed task is started again."""
         self.set_config(config)
-        self._call("PUT", "/resume")
-        _await(self._has_task, "the connector's task was not started")
+        self.resume()
         if self.failure() is not None:
             self._call("POST", "/restart?includeTasks=true&onlyFailed=true")
+
+    def resume(self) -> None:
+        """Have it run with the settings that it has, and wait until its task is there."""
+        self._call("PUT", "/resume")
+        _await(self._has_task, "the connector's task was not started")
 
     def begin_at(self, config: dict[str, str], lsn: int) -> None:
         """Make its next start go on from this LSN, with no snapshot; it must have no offsets."""

@@ -23,6 +23,8 @@ SNAPSHOT_RETENTION = timedelta(days=5)
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
 SMALL_FILES = 5
+# A file of this size is never packed with others again, or each run would write the table anew.
+LARGE_ENOUGH = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +68,13 @@ def collapse_history(upkeep: Upkeep) -> None:
 
 
 def compact(upkeep: Upkeep) -> None:
-    """Rewrite small files, and files that position deletes refer to, into large ones."""
+    """Pack small files, and write those again that position deletes refer to."""
     upkeep.call(
         "rewrite_data_files",
         options=_options(
             {
                 "delete-file-threshold": "1",
+                "min-file-size-bytes": str(LARGE_ENOUGH),
                 "min-input-files": str(SMALL_FILES),
                 "remove-dangling-deletes": "true",
             }

@@ -1,11 +1,12 @@
-"""Upkeep on real Iceberg tables: what may go, and what the jobs still need."""
+"""Upkeep on real Iceberg tables: what may go, what the jobs still need, and what is left alone."""
 
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
-from glue_jobs.upkeep.actions import TOMBSTONE_HORIZON, Upkeep, purge_tombstones
+from glue_jobs.upkeep import actions
+from glue_jobs.upkeep.actions import TOMBSTONE_HORIZON, Upkeep, compact, purge_tombstones
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -32,3 +33,34 @@ def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
     assert (engine.state(), len(engine.log())) == ({3: ("alive", None)}, 5)
     engine.run(e("u", 25, 25, id=2, v="late"))
     assert engine.state() == {3: ("alive", None)}
+
+
+def files_of(engine: Engine, name: str) -> set[str]:
+    """The data files of the state or the log."""
+    files = f"{engine.lake.qualified(name)}.data_files"
+    return {row["file_path"] for row in engine.spark.sql(f"SELECT * FROM {files}").collect()}
+
+
+def test_small_files_are_packed_and_large_ones_left_alone(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine(spark)
+    log = engine.table.changes
+    for key in range(5):
+        engine.run(engine.event("c", 10, 10 + key, id=key, v="a"))
+    upkeep = Upkeep(engine.lake, engine.table, log, datetime.now(UTC), timedelta(days=90))
+    monkeypatch.setattr(actions, "LARGE_ENOUGH", 1)
+    before = files_of(engine, log)
+    compact(upkeep)
+    assert files_of(engine, log) == before and len(before) == 5
+    monkeypatch.undo()
+    compact(upkeep)
+    assert len(files_of(engine, log)) == 1
+    assert len(engine.log()) == 5
+
+
+def test_an_empty_table_has_nothing_to_compact(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    for name in (engine.table.name, engine.table.changes):
+        compact(Upkeep(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90)))
+        assert files_of(engine, name) == set()

@@ -1,5 +1,6 @@
 """The benchmarks' own judgement: a history that could be, a wrong end that is found, targets."""
 
+import json
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,7 @@ from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
 from benchmarks.page import page
 from benchmarks.results import Bound, Measure, Run, worst_subject
+from benchmarks.run import keep
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +83,7 @@ def test_rows_are_compared_where_they_count(data, tmp_path):
     assert same_rows(["id"], data.batch_files[:1], found, "cdc_offset < 200") is None
 
 
+MEASURED = {"measured": {"commit": "1234567", "at": "2026-01-01 00:00 UTC"}}
 FIGURES = {"seconds": 1.0, "cpu_seconds": 1.0, "peak_mib": 1}
 
 
@@ -107,6 +110,24 @@ def test_the_subject_counts_in_which_ours_is_worst():
     assert (measure["ours"], measure["ratio"], measure["met"]) == (2.0, {"bare": 1.0}, True)
 
 
+def test_a_subject_without_a_target_is_shown_and_never_the_worst():
+    runs = [run("ours", [9.0]), run("bare", [1.0]), run("ours", [1.0], subject="y")]
+    runs.append(run("bare", [1.0], subject="y"))
+    bounds = {"x": {}, "y": {"bare": Bound("<=", 1)}}
+    measure = worst_subject(runs, "ours", lambda subject: bounds[subject])
+    assert (measure.ours, len(measure.runs), measure.as_json()["met"]) == (1.0, 4, True)
+
+
+def test_a_measure_takes_its_place_among_those_of_before(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.run.PROJECT", tmp_path)
+    place = tmp_path / "results" / "full.json"
+    for name, ours in (("P2", 1.0), ("P1", 2.0), ("P2", 3.0)):
+        keep(place, name, {"ours": ours})
+    kept = json.loads(place.read_text())
+    assert list(kept["measures"].items()) == [("P1", {"ours": 2.0}), ("P2", {"ours": 3.0})]
+    assert {"machine", "versions"} <= set(kept)
+
+
 def test_both_signs_are_kept():
     slower = Measure(ours=2.0, peers={"p": 1.0}, targets={"p": Bound("<=", 1.3)}, runs=[])
     assert slower.as_json()["ratio"] == {"p": 2.0}
@@ -118,7 +139,7 @@ def test_the_page_says_what_growth_costs():
     runs = [Run("ours", {"rows": rows}, None, [FIGURES]) for rows in (1_000_000, 10_000_000)]
     targets = {"small": Bound("<=", 1.3)}
     measure = Measure(ours=2.9, peers={"small": 2.0}, targets=targets, runs=runs).as_json()
-    text = page({"machine": {}, "versions": {}, "measures": {"P2": measure}})
+    text = page({"machine": {}, "versions": {}, "measures": {"P2": {**MEASURED, **measure}}})
     assert "Each further 10,000,000 rows take 1.00 s more." in text
 
 
@@ -126,7 +147,9 @@ def test_the_page_says_what_was_wrong_and_what_nobody_counted():
     runs = [run("ours", [1.0]), run("plain_merge", [3.0], wrong="2 rows are missing")]
     targets = {"plain_merge": Bound(">=", 2.5)}
     measure = worst_subject(runs, "ours", lambda _: targets).as_json()
-    text = page({"machine": {"cores": 2}, "versions": {}, "measures": {"P1": measure}})
+    text = page(
+        {"machine": {"cores": 2}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}}
+    )
     assert "wrong: 2 rows are missing" in text
     assert (
         "| ours | subject x | 1.00 (1.00 to 1.00) | 1.0 | 1 | not counted | not counted |" in text

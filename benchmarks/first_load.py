@@ -1,0 +1,134 @@
+"""P5: the first rows of a table into the lake, in bulk, through Debezium and Kafka, and by dlt."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import duckdb
+from psycopg.conninfo import conninfo_to_dict
+
+from benchmarks.contenders import OURS
+from benchmarks.contest import Arena
+from benchmarks.current import iceberg_session
+from benchmarks.dataset import DataSet
+from benchmarks.expected import digest_of, rows_of_base
+from benchmarks.live_lake import await_rows, source_of, stream
+from benchmarks.live_source import create_tables, fill_table
+from benchmarks.metering import metered
+from benchmarks.orders import ORDERS, PLAN
+from benchmarks.results import Bound, Measure, Run, median_of
+from benchmarks.session import PROJECT
+from benchmarks.sizes import Size
+from benchmarks.storage import in_folder
+from cdclake.iceberg.dialect import DUCKDB
+from local import life
+from local.home import Home
+from local.reader.duck import lake_reader
+
+THROUGH_KAFKA, DLT = "debezium_and_kafka", "dlt"
+TARGETS = {THROUGH_KAFKA: Bound(">=", 3), DLT: Bound(">=", 1)}
+_TIMEOUT_SECONDS = 3600.0
+_SCRIPT = PROJECT / "benchmarks" / "peers" / "dlt_load.py"
+_PYTHON = PROJECT / "build" / "venvs" / "dlt" / "bin" / "python"
+
+
+def measure_first_load(size: Size, work: Path) -> Measure:
+    """P5: every contender in turn, on the same PostgreSQL, each into a lake that is empty."""
+    data = DataSet(
+        folder=work / "data", rows=size.loaded, changes=1, batches=0, keys="uniform"
+    ).make()
+    with Arena(work, in_folder).place("first-load") as place:
+        question = {"base": str(data.base), "rows": size.loaded, "rounds": size.rounds}
+        answers = place.ask("benchmarks.first_load", question)
+    about = {"subject": "first load", "rows": size.loaded}
+    runs = [Run(name, about, found["wrong"], found["figures"]) for name, found in answers.items()]
+    peers = {peer: median_of(runs, peer) for peer in TARGETS}
+    return Measure(ours=median_of(runs, OURS), peers=peers, targets=TARGETS, runs=runs)
+
+
+def take(*, warehouse: str, scratch: str, base: str, rows: int, rounds: int) -> dict[str, Any]:
+    """By contender the figures of each round, and how its last table was wrong, if it was.
+
+    `seconds` end with the commit that completes the table. CPU and memory are those of all that
+    runs: PostgreSQL, and for ours the whole lake until its stream is up.
+    """
+    folder, data = Path(warehouse), Path(base)
+    found: dict[str, Any] = {}
+    with source_of(folder / "home", PLAN) as (home, dsn):
+        create_tables(dsn, [ORDERS])
+        fill_table(dsn, ORDERS, data, folder)
+        loads: Mapping[str, Callable[[], tuple[Any, str | None]]] = {
+            OURS: lambda: _by_ours(home, "bulk", data, rows),
+            DLT: lambda: _by_dlt(folder / "dlt", dsn, data),
+            THROUGH_KAFKA: lambda: _by_ours(home, "initial", data, rows),
+        }
+        for name, load in loads.items():
+            taken = []
+            for _ in range(rounds):
+                life.up_bare(home, PLAN, None)  # everybody has the same idle servers beside them
+                taken.append(load())
+                life.down(home, purge=True)
+            wrong = next((wrong for _, wrong in taken if wrong is not None), None)
+            found[name] = {"wrong": wrong, "figures": [figures for figures, _ in taken]}
+    return found
+
+
+def _by_ours(home: Home, mode: Any, base: Path, rows: int) -> tuple[Mapping[str, Any], str | None]:
+    """With the whole lake running, from the wish to stream on; into log and state."""
+    with metered() as meter:
+        started = time.time()
+        lake = stream(home, replace(PLAN, snapshot_mode=mode))
+        complete = await_rows(lake, ORDERS.name, rows, _TIMEOUT_SECONDS)
+    meter.seconds = complete.committed_ms / 1000 - started
+    with lake_reader(lake).open([ORDERS]) as duck:
+        wrong = _wrong(duck, f"{ORDERS.name}_current", base)
+        logged = duck.execute(f"SELECT count(*) FROM {ORDERS.changes}").fetchone()
+    if logged != (rows,):
+        wrong = f"the log has not {rows} rows, but {logged}"
+    return meter.figures(), wrong
+
+
+def _by_dlt(folder: Path, dsn: str, base: Path) -> tuple[Mapping[str, Any], str | None]:
+    """From the process's start to its end; into one table."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    question = folder / "question.json"
+    question.write_text(
+        json.dumps(
+            {
+                "dsn": _url(dsn),
+                "schema": ORDERS.schema,
+                "table": ORDERS.table,
+                "folder": str(folder),
+            }
+        )
+    )
+    with metered() as meter:
+        subprocess.run([_PYTHON, _SCRIPT, question], cwd=folder, check=True)
+    tables = folder / "lake" / "bench" / ORDERS.table
+    newest = max((tables / "metadata").glob("*.metadata.json"))
+    with iceberg_session() as duck:
+        wrong = _wrong(duck, f"iceberg_scan({DUCKDB.text(str(newest))})", base)
+    shutil.rmtree(folder)
+    return meter.figures(), wrong
+
+
+def _url(dsn: str) -> str:
+    given = {name: quote(str(value), safe="") for name, value in conninfo_to_dict(dsn).items()}
+    return "postgresql://{user}:{password}@{host}:{port}/{dbname}".format(**given)
+
+
+def _wrong(duck: duckdb.DuckDBPyConnection, relation: str, base: Path) -> str | None:
+    """How the relation's rows differ from those of `base`; None if they are the same."""
+    found = digest_of(duck, relation)
+    with duckdb.connect(config={"threads": 2, "memory_limit": "4GB"}) as own:
+        expected = digest_of(own, rows_of_base(base))
+    return None if found == expected else f"rows, keys and their hash are {found}, not {expected}"

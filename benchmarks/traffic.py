@@ -1,0 +1,100 @@
+"""Changes to many tables of a real PostgreSQL at a steady rate."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import psycopg
+from psycopg import sql
+
+from benchmarks.orders import ORDERS, PLAN
+from cdclake import naming
+from cdclake.plan import Plan, Table
+
+CHANGES = 100  # in a transaction, all of one table: so many inserts, updates and deletes
+INSERTS, UPDATES, DELETES = 70, 25, 5
+_ROWS = """
+INSERT INTO {table} SELECT key, 1 + key % 100000, 1 + key % 9, (key % 90000) * 0.97, 'open',
+    md5(key::text), key % 2 = 0, now(), now() FROM generate_series({first}, {last}) AS key
+"""
+_UPDATE = (
+    "UPDATE {table} SET status = 'paid', updated_at = now() WHERE id BETWEEN {first} AND {last}"
+)
+_DELETE = "DELETE FROM {table} WHERE id BETWEEN {first} AND {last}"
+
+
+def plan_of_many(count: int, trigger_seconds: int) -> Plan:
+    """A pipeline of so many tables, each like `ORDERS`."""
+    names = [f"orders_{number:02}" for number in range(1, count + 1)]
+    tables = tuple(
+        replace(ORDERS, table=n, name=n, topic=naming.topic_name(PLAN.name, "public", n))
+        for n in names
+    )
+    return replace(PLAN, tables=tables, trigger_seconds=trigger_seconds)
+
+
+@dataclass(slots=True)
+class Keys:
+    """The living keys of a table: all from `first` to before `following`."""
+
+    first: int = 1
+    following: int = 1
+
+
+class Traffic:
+    """Writes to tables that are empty at first; every change is an event of its own.
+
+    New keys are inserted, the oldest deleted, and a stretch between them updated.
+    """
+
+    def __init__(self, dsn: str, tables: Sequence[Table]) -> None:
+        self._dsn, self._tables = dsn, tables
+        self._keys = [Keys() for _ in tables]
+        self._turn = 0
+
+    def open(self, rows: int) -> None:
+        """So many rows into each table."""
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            for table, keys in zip(self._tables, self._keys, strict=True):
+                _execute(connection, _ROWS, table, keys.following, keys.following + rows - 1)
+                keys.following += rows
+
+    def write(self, changes: int) -> None:
+        """So many changes, as fast as the database takes them."""
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            for _ in range(changes // CHANGES):
+                self._transaction(connection)
+
+    def hold(self, rate: float, seconds: float) -> float:
+        """`rate` changes a second for so long; the rate that the database took."""
+        started, written = time.monotonic(), 0
+        with psycopg.connect(self._dsn, autocommit=True) as connection:
+            while (passed := time.monotonic() - started) < seconds:
+                ahead = written / rate - passed
+                if ahead > 0:
+                    time.sleep(min(ahead, seconds - passed))
+                    continue
+                self._transaction(connection)
+                written += CHANGES
+        return written / (time.monotonic() - started)
+
+    def _transaction(self, connection: psycopg.Connection) -> None:
+        number = self._turn % len(self._tables)
+        self._turn += 1
+        table, keys = self._tables[number], self._keys[number]
+        middle = keys.first + (keys.following - keys.first) // 2
+        with connection.pipeline(), connection.transaction():
+            _execute(connection, _ROWS, table, keys.following, keys.following + INSERTS - 1)
+            _execute(connection, _UPDATE, table, middle, middle + UPDATES - 1)
+            _execute(connection, _DELETE, table, keys.first, keys.first + DELETES - 1)
+        keys.following += INSERTS
+        keys.first += DELETES
+
+
+def _execute(
+    connection: psycopg.Connection, statement: str, table: Table, first: int, last: int
+) -> None:
+    name = sql.Identifier(table.schema, table.table)
+    connection.execute(sql.SQL(statement).format(table=name, first=first, last=last))
