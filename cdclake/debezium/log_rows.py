@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
-from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, Position
+from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.unavailable import unavailable_forms
 from cdclake.plan import Column, Plan, Table
@@ -102,8 +101,7 @@ class LogRows:
         return _read_fields(fields, image, row, self._whole)
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(NamedTuple):
     """A column, and what to do with its field."""
 
     column: Column
@@ -133,27 +131,27 @@ def _read_fields(
     fields: Sequence[_Field], image: Mapping[str, Any], row: dict[str, Any], whole: bool
 ) -> list[str]:
     unavailable = []
-    for field in fields:
+    for column, name, source, _, read, unsent, held in fields:  # unpacked, for it is run so often
         try:
-            value = image[field.source]
+            value = image[source]
         except KeyError:
-            if not field.column.renamed_from:
-                raise RefusedEvent(refusals.absent_column(field.column)) from None
-            found = [image[name] for name in field.column.names if name in image]
+            if not column.renamed_from:
+                raise RefusedEvent(refusals.absent_column(column)) from None
+            found = [image[earlier] for earlier in column.names if earlier in image]
             value = next((earlier for earlier in found if earlier is not None), None)
             if not found:
-                unavailable.append(field.name)
+                unavailable.append(name)
         if value is None:
             continue
-        value = field.read(value)
-        if value in field.unsent:
+        value = read(value)
+        if value in unsent:
             if whole:
-                raise RefusedEvent(refusals.unsent_value(field.column))
-            unavailable.append(field.name)
+                raise RefusedEvent(refusals.unsent_value(column))
+            unavailable.append(name)
             continue
-        if field.holds is not None and not field.holds(value):
-            raise RefusedEvent(refusals.not_representable(field.column))
-        row[field.name] = value
+        if held is not None and not held(value):
+            raise RefusedEvent(refusals.not_representable(column))
+        row[name] = value
     return unavailable
 
 
@@ -163,10 +161,9 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     prev, lsn = _sequence(source)
     epoch = _epoch(event)
     phase = SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
-    position = Position(epoch, prev, phase, lsn, place.offset or 0)
     return {
         naming.OP: op,
-        naming.POSITION: str(position),
+        naming.POSITION: position_text(epoch, prev, phase, lsn, place.offset or 0),
         naming.TX_ID: _optional(source, "txId"),
         naming.COMMITTED_AT: _optional(source, "ts_us"),
         naming.PARTITION: place.partition,

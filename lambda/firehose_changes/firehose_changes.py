@@ -33,7 +33,9 @@ PLAN = Path(__file__).parent / "plan.json"
 MOST_BYTES = 6_000_000  # Lambda's 6 MB (6,291,456), less what wraps an answer on its way
 _ANSWER_BYTES = 96  # of a record's answer, beside its id, its data and its route
 _VALUE = "kafkaRecordValue"
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_encode = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+).encode
 
 Answer = dict[str, Any]
 
