@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import doctest
 import json
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cdclake import naming, packing
+from cdclake.debezium import field_values
 from cdclake.debezium.log_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.iceberg.schemas import changes_schema
@@ -204,6 +206,10 @@ def test_a_bad_record_is_answered_and_its_neighbours_are_too(
     else:
         assert told[1] == {"recordId": records[1]["recordId"], "result": "ProcessingFailed"}
         assert f"1 of 3 failed: {expected}" in caplog.text
+
+
+def test_values_are_read_as_written():
+    assert doctest.testmod(field_values).failed == 0
 
 
 def test_what_is_no_base64_fails_alone():
