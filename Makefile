@@ -4,8 +4,9 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
 # A Spark session keeps one core busy: two files at a time, each file in one process.
 SIDE_BY_SIDE := -n 2 --dist loadfile
-COMPILE := $(BIN)/uv --quiet --no-config pip compile --python-version 3.11 --generate-hashes \
-	--custom-compile-command "make lock"
+COMPILE_FOR := $(BIN)/uv --quiet --no-config pip compile --generate-hashes \
+	--custom-compile-command "make lock" --python-version
+COMPILE := $(COMPILE_FOR) 3.11
 
 PEER_JARS := $(foreach peer,delta hudi,benchmarks/jars/$(peer)/.fetched)
 DLT := build/venvs/dlt/.installed
@@ -101,7 +102,7 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt
 	@$(COMPILE) $(UPGRADE) --extra dev pyproject.toml -o requirements.lock
 	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt
-	@$(COMPILE) $(UPGRADE) --python-version 3.14 --python-platform aarch64-manylinux_2_28 \
+	@$(COMPILE_FOR) 3.14 $(UPGRADE) --python-platform aarch64-manylinux_2_28 \
 		--only-binary :all: lambda/prepare_source/requirements.in \
 		-o lambda/prepare_source/requirements.txt
 	@$(COMPILE) $(UPGRADE) --only-binary :all: benchmarks/peers/dlt.in -o benchmarks/peers/dlt.txt

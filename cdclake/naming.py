@@ -117,6 +117,11 @@ def topic_name(pipeline: str, schema: str, table: str) -> str:
     return f"{pipeline}.{_sanitized(schema)}.{_sanitized(table)}"
 
 
+def domain_topic(pipeline: str, domain: str) -> str:
+    """The topic that the tables of a domain share; a table's own has two dots or more."""
+    return f"{pipeline}.{domain}"
+
+
 def heartbeat_topic(pipeline: str) -> str:
     """Debezium's own heartbeats: no rows, only proof that the connector lives."""
     return f"__debezium-heartbeat.{pipeline}"

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, parse_type
+from cdclake.delivery import DeliveryStream
 from cdclake.errors import InputError
 
 PLAN_VERSION = 1
@@ -128,6 +129,7 @@ class Plan:
     not_representable: Literal["quarantine", "null"] = "quarantine"
     stop_table_after: int = 100
     tables: tuple[Table, ...]
+    deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
 
     @property
     def source_object(self) -> str:
@@ -162,7 +164,8 @@ class Plan:
     @property
     def topics(self) -> tuple[str, ...]:
         """Every topic that must exist, since no topic creates itself."""
-        return (*self.own_topics.values(), *(table.topic for table in self.tables))
+        of_tables = dict.fromkeys(table.topic for table in self.tables)
+        return (*self.own_topics.values(), *of_tables)
 
     @property
     def placeholder(self) -> str:
@@ -195,6 +198,7 @@ class Plan:
         tables = tuple(_table_from(entry) for entry in raw.pop("tables"))
         raw.pop("aws", None)  # plans held the deployment's sizes before it had a model of its own
         raw["readers"] = tuple(raw["readers"])
+        raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         return Plan(tables=tables, **raw)
 
 

@@ -16,6 +16,7 @@ from psycopg.conninfo import make_conninfo
 from cdclake import naming
 from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.debezium.worker import password_of
+from cdclake.delivery import refuse_firehose
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan
@@ -58,6 +59,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
     """Start or heal the lake and have it stream `plan`; returns when a marker has come through."""
+    refuse_firehose(plan.deliveries, "run")
     before = LakeState.load(home)
     change = compare(Plan.from_json(before.plan) if before.plan else None, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)

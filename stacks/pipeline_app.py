@@ -8,6 +8,7 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
+from cdclake.delivery import refuse_firehose
 from cdclake.plan import Plan, Table
 from stacks.cdc_stack import CdcStack
 from stacks.lake_stack import LakeStack
@@ -39,7 +40,8 @@ class Stacks:
 
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
-    """Add the deployment's stacks to the app."""
+    """Add the deployment's stacks to the app; InputError if it asks for what is not built."""
+    refuse_firehose(deployment.plan.deliveries, "deploy")
     network = NetworkStack(app, deployment)
     source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)

@@ -13,14 +13,13 @@ from pathlib import Path
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT, Packed, pack
 from cdclake.plan import Plan
+from stacks.shared_code import shared_code
 
 MODULE = "prepare_source"
 LOCK = PROJECT / "lambda" / MODULE / "requirements.txt"
 WHEELS = PROJECT / "build" / "wheels" / MODULE
 STAMP = "locked.sha256"
 _CODE = PROJECT / "lambda" / MODULE / f"{MODULE}.py"
-_SHARED = PROJECT / "cdclake"
-_LEFT_OUT = "config"  # needs pydantic; the function reads the resolved plan
 _AUTHORITIES = PROJECT / "java" / "resources" / "cdclake" / "connect" / "rds-ca.pem"
 
 
@@ -43,10 +42,7 @@ def _files(plan: Plan, wheels: Path) -> Iterator[tuple[str, bytes]]:
             for entry in archive.infolist():
                 if not entry.is_dir():
                     yield entry.filename, archive.read(entry)
-    for module in _SHARED.rglob("*.py"):
-        name = module.relative_to(_SHARED)
-        if name.parts[0] != _LEFT_OUT:
-            yield f"cdclake/{name.as_posix()}", module.read_bytes()
+    yield from shared_code().items()
     yield _CODE.name, _CODE.read_bytes()
     yield _AUTHORITIES.name, _AUTHORITIES.read_bytes()
     yield "plan.json", plan.to_json().encode()

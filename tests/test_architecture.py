@@ -15,7 +15,7 @@ CODE = ("cdclake", "glue_jobs", "lambda", "cli", "stacks", "local", "scripts", "
 MAX_FILE, MAX_FUNCTION, MAX_MEDIAN = 400, 40, 150
 VAGUE_NAMES = {"utils", "helpers", "common", "constants", "util", "helper"}
 
-CONFIG_LIBRARIES = {"pydantic", "pydantic_core", "ruamel"}
+CONFIG_LIBRARIES = {"jq", "pydantic", "pydantic_core", "ruamel"}
 TOP = {"local", "cli", "scripts", "app", "benchmarks", "tests"}
 # folder -> modules that nothing in it imports; the longest folder that fits decides
 NEVER: dict[str, set[str]] = {

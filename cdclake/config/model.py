@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from cdclake.config.aws_model import Aws
+from cdclake.config.firehose_model import Firehose
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import parse_schedule
 from cdclake.config.spellings import check_source_name
@@ -126,6 +127,7 @@ class Environment(Section):
     stream: Stream | None = None
     schedules: Schedules | None = None
     policies: Policies | None = None
+    firehose: dict[str, JsonValue] = Field(default_factory=dict)
     aws: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -149,6 +151,7 @@ class PipelineFile(Section):
         description="The tables, under `schema.table` in the source's exact spelling. The first dot"
         ' parts the two; names with dots are quoted: `\'"my.schema"."a.b"\'`.',
     )
+    firehose: Firehose = Field(default_factory=Firehose)
     aws: Aws = Field(default_factory=Aws)
     environments: dict[EnvironmentName, Environment] = Field(
         default_factory=dict,

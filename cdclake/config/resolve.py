@@ -8,6 +8,8 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.config import partition, spellings
 from cdclake.config.checks import AWS_CHECKS, CHECKS
+from cdclake.config.checks.routes import check_routes, has_routes
+from cdclake.config.deliveries import resolve_deliveries, topic_of
 from cdclake.config.document import Document, read_document
 from cdclake.config.explain import structure_problems
 from cdclake.config.model import PipelineFile
@@ -68,14 +70,22 @@ def find_problems(document: Document, *, deployed: bool = False) -> list[Problem
         on_aws = deployed or "aws" in version.values
         checks = (*CHECKS, *AWS_CHECKS) if on_aws else CHECKS
         checked = [problem for check in checks for problem in check(version, tables)]
-        for problem in (*structure_problems(version), *checked):
+        wrong = [*structure_problems(version), *checked]
+        if has_routes(version) and not found and not wrong:  # else there is no plan
+            wrong += check_routes(version, _plan_of(version))
+        for problem in wrong:
             if (problem.line, problem.column) not in unreadable:
                 found.append(problem)
     return sort_problems(found)
 
 
+def _plan_of(document: Document) -> Plan:
+    return resolve_plan(PipelineFile.model_validate(document.values))
+
+
 def resolve_plan(file: PipelineFile) -> Plan:
     """The plan of a file without problems."""
+    tables = {key: _resolve_table(file.name, key, entry) for key, entry in file.tables.items()}
     return Plan(
         name=file.name,
         source_database=file.source.database,
@@ -89,9 +99,8 @@ def resolve_plan(file: PipelineFile) -> Plan:
         schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
-        tables=tuple(
-            _resolve_table(file.name, spelled, entry) for spelled, entry in file.tables.items()
-        ),
+        tables=tuple(tables.values()),
+        deliveries=tuple(resolve_deliveries(file, tables)),
     )
 
 
@@ -103,7 +112,7 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         schema=schema,
         table=table,
         name=entry.name or naming.lake_name(table),
-        topic=naming.topic_name(pipeline, schema, table),
+        topic=topic_of(pipeline, entry.domain, naming.topic_name(pipeline, schema, table)),
         key=tuple(naming.lake_name(column) for column in entry.key),
         columns=tuple(
             _resolve_column(source, column)

@@ -170,6 +170,11 @@ class TableEntry(Section):
         default="stream",
         description="Who writes the change log: the Glue streaming job, or Firehose.",
     )
+    domain: str | None = Field(
+        default=None,
+        description="Under `delivery: firehose`, the domain whose stream and topic the table"
+        " shares; without it, it has its own.",
+    )
     apply: Literal["each_batch", "scheduled"] | None = Field(
         default=None,
         description="When the state table follows the log. Without it `each_batch`; under"

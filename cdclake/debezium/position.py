@@ -20,6 +20,14 @@ STREAM_PHASE = 1
 HISTORY_LENGTH = EPOCH_DIGITS + 1 + LSN_DIGITS + 1 + 1 + 1 + LSN_DIGITS
 
 
+def position_text(epoch: int, prev_commit_lsn: int, phase: int, lsn: int, offset: int) -> str:
+    """The text of the position of these parts, for those who make one for each event."""
+    return (
+        f"{epoch:0{EPOCH_DIGITS}x}.{prev_commit_lsn:0{LSN_DIGITS}x}.{phase}"
+        f".{lsn:0{LSN_DIGITS}x}.{offset:0{LSN_DIGITS}x}"
+    )
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Position:
     """One event's place in the order; compares field by field, as its text does."""
@@ -36,10 +44,7 @@ class Position:
         >>> str(Position(1, 0xAB, 1, 0xCD, 7))
         '00000001.00000000000000ab.1.00000000000000cd.0000000000000007'
         """
-        return (
-            f"{self.epoch:0{EPOCH_DIGITS}x}.{self.prev_commit_lsn:0{LSN_DIGITS}x}.{self.phase}"
-            f".{self.lsn:0{LSN_DIGITS}x}.{self.offset:0{LSN_DIGITS}x}"
-        )
+        return position_text(self.epoch, self.prev_commit_lsn, self.phase, self.lsn, self.offset)
 
     @staticmethod
     def parse(text: str) -> Position:

@@ -27,6 +27,7 @@ from pyspark.sql.types import (
 )
 
 from cdclake import naming
+from cdclake.debezium import refusals
 from cdclake.debezium.position import EPOCH_DIGITS, LSN_DIGITS, SNAPSHOT_PHASE, STREAM_PHASE
 from cdclake.debezium.types import Conversion
 from cdclake.debezium.unavailable import unavailable_forms
@@ -255,26 +256,26 @@ def _refusal(table: Table, plan: Plan) -> Expression:
     has_row, has_key = op.isin("c", "u", "r"), op.isin("c", "u", "r", "d")
     key_images = [F.col(_KEY).getField(c.source) for c in table.key_columns]
     reasons = [
-        (_is_unreadable(), "UNREADABLE_VALUE: not JSON, or a field is not of its declared type"),
+        (_is_unreadable(), refusals.UNREADABLE_VALUE),
         (
             ~op.isin("c", "u", "r", "d", "t") | op.isNull(),
-            "UNKNOWN_OPERATION: op is not one of crudt",
+            refusals.UNKNOWN_OPERATION,
         ),
         (
             F.col(f"{_EVENT}.source.sequence").isNull() | F.col(naming.LSN).isNull(),
-            "NO_SEQUENCE: without source.sequence the event has no place in the order",
+            refusals.NO_SEQUENCE,
         ),
-        (F.col(naming.EPOCH).isNull(), "NO_EPOCH: the connector does not set cdc_epoch"),
+        (F.col(naming.EPOCH).isNull(), refusals.NO_EPOCH),
         (
             has_key & (F.col(_KEY).isNull() | F.col(f"{_KEY}.{_CORRUPT}").isNotNull()),
-            "UNREADABLE_KEY: not JSON, or a field is not of its declared type",
+            refusals.UNREADABLE_KEY,
         ),
-        (has_row & F.col(f"{_EVENT}.after").isNull(), "NO_ROW: `after` is missing"),
+        (has_row & F.col(f"{_EVENT}.after").isNull(), refusals.NO_ROW),
         (
             has_key & any_of([image.isNull() for image in key_images]),
-            "NULL_KEY: a key column is NULL",
+            refusals.NULL_KEY,
         ),
-        (has_row & any_of(_key_mismatches(table)), "KEY_MISMATCH: key and row name different keys"),
+        (has_row & any_of(_key_mismatches(table)), refusals.KEY_MISMATCH),
     ]
     reasons += _unsent_values(table, plan.placeholder)
     return first_reason([*reasons, *unrepresentable(table, plan)])
@@ -295,7 +296,7 @@ def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
     return [
         (
             _is_not_representable(column),
-            f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}",
+            refusals.not_representable(column),
         )
         for column in table.columns
         if column.column_type.conversion is not Conversion.NONE
@@ -307,7 +308,7 @@ def _unsent_values(table: Table, placeholder: str) -> list[Reason]:
     if not _logs_whole_rows(table):
         return []
     return [
-        (unsent, f"UNSENT_VALUE: {c.name!r} was not sent, though replica identity full is declared")
+        (unsent, refusals.unsent_value(c))
         for index, c in enumerate(table.columns)
         if (unsent := _is_placeholder(table, index, placeholder)) is not None
     ]

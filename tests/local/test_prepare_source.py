@@ -24,8 +24,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.config.resolve import load_plan
 from cdclake.plan import Plan
+from local.functions import load
 from tests.local.source_database import run
-from tests.unit.deployed.functions import load
 
 pytestmark = pytest.mark.local
 

@@ -1,6 +1,8 @@
 """The decoder on events that a real Debezium wrote, against PostgreSQL's own word of each row."""
 
+import math
 import re
+import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from operator import itemgetter
@@ -10,12 +12,17 @@ import pytest
 
 from cdclake import naming
 from cdclake.config.resolve import load_plan
-from cdclake.iceberg.conversions import to_state
+from cdclake.debezium.field_values import holds
+from cdclake.debezium.refusals import NON_FINITE
+from cdclake.debezium.types import parse_type
+from cdclake.iceberg.conversions import is_representable, to_state
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Column, Table
 from glue_jobs.ingest.decode import REFUSAL, EventDecoder
-from glue_jobs.ingest.fields import ODD
+from glue_jobs.ingest.fields import ABSENT, ODD
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
+from tests.recorded.firehose import INGESTED_AT, rows_of
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import EPOCH, FOLDER, Recording
 from tests.recorded.values import of_event, of_postgres
@@ -30,6 +37,8 @@ TABLES = [
     ("toast", "toasted"), ("toast", "whole"), ("toast", "long_key"),
     ("types", "typed"), ("types", "keyed"), ("types", "refused"), ("types", "limits"),
 ]  # fmt: skip
+
+MICROS = f"unix_micros({naming.COMMITTED_AT}) AS committed_micros"
 
 # What makes a value of `<t>` one that Python can hold, in any year.
 STATE_FORMS = {
@@ -47,12 +56,24 @@ def records_of(recording: Recording, table: Table) -> list[tuple[Any, ...]]:
     ]
 
 
+_DECODED: dict[tuple[str, Table], list[Any]] = {}
+
+
 def decoded(spark, recording: Recording, table: Table) -> list[Any]:
     """The rows of the table's events by offset: the log's columns, and `<t>`'s as `state_...`."""
+    key = (recording.name, table)
+    if key not in _DECODED:
+        _DECODED[key] = _decoded(spark, recording, table)
+    return _DECODED[key]
+
+
+def _decoded(spark, recording: Recording, table: Table) -> list[Any]:
     events = spark.createDataFrame(records_of(recording, table), RECORD)
     rows = EventDecoder(table, recording.plan).decode(events)
     states = [f"{state_form(c)} AS {SPARK.name(f'state_{c.name}')}" for c in table.columns]
-    return sorted(rows.selectExpr("*", *states).collect(), key=lambda row: row[naming.OFFSET])
+    return sorted(
+        rows.selectExpr("*", MICROS, *states).collect(), key=lambda row: row[naming.OFFSET]
+    )
 
 
 @pytest.mark.parametrize(
@@ -193,3 +214,76 @@ def test_a_placeholder_under_identity_full_is_refused(spark):
     rows = decoded(spark, recording, recording.plan.table("public.unprotected"))
     reasons = [row[REFUSAL] and row[REFUSAL].partition(":")[0] for row in rows]
     assert reasons == [None, None, "UNSENT_VALUE"]  # the last after the identity was changed
+
+
+@pytest.mark.parametrize(
+    ("name", "lake_name", "file"),
+    [
+        *((name, lake_name, name) for name, lake_name in TABLES),
+        *(("schema", "public.shifting", file) for file in SHIFTING),
+        ("toast", "public.unprotected", "toast"),
+    ],
+)
+def test_firehose_writes_the_same_rows(spark, name: str, lake_name: str, file: str) -> None:
+    recording = replace(Recording.load(name), plan=load_plan(FOLDER / f"{file}.yaml"))
+    table = recording.plan.table(lake_name)
+    ours = rows_of(recording.of_topic(table.topic), table, recording.plan)
+    columns = dict(changes_schema(table, recording.plan).columns)
+    for row in decoded(spark, recording, table):
+        theirs = {column: logged(row, column, kind) for column, kind in columns.items()}
+        told = ours.pop(row[naming.OFFSET])
+        if isinstance(told, dict):
+            assert row[REFUSAL] is None
+            assert {c: in_log(told[c], kind) for c, kind in columns.items()} == theirs
+            assert told.keys() == columns.keys()
+        elif told == NON_FINITE:
+            assert any(type(v) is float and not math.isfinite(v) for v in theirs.values())
+        elif told.startswith("ABSENT_COLUMN"):  # before which the stream stops, or knows better
+            assert row[ABSENT] is not None
+        else:
+            assert told == row[REFUSAL]
+    assert ours == {}
+
+
+def logged(row: Any, column: str, kind: str) -> Any:
+    """What the log holds, times as microseconds."""
+    if column == naming.INGESTED_AT:
+        return INGESTED_AT  # set when the batch is appended
+    return row["committed_micros"] if column == naming.COMMITTED_AT else in_log(row[column], kind)
+
+
+def in_log(value: Any, kind: str) -> Any:
+    """The value as a column of this type holds it."""
+    is_real = kind == "float" and value is not None
+    return struct.unpack("f", struct.pack("f", value))[0] if is_real else value
+
+
+HELD: dict[str, list[Any]] = {
+    "numeric(5,2)": [
+        "0", "-0.00", "999.99", "1000", "1.230", "1.234", "000123.4", "1.", "-.5", "NAN", "1e2", "",
+    ],
+    "numeric(3,3)": ["0.123", "1.000", "0.1230", "0.1234", "-0.999"],
+    "numeric(38,0)": ["9" * 38, "9" * 39, "-" + "9" * 38],
+    "date": [-2440589, -2440588, 0, 2145042905, 2145042906],
+    "timestamp": [
+        -210866803200000001, -210866803200000000, 0, 9223372000000000000, 9223372000000000001,
+    ],
+    "timestamptz": [
+        "2024-02-29T23:59:59.123456Z", "2023-02-29T00:00:00Z", "0001-01-01T00:00:00Z",
+        "-4712-01-01T00:00:00Z", "+10000-12-31T23:59:59Z", "+294246-12-31T00:00:00Z",
+        "+294276-12-31T23:59:59.999999Z", "infinity", "-infinity", "2024-01-01T24:00:00Z",
+        "2024-13-01T00:00:00Z", "0000-02-29T00:00:00Z",
+    ],
+    "bytea": ["", "AP8="],
+}  # fmt: skip
+
+
+def test_firehose_holds_the_same_values_to_be_representable(spark):
+    for spelling, values in HELD.items():
+        kind = parse_type(spelling)
+        assert kind is not None
+        ours = holds(kind)
+        assert ours is not None
+        frame = spark.createDataFrame([(value,) for value in values], f"v {kind.log}")
+        held = frame.selectExpr("v", f"{is_representable('v', kind, SPARK)} AS held").collect()
+        assert {row["v"]: ours(row["v"]) for row in held} == {r["v"]: r["held"] for r in held}

@@ -14,6 +14,7 @@ from cdclake.config.checks import (
     columns,
     connector,
     engines,
+    firehose,
     monitoring,
     names,
     secrets,
@@ -36,6 +37,9 @@ CHECKS: tuple[Check, ...] = (
     engines.check_format_version,
     engines.check_policies,
     bulk.check_bulk,
+    firehose.check_use,
+    firehose.check_domains,
+    firehose.check_quotas,
     secrets.check_secrets,
 )
 AWS_CHECKS: tuple[Check, ...] = (

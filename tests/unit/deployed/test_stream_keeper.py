@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
-from tests.unit.deployed.functions import load
+from local.functions import load
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
 ACCOUNT, REGION = "123456789012", "eu-west-1"

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-FOLDER = Path(__file__).resolve().parents[3] / "lambda"
+FOLDER = Path(__file__).resolve().parents[1] / "lambda"
 
 
 def load(name: str) -> ModuleType:

@@ -1,0 +1,40 @@
+"""Runs one jq query over records, in a process of its own: a query may not end, or crash libjq.
+
+Called by its path with neither environment nor arguments. Standard input is a JSON object with the
+`query` and the `records` as text; standard output one with the `error` of the compiler, or with the
+`results`: for each record what the query yields, or its error as text.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+from typing import Any
+
+import jq
+
+_MOST_MEMORY = 1 << 30  # bytes; a query may ask for all there is
+
+
+def main() -> None:
+    """Answer the question on standard input."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+    question = json.load(sys.stdin)
+    try:
+        program = jq.compile(question["query"])
+    except ValueError as error:
+        json.dump({"error": str(error)}, sys.stdout)
+        return
+    json.dump({"results": [_yield(program, text) for text in question["records"]]}, sys.stdout)
+
+
+def _yield(program: Any, text: str) -> list[Any] | str:
+    try:
+        return list(program.input(text=text))
+    except ValueError as error:
+        return str(error)
+
+
+if __name__ == "__main__":
+    main()

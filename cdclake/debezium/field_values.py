@@ -1,0 +1,210 @@
+"""One field of an event to the log's value, without Spark: the same value, or a refusal.
+
+What the Spark jobs do with whole columns (`glue_jobs.ingest`), here for one value at a time;
+recorded events go through both, and must come out the same (tests/spark/test_recorded.py).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+from cdclake.debezium.refusals import NON_FINITE, UNREADABLE_VALUE, RefusedEvent
+from cdclake.debezium.types import ColumnType, Conversion
+from cdclake.iceberg.conversions import DAYS, MICROSECONDS
+
+Read = Callable[[Any], Any]
+
+_INT, _BIGINT = 1 << 31, 1 << 63
+_SPELLED_NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
+_LARGEST_REAL = 3.4028235677973366e38  # from here on a real is infinite
+_REAL_DIGITS = 10  # no real is written with so many behind its first
+_TOO_PRECISE = re.compile(rf"-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}")
+_ANY_FORM = frozenset(
+    {"point", "vector", "bit"}
+)  # no JSON strings, and text in the log all the same
+_ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
+_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_PLAIN_INSTANT = re.compile(  # what nearly all are; of months only the days that each of them has
+    r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
+    r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z",
+    re.ASCII,
+)
+_INSTANT = re.compile(
+    r"([+-]?)(\d{4,6})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?Z", re.ASCII
+)
+_YEARS = (-290307, 294246)  # whole years of 64 bits of microseconds
+
+
+class Digits(str):
+    """A number that JSON has with a fraction or an exponent, as it is written; or NaN and such."""
+
+    __slots__ = ()
+
+
+def reader(column_type: ColumnType) -> Read:
+    """What makes the log's value of a field that is not null; the value is what JSON can hold.
+
+    Numbers with a fraction must come as `Digits`. Refuses every form that Debezium does not write
+    for the type.
+    """
+    if column_type.array or column_type.base in _ANY_FORM:
+        return json_text
+    return _READERS[column_type.log]
+
+
+def json_text(value: Any) -> str:
+    """A string as it is; anything else as compact JSON, spelled as Debezium spells it.
+
+    >>> json_text([1, Digits("1.0E300"), None, "a\\x1f"])
+    '[1,1.0E300,null,"a\\\\u001F"]'
+    """
+    return value if type(value) is str else _compact(value)
+
+
+def _compact(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case Digits():
+            return str(value)
+        case str():
+            return f'"{_ESCAPED.sub(_escape, value)}"'
+        case list():
+            return f"[{','.join(map(_compact, value))}]"
+        case _:
+            fields = (f"{_compact(name)}:{_compact(field)}" for name, field in value.items())
+            return "{" + ",".join(fields) + "}"
+
+
+def _escape(found: re.Match[str]) -> str:
+    """As Jackson does, which escapes what UTF-16 has no single unit for."""
+    character = found[0]
+    if character in _SHORT:
+        return _SHORT[character]
+    units = character.encode("utf-16-be")
+    return "".join(f"\\u{units[at : at + 2].hex().upper()}" for at in range(0, len(units), 2))
+
+
+def _boolean(value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def _int(value: Any) -> int:
+    if type(value) is int and -_INT <= value < _INT:
+        return value
+    raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def bigint(value: Any) -> int:
+    """The value, if it is a whole number of 64 bits."""
+    if type(value) is int and -_BIGINT <= value < _BIGINT:
+        return value
+    raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def _text(value: Any) -> str:
+    if type(value) is str:  # no `Digits`
+        return value
+    raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def _double(value: Any) -> float:
+    kind = type(value)
+    if kind is str and value in _SPELLED_NON_FINITE:
+        raise RefusedEvent(NON_FINITE)
+    if kind is not Digits and kind is not int:
+        raise RefusedEvent(UNREADABLE_VALUE)
+    number = float(str(value))
+    if not math.isfinite(number):
+        raise RefusedEvent(NON_FINITE)
+    return number
+
+
+def _float(value: Any) -> float:
+    """A number with more digits than a real has is a column that is wider by now."""
+    number = _double(value)
+    if _TOO_PRECISE.match(str(value)):
+        raise RefusedEvent(UNREADABLE_VALUE)
+    if abs(number) >= _LARGEST_REAL:
+        raise RefusedEvent(NON_FINITE)
+    return number
+
+
+_READERS: dict[str, Read] = {
+    "boolean": _boolean,
+    "int": _int,
+    "bigint": bigint,
+    "float": _float,
+    "double": _double,
+    "string": _text,
+}
+
+
+def holds(column_type: ColumnType) -> Callable[[Any], bool] | None:
+    """Whether the state's type holds a value of the log; None where it holds every one.
+
+    The same condition as `iceberg.conversions.is_representable`, which is SQL.
+    """
+    match column_type.conversion:
+        case Conversion.DECIMAL:
+            return _decimals(column_type.state)
+        case Conversion.DATE:
+            return lambda days: DAYS[0] <= days <= DAYS[1]
+        case Conversion.TIMESTAMP:
+            return lambda micros: MICROSECONDS[0] <= micros <= MICROSECONDS[1]
+        case Conversion.TIMESTAMPTZ:
+            return _is_instant
+        case Conversion.BINARY:
+            return _is_base64
+        case _:
+            return None
+
+
+def _decimals(state: str) -> Callable[[str], bool]:
+    """Decimals that `decimal(p,s)` holds exactly; zeros beyond its scale say nothing."""
+    precision, scale = map(int, state.removeprefix("decimal(").rstrip(")").split(","))
+    before = precision - scale
+    held = re.compile(rf"-?0*[0-9]{{0,{before}}}([.][0-9]{{0,{scale}}}0*)?", re.ASCII)
+    return lambda text: held.fullmatch(text) is not None and text.lstrip("-")[:1].isdigit()
+
+
+def _is_instant(text: str) -> bool:
+    """
+    >>> [_is_instant(t) for t in ("-0044-03-15T12:00:00Z", "+12345-01-01T00:00:00.5Z")]
+    [True, True]
+    >>> [_is_instant(t) for t in ("infinity", "2023-02-29T00:00:00Z", "+294277-01-01T00:00:00Z")]
+    [False, False, False]
+    """
+    if _PLAIN_INSTANT.fullmatch(text):
+        return True
+    found = _INSTANT.fullmatch(text)
+    if found is None:
+        return False
+    year = int(found[1] + found[2])
+    leap = 2000 + year % 400  # Python's calendar ends earlier; it repeats after 400 years
+    try:
+        date(leap, int(found[3]), int(found[4]))
+    except ValueError:
+        return False
+    hour, minute, second = (int(part or 0) for part in found.group(5, 6, 7))
+    return _YEARS[0] <= year <= _YEARS[1] and hour < 24 and minute < 60 and second < 60
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except binascii.Error:
+        return False
+    return True

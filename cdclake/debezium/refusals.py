@@ -1,0 +1,41 @@
+"""Why an event cannot be a row of the log, in the words that quarantine and logs show.
+
+A word in capitals, by which people count and search, and what it means.
+"""
+
+from __future__ import annotations
+
+from cdclake.plan import Column
+
+UNREADABLE_VALUE = "UNREADABLE_VALUE: not JSON, or a field is not of its declared type"
+UNREADABLE_KEY = "UNREADABLE_KEY: not JSON, or a field is not of its declared type"
+UNKNOWN_OPERATION = "UNKNOWN_OPERATION: op is not one of crudt"
+NO_SEQUENCE = "NO_SEQUENCE: without source.sequence the event has no place in the order"
+NO_EPOCH = "NO_EPOCH: the connector does not set cdc_epoch"
+NO_ROW = "NO_ROW: `after` is missing"
+NULL_KEY = "NULL_KEY: a key column is NULL"
+KEY_MISMATCH = "KEY_MISMATCH: key and row name different keys"
+
+# Of Firehose alone: its function looks at one event at a time, and writes JSON.
+UNKNOWN_TABLE = "UNKNOWN_TABLE: no table with `delivery: firehose` has this source"
+NON_FINITE = "NON_FINITE: JSON has no NaN and no infinities"
+TOO_LARGE = "TOO_LARGE: the answer would be larger than a function may give"
+
+
+class RefusedEvent(ValueError):
+    """The event cannot be a row of the log; its text says why."""
+
+
+def not_representable(column: Column) -> str:
+    """The state's type has no such value, and the policy is to say so."""
+    return f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}"
+
+
+def unsent_value(column: Column) -> str:
+    """A placeholder where none may be: sent before the source had identity full, or since."""
+    return f"UNSENT_VALUE: {column.name!r} was not sent, though replica identity full is declared"
+
+
+def absent_column(column: Column) -> str:
+    """NULL would be a guess: the column may be gone, renamed, or younger than the event."""
+    return f"ABSENT_COLUMN: the event has no field {column.source!r}"

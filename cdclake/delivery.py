@@ -1,0 +1,44 @@
+"""Delivery by Firehose as a plan has it: its streams, and who cannot run them yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cdclake.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryStream:
+    """One Firehose stream: it reads one topic, and appends to the logs of its tables."""
+
+    name: str  # the domain's, or the lake's name of its only table
+    topic: str
+    tables: tuple[str, ...]  # names in the lake
+    routed: bool  # the topic carries a domain's tables, and more may join them
+    buffer_seconds: int
+    buffer_mib: int
+    function_seconds: int
+    function_mib: int
+    function_retries: int
+    retry_seconds: int
+    backup: Literal["failed", "all"]
+    error_prefix: str  # folder of the bucket, without slashes around it
+    mib_per_second: int  # the most that is expected
+    route: str | None = None  # jq that tells a row's log, where the function does not
+
+    @staticmethod
+    def from_raw(raw: dict[str, Any]) -> DeliveryStream:
+        """The stream of which these are the fields, as JSON has them."""
+        return DeliveryStream(**{**raw, "tables": tuple(raw["tables"])})
+
+
+def refuse_firehose(deliveries: Iterable[DeliveryStream], doing: str) -> None:
+    """InputError if there are any: nobody would write the logs of their tables."""
+    tables = [table for stream in deliveries for table in stream.tables]
+    if tables:
+        raise InputError(
+            f"this version does not {doing} yet what Firehose delivers: {', '.join(tables)}",
+            "write `delivery: stream` at each of them; `cdclake validate` checks the file as it is",
+        )
