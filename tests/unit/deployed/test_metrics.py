@@ -18,8 +18,8 @@ from glue_jobs.ingest.gauges import StreamGauges
 from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.reports import TableReport, failed_tables, worst_sizes
+from local.functions import load
 from tests.spark.events import MemoryStore, plan_of
-from tests.unit.deployed.functions import load
 
 
 def told() -> dict[str, tuple[float, str, dict[str, str]]]:
