@@ -7,7 +7,7 @@ last error. A stopped table keeps its resume offsets here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -103,18 +103,24 @@ class Progress:
 
     @staticmethod
     def parse(raw: dict[str, Any]) -> Progress:
-        """The progress in a stored object's content."""
-        tables = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
-        rest = {
-            key: value for key, value in raw.items() if key not in ("tables", "heartbeat_offsets")
-        }
-        return Progress(
-            tables=tables, heartbeat_offsets=_parse_offsets(raw["heartbeat_offsets"]), **rest
-        )
+        """The progress in a stored object's content; what a newer version has added is let go.
+
+        So a deployment can be taken back.
+        """
+        known = _known(Progress, raw)
+        known["tables"] = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
+        known["heartbeat_offsets"] = _parse_offsets(raw["heartbeat_offsets"])
+        return Progress(**known)
 
 
 def _parse_table(raw: dict[str, Any]) -> TableProgress:
-    return TableProgress(**{**raw, "offsets": _parse_offsets(raw["offsets"])})
+    known = _known(TableProgress, raw)
+    return TableProgress(**{**known, "offsets": _parse_offsets(raw["offsets"])})
+
+
+def _known(kind: type[Progress | TableProgress], raw: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in raw.items() if name in names}
 
 
 def _parse_offsets(raw: dict[str, int]) -> dict[int, int]:

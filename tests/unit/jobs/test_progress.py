@@ -46,6 +46,13 @@ def test_what_an_earlier_version_wrote_is_read() -> None:
     assert Progress.parse(raw).tables["t"] == TableProgress(offsets={0: 7})
 
 
+def test_what_a_later_version_has_added_is_let_go() -> None:
+    written = Progress(batch=3, tables={"t": TableProgress(offsets={0: 7})})
+    raw = {**asdict(written), "new": 1}
+    raw["tables"] = {"t": {**raw["tables"]["t"], "new": 1}}
+    assert Progress.parse(raw) == written
+
+
 def test_a_table_stops_at_one_refused_event_too_many() -> None:
     progress = TableProgress()
     assert not progress.note_refused(7, 10)
