@@ -40,7 +40,7 @@ SIZES = {
     "full": Size(
         rows=10_000_000,
         changes=20_000,
-        batches=7,
+        batches=5,
         keys=("zipf", "uniform"),
         events=200_000,
         log_files=10_000,
