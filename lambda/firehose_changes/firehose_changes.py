@@ -2,10 +2,10 @@
 
 Firehose calls it with a batch of MSK records and appends the rows that it answers to Iceberg. Each
 record id is answered once: Ok with the row, and the log it belongs to unless a query of the stream
-finds that; Dropped for what is no change
-of a table (tombstones, heartbeats, our own tables); ProcessingFailed for what cannot be a row, of
-which Firehose keeps the bytes under the error prefix. A batch may come again: the rows are the same
-but for `cdc_ingested_at`, and the log takes them again.
+finds that; Dropped for what is no change of a table (tombstones, heartbeats, our own tables);
+ProcessingFailed for what cannot be a row, of which Firehose keeps the bytes under the error prefix.
+A batch may come again: the rows are the same but for `cdc_ingested_at`, and the log takes them
+again.
 
 Beside it lies the plan (plan.json).
 """

@@ -149,12 +149,14 @@ def test_off_takes_the_connector_away_and_nothing_that_it_needs_to_go_on(created
     assert CONNECTOR in kinds
     assert kinds <= {
         CONNECTOR,
+        "AWS::CloudWatch::Alarm",  # that its task runs
         "AWS::IAM::Role",
         "AWS::Lambda::Function",
         "AWS::Logs::LogGroup",
         "Custom::CdclakeBrokers",
     }
-    assert not (found.added or found.updated or found.replaced)
+    assert found.kinds(set(found.updated)) == {"AWS::CloudWatch::Dashboard"}  # which shows it
+    assert not (found.added or found.replaced)
 
 
 def test_environments_have_connectors_of_their_own(tmp_path):
