@@ -45,11 +45,15 @@ def chart(name: str, measure: Mapping[str, Any]) -> str:
 def page(results: Mapping[str, Any]) -> str:
     """The whole page in Markdown."""
     parts = [INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
-    for name, measure in results["measures"].items():
+    measures = results["measures"]
+    for name, measure in measures.items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
         measured = measure["measured"]
         parts += [f"Measured {measured['at']}, at commit {measured['commit']}.\n"]
         parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure), *_growth(name, measure)]
+    missing = [f"{name} ({title})" for name, title in TITLES.items() if name not in measures]
+    if missing:
+        parts.append(f"Not measured yet in the full size: {'; '.join(missing)}.\n")
     return "\n".join([*parts, _contenders()])
 
 
@@ -62,12 +66,20 @@ def _facts(heading: str, results: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _verdict(measure: Mapping[str, Any]) -> str:
-    rows = [
-        (peer, _shown(measure["ours"]), _shown(figure), _shown(measure["ratio"].get(peer)),
-         measure["target"].get(peer, "none"))
-        for peer, figure in measure["peers"].items()
-    ]  # fmt: skip
-    return _table(("beside", "ours, s", "theirs, s", "ratio", "target"), rows)
+    rows = []
+    for peer, figure in measure["peers"].items():
+        ratio, target = measure["ratio"].get(peer), measure["target"].get(peer)
+        figures = (_shown(measure["ours"]), _shown(figure), _shown(ratio))
+        rows.append((peer, *figures, target or "none", _met(ratio, target)))
+    return _table(("beside", "ours, s", "theirs, s", "ratio", "target", "met"), rows)
+
+
+def _met(ratio: float | None, target: str | None) -> str:
+    if ratio is None or target is None:
+        return "-"
+    sign, bound = target.split()
+    limit = float(bound.rstrip("x"))
+    return "yes" if (ratio >= limit if sign == ">=" else ratio <= limit) else "**no**"
 
 
 def _runs(measure: Mapping[str, Any]) -> str:

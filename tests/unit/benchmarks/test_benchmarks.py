@@ -135,6 +135,16 @@ def test_both_signs_are_kept():
     assert slower.as_json()["target"] == {"p": "<= 1.3x"}
 
 
+def test_the_page_says_what_is_met_and_what_is_not_measured():
+    targets = {"plain_merge": Bound(">=", 2.5), "delta": Bound(">=", 5)}
+    runs = [run("ours", [1.0]), run("plain_merge", [2.4]), run("delta", [5.0])]
+    measure = worst_subject(runs, "ours", lambda _: targets).as_json()
+    text = page({"machine": {}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}})
+    assert "| plain_merge | 1.00 | 2.40 | 2.40 | >= 2.5x | **no** |" in text
+    assert "| delta | 1.00 | 5.00 | 5.00 | >= 5x | yes |" in text
+    assert "Not measured yet in the full size: P2 (" in text
+
+
 def test_the_page_says_what_growth_costs():
     runs = [Run("ours", {"rows": rows}, None, [FIGURES]) for rows in (1_000_000, 10_000_000)]
     targets = {"small": Bound("<=", 1.3)}
