@@ -6,7 +6,7 @@ By the classes with which Iceberg itself writes them; decision 14 says what rest
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from py4j.java_gateway import java_import
@@ -25,6 +25,7 @@ _CLASSES = (
     "Schema",
     "io.OutputFileFactory",
     "parquet.Parquet",
+    "relocated.com.google.common.collect.Iterators",
     "spark.data.SparkParquetWriters",
 )
 
@@ -38,24 +39,46 @@ class DeleteFiles:
         for needed in _CLASSES:
             java_import(self._jvm, f"org.apache.iceberg.{needed}")
 
-    def write(self, places: DataFrame, data_file: Any = None) -> Any:
+    def write(self, places: DataFrame) -> Any:
         """Iceberg's DeleteFile of the places (`FILE` and `ROW`); None if there are none.
 
-        `data_file`, Iceberg's object, is the one in which all places are, if it is one: only then
-        Iceberg knows how much of it is deleted. Without it the table must have no partitions.
+        The table must have no partitions: the places may be in any of its files.
         """
-        named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
-        # In one partition, in the order that the format asks of a file of deletes.
-        in_order = named.repartition(1).sortWithinPartitions("file_path", "pos")
+        in_order = _in_order(places)
         found = self._java_rows(in_order)
-        if not found.hasNext():
-            return None
-        out, writer = self._open(in_order._jdf.schema())
+        return self._written(found, in_order, self._table.spec()) if found.hasNext() else None
+
+    def write_by_data_file(self, places: DataFrame, data_files: Sequence[Any]) -> Iterator[Any]:
+        """A DeleteFile for each of Iceberg's data files that has places; all places are in one.
+
+        Only of such deletes Iceberg knows how much of a file is deleted. `places` is read twice.
+        """
+        counts = {row[FILE]: row["count"] for row in places.groupBy(FILE).count().collect()}
+        by_name = {file.location(): file for file in data_files}
+        in_order = _in_order(places)
+        found = self._java_rows(in_order)
+        for name, count in sorted(counts.items()):  # as Spark has sorted them
+            of_file = self._jvm.Iterators.limit(found, count)
+            spec = self._table.specs().get(by_name[name].specId())
+            yield self._written(of_file, in_order, spec, by_name[name].partition())
+
+    def _written(self, found: Any, rows: DataFrame, spec: Any, partition: Any = None) -> Any:
+        out, writer = self._open(rows._jdf.schema())
         try:
             writer.addAll(found)
         finally:
             writer.close()
-        return self._described(out, writer, data_file)
+        described = (
+            self._jvm.FileMetadata.deleteFileBuilder(spec)
+            .ofPositionDeletes()
+            .withEncryptedOutputFile(out)
+            .withFormat(self._jvm.FileFormat.PARQUET)
+            .withFileSizeInBytes(writer.length())
+            .withMetrics(writer.metrics())
+        )
+        if partition is not None:
+            described = described.withPartition(partition)
+        return described.build()
 
     def _open(self, struct: Any) -> tuple[Any, Any]:
         jvm, table = self._jvm, self._table
@@ -72,21 +95,6 @@ class DeleteFiles:
         )
         return out, writer
 
-    def _described(self, out: Any, writer: Any, data_file: Any) -> Any:
-        jvm, table = self._jvm, self._table
-        spec = table.spec() if data_file is None else table.specs().get(data_file.specId())
-        described = (
-            jvm.FileMetadata.deleteFileBuilder(spec)
-            .ofPositionDeletes()
-            .withEncryptedOutputFile(out)
-            .withFormat(jvm.FileFormat.PARQUET)
-            .withFileSizeInBytes(writer.length())
-            .withMetrics(writer.metrics())
-        )
-        if data_file is not None:
-            described = described.withPartition(data_file.partition())
-        return described.build()
-
     def _schema(self, fields: Sequence[Any]) -> Any:
         listed = self._jvm.java.util.ArrayList()
         for field in fields:
@@ -97,6 +105,12 @@ class DeleteFiles:
         """A Java iterator over the rows as Spark has them: none of them passes through Python."""
         found = rows._jdf.queryExecution().executedPlan().executeToIterator()
         return self._jvm.scala.collection.JavaConverters.asJavaIterator(found)
+
+
+def _in_order(places: DataFrame) -> DataFrame:
+    """In one partition, by the names and in the order that the format asks of a file of deletes."""
+    named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
+    return named.repartition(1).sortWithinPartitions("file_path", "pos")
 
 
 class _RowsToParquet:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from cdclake.iceberg.upsert import FILE, ROW
 from glue_jobs.runtime.delete_files import DeleteFiles
 from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.pruned_scan import Files, PrunedScan
+from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.tables import LakeTables
 
 _CLASSES = ("FileContent", "ManifestFiles")
@@ -45,8 +45,10 @@ def bring_deletes_together(lake: LakeTables, name: str, at_least: int) -> None:
     rewrite = table.newRewrite().validateFromSnapshot(snapshot_id)
     for file in _delete_files(jvm, table, current):
         rewrite.deleteFile(file)
-    for file in _by_data_file(scan, tasks, DeleteFiles(lake, table)):
-        rewrite.addFile(file)
+    data_files = [task.file() for task in tasks]
+    with scan.rows_of(tasks, "_deleted") as rows, persisted(_deleted(rows)) as places:
+        for file in DeleteFiles(lake, table).write_by_data_file(places, data_files):
+            rewrite.addFile(file)
     rewrite.commit()
 
 
@@ -60,16 +62,6 @@ def _delete_files(jvm: Any, table: Any, snapshot: Any) -> Iterator[Any]:
             if file.content() == jvm.FileContent.POSITION_DELETES:
                 yield file
         reader.close()
-
-
-def _by_data_file(scan: PrunedScan, tasks: Files, files: DeleteFiles) -> Iterator[Any]:
-    """A file of deletes for each data file that has lost rows."""
-    with scan.rows_of(tasks, "_deleted") as rows, persisted(_deleted(rows)) as places:
-        for task in tasks:
-            of_file = places.where(F.col(FILE) == F.lit(task.file().location()))
-            file = files.write(of_file, task.file())
-            if file is not None:
-                yield file
 
 
 def _deleted(rows: DataFrame) -> DataFrame:

@@ -20,6 +20,7 @@ _MERGE = "cdclake/iceberg/merge.py"
 _UPSERT = "cdclake/iceberg/upsert.py"
 _STATE_ROWS = "cdclake/iceberg/state_rows.py"
 _ROW_DELTA = "glue_jobs/runtime/row_delta.py"
+_DELETES = "glue_jobs/upkeep/deletes.py"
 _FOLD = "cdclake/iceberg/fold.py"
 _VIEWS = "cdclake/iceberg/views.py"
 _ALWAYS_BEFORE = (_DECODE, " if _logs_whole_rows(table) else []", "")
@@ -295,5 +296,14 @@ MUTATIONS = (
     Mutation(
         "a soft delete empties its row", _engine("soft_deletes_keep"),
         ((_FOLD, "return f\"{available} AND {naming.OP} <> 'd'\"", "return available"),),
+    ),
+    Mutation(
+        "deletes brought together are some of them", ("tests/spark/test_upkeep.py", "-k", "tenth"),
+        ((_DELETES, 'where("_deleted").select', 'where("_deleted").limit(3).select'),),
+    ),
+    Mutation(
+        "deletes brought together stay beside the old ones",
+        ("tests/spark/test_upkeep.py", "-k", "tenth"),
+        ((_DELETES, "        rewrite.deleteFile(file)\n", "        pass\n"),),
     ),
 )  # fmt: skip
