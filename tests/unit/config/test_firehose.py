@@ -15,6 +15,7 @@ from cdclake.errors import InputError
 from cdclake.plan import Plan
 from local import life
 from local.home import Home
+from tests.unit.config.mistakes import assert_reported
 
 HEAD = "version: 1\nname: shop\nsource: {database: shop}\n"
 
@@ -81,11 +82,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "line", "column", "message", "remedy"), CASES.values(), ids=CASES)
 def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
-    problems = find_problems(parse_document(text))
-    here = [problem for problem in problems if message in problem.message]
-    assert here, [problem.render("f") for problem in problems]
-    assert (here[0].line, here[0].column) == (line, column)
-    assert remedy in here[0].remedy
+    assert_reported(text, line, column, message, remedy)
 
 
 def test_what_fits_is_not_refused():

@@ -9,6 +9,7 @@ import pytest
 
 from cdclake.config.resolve import find_problems
 from cdclake.config.yaml_reader import parse_document
+from tests.unit.config.mistakes import assert_reported
 from tests.unit.config.pipelines import VALID, replaced, with_line
 
 
@@ -327,11 +328,7 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "line", "column", "message", "remedy"), CASES.values(), ids=CASES)
 def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
-    problems = find_problems(parse_document(text))
-    here = [problem for problem in problems if message in problem.message]
-    assert here, [problem.render("f") for problem in problems]
-    assert (here[0].line, here[0].column) == (line, column)
-    assert remedy in here[0].remedy
+    assert_reported(text, line, column, message, remedy)
 
 
 @pytest.mark.parametrize("text", [case[0] for case in CASES.values()], ids=CASES)
