@@ -130,12 +130,17 @@ def _kafka_alone(lake: Lake, traffic: Traffic, changes: int) -> Mapping[str, Any
 
 
 def _held_rate(stand: Stand, given: Streaming) -> float:
-    """The greatest rate that was held for the whole time; found by shorter tries."""
+    """The greatest rate that was held for the whole time; found by shorter tries.
+
+    RuntimeError if not even a tenth of the first one is held.
+    """
     rate = given.first_rate
     while stand.holds(rate * _FASTER, given.probe_seconds):
         rate *= _FASTER
     while not stand.holds(rate, given.hold_seconds):
         rate *= _SLOWER
+        if rate < given.first_rate / 10:
+            raise RuntimeError(f"no rate was held; the last try was {rate:.0f} changes a second")
     return rate
 
 
