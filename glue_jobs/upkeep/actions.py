@@ -74,7 +74,7 @@ def collapse_history(upkeep: Upkeep) -> None:
 def compact(upkeep: Upkeep) -> None:
     """Pack small files, and write those again that have lost too many of their rows.
 
-    So its work grows with what has changed, not with the table.
+    So what it writes grows with what has changed, not with the table.
     """
     upkeep.call(
         "rewrite_data_files",
