@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cdclake import naming
+from cdclake.debezium.reading import tables_being_read
 from cdclake.errors import ComponentFailed
 from cdclake.plan import Plan
 from local.components.connect import DIRECT
@@ -18,7 +19,6 @@ from local.components.connect import DIRECT
 _TIMEOUT_S = 30.0
 _WAIT_S = 60.0
 _POLL_S = 0.2
-_SNAPSHOT_TABLES = "incremental_snapshot_collections"  # in Debezium's stored offset
 
 
 class Connector:
@@ -85,8 +85,7 @@ class Connector:
         """Tables (`schema.table`) that an incremental snapshot reads, or has still to read."""
         stored = self._call("GET", "/offsets", missing_ok=True)
         offsets = stored["offsets"] if stored else []
-        listed = [json.loads(o["offset"].get(_SNAPSHOT_TABLES) or "[]") for o in offsets]
-        return frozenset(_table_of(entry) for entries in listed for entry in entries)
+        return frozenset(table for o in offsets for table in tables_being_read(o["offset"]))
 
     def _has_task(self) -> bool:
         status = self._call("GET", "/status", missing_ok=True)
@@ -119,10 +118,6 @@ class Connector:
                         component="connect",
                     ) from error
             time.sleep(_POLL_S)
-
-
-def _table_of(collection: dict[str, str]) -> str:
-    return collection[f"{_SNAPSHOT_TABLES}_id"].replace('"', "")
 
 
 def _request(method: str, url: str, body: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from aws_cdk import Aws, CfnOutput
 from constructs import Construct
@@ -17,9 +16,9 @@ from cdclake.debezium.worker import (
     OWN_PROVIDER,
     RDS_CERTIFICATES,
     password_of,
+    salt_of,
     worker_settings,
 )
-from cdclake.errors import InputError
 from cdclake.packing import PROJECT
 from stacks.constructs import connect_access
 from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
@@ -64,7 +63,14 @@ class CdcStack(PipelineStack):
 
     def _add_plugin(self) -> ConnectPlugin:
         jar = self.deployment.aws.connect.provider_jar
-        built = build_plugin(PROJECT / Path(jar) if jar else None)
+        provider = PROJECT / jar if jar else None
+        if provider is not None and not provider.is_file():
+            raise self.deployment.refusal(
+                ("aws", "connect", "provider_jar"),
+                f"there is no {provider}",
+                "write the path of the jar from the project's folder, or leave the key out",
+            )
+        built = build_plugin(provider)
         return ConnectPlugin(
             self, "Plugin", prefix=self.deployment.prefix, file=built.path, digest=built.digest
         )
@@ -139,8 +145,8 @@ class CdcStack(PipelineStack):
             sslmode="verify-full",
             sslfactory=RDS_CERTIFICATES,
         )
-        # A salt would stand in the clear: a file with `mask: hash` does not come this far.
-        return connector_config(plan, address, epoch=epoch, mask_salt="")
+        salt = naming.salt_secret(self.deployment.prefix)
+        return connector_config(plan, address, epoch=epoch, mask_salt=salt_of(salt))
 
     def _brokers(self) -> str:
         """Asked once, when the connector is made: others would replace it.
@@ -166,7 +172,7 @@ class CdcStack(PipelineStack):
             joins_cluster(self._streaming.cluster_arn),
             *connect_access.writes_topics(cluster, pipeline=plan.name, others=own),
             *connect_access.keeps_state(cluster, offsets=self._offsets, connector=connector),
-            *connect_access.reads_secrets([self._source.login.arn], self._network.ground.key_arn),
+            *connect_access.reads_secrets(self._source.role_secrets, self._network.ground.key_arn),
         ]
 
     def _check_made_of(self, made_of: str) -> None:
@@ -179,9 +185,10 @@ class CdcStack(PipelineStack):
             description="As `aws: connect: made_of:` it has changes refused that replace it",
         )
         if running not in (None, made_of):
-            raise InputError(
-                f"aws: connect: made_of: the running connector was made of {running}, and would be"
-                f" replaced by one of {made_of}",
+            raise self.deployment.refusal(
+                ("aws", "connect", "made_of"),
+                f"the running connector was made of {running}, and would be replaced by one of"
+                f" {made_of}",
                 "deploy with `connector: off` first, then with `connector: on` and"
                 f" `made_of: {made_of}`; it goes on where it was",
             )

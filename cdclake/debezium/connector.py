@@ -17,6 +17,11 @@ from cdclake.postgres.prepare import HEARTBEAT_QUERY
 
 HEARTBEAT_SECONDS = 10
 MAX_RECORD_BYTES = 16 * 1024 * 1024
+# Of our connector (java/): the setting with the salt, and where in others' names it goes.
+SALT = "cdclake.mask.salt.secret"
+SALTS_PLACE = "with.salt.cdclake"
+_DEBEZIUMS = "io.debezium.connector.postgresql.PostgresConnector"
+_SALTED = "cdclake.connect.SaltedConnector"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +43,9 @@ def connector_config(
     """The connector's whole configuration; equal input gives equal output.
 
     `epoch` travels in every record, so that decoding stays a pure function of the record and old
-    records that are read again after a bump keep their old epoch. `mask_salt` is used by columns
-    with `mask: hash`; Debezium takes it in a setting's name only, so it cannot be a reference.
+    records that are read again after a bump keep their old epoch. `mask_salt` is the reference to
+    the salt of columns with `mask: hash`. Debezium takes that in a setting's name, where nobody
+    resolves it; a connector of ours (`java/`) puts it there.
     """
     return {
         **_connection(plan, address),
@@ -48,13 +54,13 @@ def connector_config(
         **_masks(plan, mask_salt),
         **_keys(plan),
         **_delivery(plan),
-        **_epoch_field(epoch),
+        **_transforms(plan, epoch),
     }
 
 
 def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
     return {
-        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "connector.class": _SALTED if plan.is_salted else _DEBEZIUMS,
         # The password is read when the connector starts; no provider restarts it meanwhile.
         "config.action.reload": "none",
         "tasks.max": "1",
@@ -130,11 +136,11 @@ def _forms(plan: Plan) -> dict[str, str]:
 
 
 def _masks(plan: Plan, salt: str) -> dict[str, str]:
-    masks: dict[str, list[str]] = {}
+    masks: dict[str, list[str]] = {SALT: [salt]} if plan.is_salted else {}
     for table in plan.tables:
         for column in table.columns:
             if column.mask == "hash":
-                setting = f"column.mask.hash.v2.SHA-256.with.salt.{salt}"
+                setting = f"column.mask.hash.v2.SHA-256.{SALTS_PLACE}"
             elif column.mask == "truncate":
                 setting = f"column.truncate.to.{column.truncate_to}.chars"
             else:
@@ -173,9 +179,23 @@ def _delivery(plan: Plan) -> dict[str, str]:
     }
 
 
+def _transforms(plan: Plan, epoch: int) -> dict[str, str]:
+    domains = [stream for stream in plan.deliveries if stream.routed]
+    routes = {f"domain{number}": stream for number, stream in enumerate(domains)}
+    settings = {"transforms": ",".join(["epoch", *routes]), **_epoch_field(epoch)}
+    for name, stream in routes.items():
+        own = [plan.table(table) for table in stream.tables]
+        topics = [naming.topic_name(plan.name, t.schema, t.table) for t in own]
+        settings |= {
+            f"transforms.{name}.type": "org.apache.kafka.connect.transforms.RegexRouter",
+            f"transforms.{name}.regex": "|".join(_escape(topic) for topic in topics),
+            f"transforms.{name}.replacement": stream.topic,
+        }
+    return settings
+
+
 def _epoch_field(epoch: int) -> dict[str, str]:
     return {
-        "transforms": "epoch",
         "transforms.epoch.type": "org.apache.kafka.connect.transforms.InsertField$Value",
         "transforms.epoch.static.field": naming.EPOCH,
         "transforms.epoch.static.value": str(epoch),

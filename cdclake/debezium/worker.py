@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 # The names by which connector configurations refer to secrets.
 PROVIDER = "secretsmanager"
-PASSWORD_KEY, USER_KEY = "password", "username"
+PASSWORD_KEY, USER_KEY, SALT_KEY = "password", "username", "salt"
 
 OWN_PROVIDER = "cdclake.connect.SecretsManagerProvider"
 AWS_PROVIDER = "com.amazonaws.kafka.config.providers.SecretsManagerConfigProvider"
@@ -43,3 +43,8 @@ def properties(settings: Mapping[str, object]) -> str:
 def password_of(secret: str) -> str:
     """The reference to the password in the secret of this name, which holds no colon."""
     return f"${{{PROVIDER}:{secret}:{PASSWORD_KEY}}}"
+
+
+def salt_of(secret: str) -> str:
+    """The same to the salt of `mask: hash`."""
+    return f"${{{PROVIDER}:{secret}:{SALT_KEY}}}"

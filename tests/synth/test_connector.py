@@ -8,17 +8,20 @@ import pytest
 
 from cdclake import naming
 from cdclake.config.deployment import load_deployment
+from cdclake.config.problems import InvalidPipeline
 from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
 from cdclake.errors import InputError
 from stacks import plugin_zip
 from tests.synth.deployments import LARGER, OFF, PIPELINE, WIDER, Synthesized, synthesize
 from tests.synth.roles import allowances
+from tests.synth.rules import broken_rules
 from tests.synth.upgrades import changes
 
 CONNECTOR = "AWS::KafkaConnect::Connector"
 WORKER = "AWS::KafkaConnect::WorkerConfiguration"
 PLUGIN = "AWS::KafkaConnect::CustomPlugin"
+READS_SECRET = "secretsmanager:GetSecretValue"
 PER_PLACE = {"database.hostname", "database.port", "database.sslmode", "database.sslfactory"}
 
 
@@ -104,7 +107,7 @@ def test_aws_s_own_provider_can_take_the_place_of_ours(tmp_path):
 
 
 def test_a_provider_that_is_not_there_ends_synth(tmp_path):
-    with pytest.raises(InputError, match=r"provider_jar: there is no .*/nowhere[.]jar; write"):
+    with pytest.raises(InputError, match=r"[.]yaml:9:31: there is no .*/nowhere[.]jar; write"):
         synthesize(PIPELINE + "aws: {connect: {provider_jar: nowhere.jar}}\n", tmp_path)
 
 
@@ -118,9 +121,11 @@ def test_other_jars_replace_the_connector_in_two_steps_and_not_in_one(
     created, tmp_path, other_jars
 ):
     running = made_of(created)
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(InvalidPipeline) as refused:
         synthesize(PIPELINE + f"aws: {{connect: {{made_of: {running}}}}}\n", tmp_path)
-    assert f"was made of {running}, and would be replaced" in str(refused.value)
+    [problem] = refused.value.problems
+    assert (problem.line, problem.column) == (9, 26)
+    assert f"was made of {running}, and would be replaced" in problem.message
     [other] = re.findall(r"`made_of: ([0-9a-f]{12})`", str(refused.value))
     assert other != running
     off = f"{{connector: off, connect: {{made_of: {running}}}}}"
@@ -188,10 +193,34 @@ def test_its_role_may_do_what_it_does_and_no_more(variants):
         "kms",
         "secretsmanager",
     }
-    assert len(allowed["secretsmanager:GetSecretValue"]) == len(allowed["kms:Decrypt"]) == 1
+    assert len(allowed[READS_SECRET]) == len(allowed["kms:Decrypt"]) == 1
 
 
-def test_a_hash_that_would_need_a_salt_in_the_clear_is_refused(tmp_path):
-    text = PIPELINE.replace("mask: truncate(4)", "mask: hash")
-    with pytest.raises(InputError, match=r":8:\d+: on AWS the salt of `mask: hash` would stand"):
-        synthesize(text, tmp_path)
+def test_a_salt_is_a_secret_that_stays_and_stands_in_no_template(deploy, created):
+    hashed = deploy(PIPELINE.replace("mask: truncate(4)", "mask: hash"))
+    settings = hashed.only(CONNECTOR)["ConnectorConfiguration"]
+    assert settings["connector.class"] == "cdclake.connect.SaltedConnector"
+    assert settings["cdclake.mask.salt.secret"] == "${secretsmanager:shop/mask:salt}"
+    assert settings["column.mask.hash.v2.SHA-256.with.salt.cdclake"].endswith("card")
+    assert broken_rules(hashed.templates) == []
+    [salt] = [
+        secret
+        for secret in hashed.resources("AWS::SecretsManager::Secret")
+        if secret["Properties"]["Name"] == "shop/mask"
+    ]
+    assert salt["DeletionPolicy"] == "Retain"
+    assert salt["Properties"]["GenerateSecretString"]["GenerateStringKey"] == "salt"
+    allowed = allowances(hashed, "kafkaconnect.amazonaws.com")
+    assert len(allowed[READS_SECRET]) == 2
+    [verify] = [
+        job["Properties"]["DefaultArguments"]
+        for job in hashed.resources("AWS::Glue::Job")
+        if job["Properties"]["Name"] == "shop-verify_tables"
+    ]
+    assert verify["--mask_salt"] == "shop/mask"
+    reading = {
+        name: len(allowances(hashed, "glue.amazonaws.com", named=name)[READS_SECRET])
+        for name in ("VerifyTables", "Operate")
+    }
+    assert reading == {"VerifyTables": 2, "Operate": 1}
+    assert len(created.resources("AWS::SecretsManager::Secret")) == 1

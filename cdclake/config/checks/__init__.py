@@ -12,7 +12,6 @@ from cdclake.config.checks import (
     aws,
     bulk,
     columns,
-    connector,
     engines,
     firehose,
     monitoring,
@@ -47,6 +46,5 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_database,
     aws.check_snapshot,
     aws.check_shards,
-    connector.check_masks,
     monitoring.check_freshness,
 )

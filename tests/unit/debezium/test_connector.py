@@ -1,8 +1,14 @@
-"""What the connector is told of renamed columns."""
+"""What the connector is told of renamed columns, and of the topics of domains."""
 
-from cdclake.debezium.connector import SourceAddress, connector_config
+import re
+from dataclasses import replace
+
+from cdclake.debezium.connector import SALT, SALTS_PLACE, SourceAddress, connector_config
+from cdclake.packing import PROJECT
 from cdclake.plan import Column, Plan, Table
+from tests.recorded.firehose import stream_of
 
+OURS = "cdclake.connect.SaltedConnector"
 ADDRESS = SourceAddress(
     host="h", port=5432, database="d", user="u", password="${p}", sslmode="prefer"
 )
@@ -17,7 +23,56 @@ def test_a_renamed_column_is_taken_and_masked_under_all_its_names() -> None:
         schema="public", table="t", name="t", topic="x.public.t", key=("id",), columns=columns
     )
     plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
-    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="salt")
+    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}")
     both = "(?-i)public[.]t[.]email,(?-i)public[.]t[.]mail"
     assert config["column.include.list"].endswith(f"(?-i)public[.]t[.]id,{both}")
-    assert config["column.mask.hash.v2.SHA-256.with.salt.salt"] == both
+    assert config["column.mask.hash.v2.SHA-256.with.salt.cdclake"] == both
+
+
+def test_a_salt_stands_in_a_value_and_our_connector_puts_it_into_the_names() -> None:
+    java = (PROJECT / "java/main/cdclake/connect/SaltedTask.java").read_text()
+    assert re.findall(r'String \w+ = "([\w.]+)"', java) == [SALT, SALTS_PLACE]
+    columns = (Column(source="id", name="id", type="bigint"),)
+    table = Table(
+        schema="public", table="t", name="t", topic="x.public.t", key=("id",), columns=columns
+    )
+    plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
+    plain = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}")
+    assert plain["connector.class"] == "io.debezium.connector.postgresql.PostgresConnector"
+    assert SALT not in plain
+    email = Column(source="email", name="email", type="text", mask="hash")
+    salted = replace(plan, tables=(replace(table, columns=(*columns, email)),))
+    config = connector_config(salted, ADDRESS, epoch=1, mask_salt="${salt}")
+    assert (config["connector.class"], config[SALT]) == (OURS, "${salt}")
+    services = PROJECT / "java/resources/META-INF/services"
+    listed = services / "org.apache.kafka.connect.source.SourceConnector"
+    assert listed.read_text().split() == [OURS]
+
+
+def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
+    own, shared = (
+        Table(
+            schema="public", table=name, name=name.lower(), topic=topic, key=("id",),
+            columns=(Column(source="id", name="id", type="bigint"),), delivery="firehose",
+        )
+        for name, topic in (("t", "x.public.t"), ("a.b", "x.sales"))
+    )  # fmt: skip
+    streams = [
+        stream_of(own), replace(stream_of(shared), name="sales", routed=True),
+    ]  # fmt: skip
+    plan = Plan(
+        name="x", source_database="d", lake_database="l", tables=(own, shared),
+        deliveries=tuple(streams),
+    )  # fmt: skip
+    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="salt")
+    assert config["transforms"] == "epoch,domain0"
+    route = {k.rpartition(".")[2]: v for k, v in config.items() if "transforms.domain0" in k}
+    assert route == {
+        "type": "org.apache.kafka.connect.transforms.RegexRouter",
+        "regex": "x\\x2epublic\\x2ea\\x2eb",
+        "replacement": "x.sales",
+    }
+    assert re.fullmatch(route["regex"], "x.public.a.b")
+    assert not re.fullmatch(route["regex"], "x.public.axb")
+    alone = connector_config(replace(plan, deliveries=()), ADDRESS, epoch=1, mask_salt="salt")
+    assert alone["transforms"] == "epoch"
