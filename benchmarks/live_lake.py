@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
@@ -12,16 +13,17 @@ from psycopg.conninfo import make_conninfo
 from cdclake import naming
 from cdclake.plan import Plan
 from glue_jobs.ingest.progress import Progress
+from glue_jobs.reader.catalog import Snapshot
 from glue_jobs.runtime.stamps import ChangesStamp
+from glue_jobs.verify.arrival import Arrival
 from local import life, stack
 from local.demo.freshness import Appended, ages, first_visible
 from local.demo.interrupts import uninterrupted
 from local.home import Home
 from local.lake import Lake, open_lake
-from local.reader.catalog import Snapshot
 from local.reader.duck import lake_reader
-from local.verify.arrival import Arrival
-from local.verify.lake import verify_lake
+from local.topics import end_offsets
+from local.verify import verify_lake
 
 _POLL_SECONDS = 0.5
 _ARRIVAL_SECONDS = 1800.0
@@ -54,8 +56,9 @@ def await_arrival(lake: Lake) -> None:
     arrival = Arrival(
         plan=lake.plan,
         dsn=lake.dsn,
-        kafka=lake.kafka,
+        ends=partial(end_offsets, lake.kafka),
         progress=lambda: Progress.load(lake.control),
+        arrived=Progress.offsets,
         wait_s=_ARRIVAL_SECONDS,
     )
     stopped = arrival.wait(lake.plan.tables, lambda: None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdclake import naming
-from cdclake.debezium.position import HISTORY_LENGTH
+from cdclake.debezium.position import EPOCH_DIGITS, HISTORY_LENGTH, epoch_start
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.plan import Column, Table
@@ -25,6 +25,8 @@ _NEWEST_FACTS = (
 )
 
 
+_START = str(epoch_start(0))[EPOCH_DIGITS:HISTORY_LENGTH]  # behind an epoch: where it begins
+
 Carried = Sequence[str]  # lake names of the columns whose value may be older than its row
 
 
@@ -38,12 +40,21 @@ def history_part(position: str) -> str:
     return f"substr({position}, 1, {HISTORY_LENGTH})"
 
 
-def truncate_floor(changes: str, known: str, dialect: Dialect) -> str:
-    """SELECT of one `floor`: rows whose position lies below it were truncated away."""
+def floor_of_log(table: Table, changes: str, known: str, dialect: Dialect) -> str:
+    """SELECT of one `floor`: rows of the table whose position lies below it are gone.
+
+    They were truncated away. In a log that Firehose writes no sweep stands where an epoch begins,
+    so there any event of an epoch also says that what lies below that epoch is gone.
+    """
+    if table.delivery == "firehose":
+        start = f"substr({naming.POSITION}, 1, {EPOCH_DIGITS}) || {dialect.text(_START)}"
+        at = f"CASE WHEN {naming.OP} = 't' THEN {history_part(naming.POSITION)} ELSE {start} END"
+        those = ""
+    else:
+        at, those = history_part(naming.POSITION), f" WHERE {naming.OP} = 't'"
     return (
-        f"SELECT greatest({dialect.text(known)}, "
-        f"coalesce(max({history_part(naming.POSITION)}), '')) AS floor "
-        f"FROM {changes} WHERE {naming.OP} = 't'"
+        f"SELECT greatest({dialect.text(known)}, coalesce(max({at}), '')) AS floor "
+        f"FROM {changes}{those}"
     )
 
 

@@ -32,7 +32,7 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
     if not columns:
         return f"completed AS ({pending})"
     ctes = {
-        "creations": f"SELECT * FROM ({pending}) AS pending WHERE {_lacks_values()}",
+        "creations": f"SELECT * FROM ({pending}) AS pending WHERE {lacks_values()}",
         "moves": _moves(table, changes, dialect),
         "links": _links(table),
         "spans": _spans(table),
@@ -42,7 +42,8 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
     return ",\n".join(f"{name} AS ({query})" for name, query in ctes.items())
 
 
-def _lacks_values(event: str = "") -> str:
+def lacks_values(event: str = "") -> str:
+    """Condition: the event is the creation of a changed key that lacks a value."""
     return f"{event}{naming.OP} = 'c' AND {event}{naming.UNAVAILABLE} IS NOT NULL"
 
 
@@ -64,7 +65,7 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
     return (
         f"SELECT /*+ BROADCAST(newest) */ {', '.join(selected)}\n"
         f"FROM {changes} AS e JOIN ({newest}) AS newest ON CASE WHEN e.{naming.OP} = 'd' "
-        f"OR ({_lacks_values('e.')}) THEN e.{naming.EPOCH} END <= newest.__epoch"
+        f"OR ({lacks_values('e.')}) THEN e.{naming.EPOCH} END <= newest.__epoch"
     )
 
 
@@ -135,7 +136,7 @@ def _completed(table: Table, columns: tuple[str, ...], pending: str, dialect: Di
         found.append(f"CASE WHEN {is_found} THEN {dialect.text(name)} END")
     return (
         f"SELECT {', '.join(plain)}, {naming.UNAVAILABLE}\n"
-        f"FROM ({pending}) AS pending WHERE NOT ({_lacks_values()})\nUNION ALL "
+        f"FROM ({pending}) AS pending WHERE NOT ({lacks_values()})\nUNION ALL "
         f"SELECT /*+ BROADCAST(o) */ {', '.join(values.values())}, "
         f"{dialect.without(unavailable, found)} AS {naming.UNAVAILABLE}\n"
         f"FROM creations AS c LEFT JOIN origins AS o ON o.__created_at = c.{naming.POSITION}"

@@ -14,9 +14,10 @@ from cdclake.plan import Table
 _MISSING = ""  # the position of a value that no event has held yet: below every real one
 
 
-def brings_news(carried: Carried) -> str:
+def brings_news(table: Table, carried: Carried) -> str:
     """Condition: the changes alter the stored row."""
-    return " OR ".join([_ROW_IS_NEWER, *(_value_is_newer(column, carried) for column in carried)])
+    newer = (_value_is_newer(table, column, carried) for column in carried)
+    return " OR ".join([_ROW_IS_NEWER, *newer])
 
 
 def updated_values(table: Table, carried: Carried) -> dict[str, str]:
@@ -25,10 +26,13 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
     for column in table.value_columns:
         source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
         is_carried = column.name in carried
-        newer = _value_is_newer(column.name, carried) if is_carried else _ROW_IS_NEWER
+        newer = _value_is_newer(table, column.name, carried) if is_carried else _ROW_IS_NEWER
         updated[column.name] = f"CASE WHEN {newer} THEN {source} ELSE {target} END"
     for fact in _ROW_FACTS:
-        updated[fact] = f"CASE WHEN {_ROW_IS_NEWER} THEN s.{fact} ELSE t.{fact} END"
+        newer = _ROW_IS_NEWER
+        if fact == naming.UNAVAILABLE and table.delivery == "firehose":
+            newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # it may be completed anew
+        updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
         column: f"greatest({_stored_position(column)}, s.{value_position(carried, column)})"
         for column in carried  # greatest skips NULL: nothing here holds the value
@@ -62,8 +66,16 @@ def in_columns_order(table: Table, values: dict[str, str]) -> str:
     return ", ".join(f"{values[column]} AS {SPARK.name(column)}" for column in ordered)
 
 
-def _value_is_newer(column: str, carried: Carried) -> str:
-    return f"s.{value_position(carried, column)} > {_stored_position(column)}"
+def _value_is_newer(table: Table, column: str, carried: Carried) -> str:
+    """Of equal positions the change's counts where events come in any order.
+
+    There the same creation of a changed key may be completed anew, with what was late before.
+    """
+    brought, stored = f"s.{value_position(carried, column)}", _stored_position(column)
+    if table.delivery == "stream":
+        return f"{brought} > {stored}"
+    differs = f"NOT (s.{SPARK.name(column)} <=> t.{SPARK.name(column)})"
+    return f"({brought} > {stored} OR {brought} = {stored} AND {differs})"
 
 
 def _stored_position(column: str) -> str:

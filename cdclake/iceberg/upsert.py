@@ -25,27 +25,56 @@ from cdclake.iceberg.state_rows import (
 from cdclake.plan import Table
 
 FILE, ROW = "cdc__file", "cdc__row"  # a stored row's place: its data file, and its number in there
-LOWEST, HIGHEST = "cdc__lowest", "cdc__highest"  # positions
+LOWEST = "cdc__lowest"  # position of a key's changes
 LACKING = "cdc__lacking"  # some change does not hold every value
 MIXED = "cdc__mixed"  # what takes the row's place is made of both
 # Python has every value of these, and Iceberg compares them as Spark does.
 _BOUNDED_TYPES = ("int", "bigint", "string")
 
 
-def changed_keys(table: Table, changes: str) -> str:
-    """SELECT of each key in `changes`, with `LOWEST` and `HIGHEST` position and `LACKING`."""
-    named = {
-        SPARK.name(column.name): to_state(SPARK.name(column.name), column.column_type, SPARK)
+def reach(table: Table, changes: str) -> str:
+    """SELECT of one row about all of `changes`: its columns are `Reach`'s, then the keys' bounds.
+
+    Those are the least and the greatest of each of `bounded_keys`; NULL if there are no changes.
+    """
+    values = _key_values(table)
+    bounds = [f"{end}({values[key]})" for key in bounded_keys(table) for end in ("min", "max")]
+    facts = [
+        "count(1)",
+        f"coalesce(min({naming.POSITION}), '')",
+        f"coalesce(max({naming.POSITION}), '')",
+        f"coalesce(bool_or({_lacking(table)}), false)",
+        f"coalesce(bool_and({naming.OP} IN ('c', 'r')), true)",
+    ]
+    return f"SELECT {', '.join([*facts, *bounds])}\nFROM {changes}"
+
+
+def changed_keys(table: Table, changes: str, *, ahead: bool) -> str:
+    """SELECT of each key in `changes`, with `LACKING`, and unless they are `ahead` with `LOWEST`.
+
+    `ahead` as for `replaced_places`. The least of some texts would have Spark sort, not hash.
+    """
+    values = _key_values(table)
+    selected = [f"{value} AS {SPARK.name(key)}" for key, value in values.items()]
+    selected.append(f"bool_or({_lacking(table)}) AS {LACKING}")
+    if not ahead:
+        selected.append(f"min({naming.POSITION}) AS {LOWEST}")
+    return f"SELECT {', '.join(selected)}\nFROM {changes} GROUP BY {', '.join(values.values())}"
+
+
+def _key_values(table: Table) -> dict[str, str]:
+    """Each key column's value in the state, out of the log's."""
+    return {
+        column.name: to_state(SPARK.name(column.name), column.column_type, SPARK)
         for column in table.key_columns
     }
+
+
+def _lacking(table: Table) -> str:
     lacking = f"{naming.UNAVAILABLE} IS NOT NULL"
     if table.deletes == "soft":  # the last values stay, and a delete's event does not hold them
-        lacking = f"{lacking} OR {naming.OP} = 'd'"
-    return (
-        f"SELECT {', '.join(f'{value} AS {name}' for name, value in named.items())}, "
-        f"min({naming.POSITION}) AS {LOWEST}, max({naming.POSITION}) AS {HIGHEST}, "
-        f"bool_or({lacking}) AS {LACKING}\nFROM {changes} GROUP BY {', '.join(named.values())}"
-    )
+        return f"{lacking} OR {naming.OP} = 'd'"
+    return lacking
 
 
 def bounded_keys(table: Table) -> list[str]:
@@ -90,7 +119,7 @@ def mixed_rows(
     return (
         f"SELECT /*+ BROADCAST(s) */ {values}, t._file AS {FILE}, t._pos AS {ROW}\n"
         f"FROM {stored} AS t JOIN {mixed} AS s ON {_same_key(table, 't')}\n"
-        f"WHERE {brings_news(carried)}"
+        f"WHERE {brings_news(table, carried)}"
     )
 
 

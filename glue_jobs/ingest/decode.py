@@ -35,11 +35,19 @@ from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.fields import ABSENT, MISFITS, ODD, NamedFields, PlainFields, any_of
+from glue_jobs.ingest.fields import (
+    ABSENT,
+    MISFITS,
+    ODD,
+    NamedFields,
+    PlainFields,
+    any_of,
+    json_key,
+)
 
 # Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
 REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can
-_TEXT = "cdc__text"
+_TEXT, _KEY_TEXT = "cdc__text", "cdc__key_text"
 _EVENT, _KEY, _CORRUPT = "cdc__event", "cdc__event_key", "cdc__corrupt"
 
 _LOG_TYPES: dict[str, DataType] = {
@@ -63,7 +71,7 @@ class EventDecoder:
             F.col("offset").alias(naming.OFFSET),
             F.col("value").cast("string").alias(_TEXT),
             _parse("value", _envelope_schema(table)).alias(_EVENT),
-            _parse("key", _key_schema(table)).alias(_KEY),
+            F.col("key").cast("string").alias(_KEY_TEXT),
         ]
         self._plain = self._steps(PlainFields)
 
@@ -92,6 +100,7 @@ class EventDecoder:
         fields = how(table, event=_EVENT, text=_TEXT, corrupt=_CORRUPT)
         values = _values(table, fields, placeholder)
         return [
+            [every, _key(table)],
             *([every, *step] for step in fields.steps()),
             [every, *_facts(), *_images(table, fields), *fields.findings()],
             [every, *values, _unavailable(table, fields, placeholder)],
@@ -138,8 +147,17 @@ def _envelope_schema(table: Table) -> StructType:
     )
 
 
-def _key_schema(table: Table) -> StructType:
-    return _row_schema(table.key_columns).add(_CORRUPT, StringType())
+def _key(table: Table) -> Expression:
+    """The record's key; not parsed where it says in the usual text what the row says."""
+    parsed = _parse(_KEY_TEXT, _row_schema(table.key_columns).add(_CORRUPT, StringType()))
+    if any(column.column_type.log not in ("int", "bigint") for column in table.key_columns):
+        return parsed.alias(_KEY)  # of other values the usual text is no plain one
+    after = {c.source: F.col(f"{_EVENT}.after").getField(c.source) for c in table.key_columns}
+    fields = [F.concat(F.lit(f"{json_key(name)}:"), value) for name, value in after.items()]
+    usual = F.concat(F.lit("{"), F.concat_ws(",", *fields), F.lit("}"))
+    taken = [value.alias(name) for name, value in after.items()]
+    same = F.struct(*taken, F.lit(None).cast("string").alias(_CORRUPT))
+    return F.when(F.col(_KEY_TEXT) == usual, same).otherwise(parsed).alias(_KEY)
 
 
 def _logs_whole_rows(table: Table) -> bool:

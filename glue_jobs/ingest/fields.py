@@ -37,6 +37,7 @@ _ELSEWHERE = frozenset(
 )  # fmt: skip
 _NO_JSON_STRING = frozenset({"point", "vector", "bit"})  # text in the log all the same
 _OVERFLOWING = frozenset({"smallint", "integer"})  # their own values never do, wider ones may
+_NUMBER = "^-?[0-9][0-9.eE+-]*$"  # what JSON writes as one
 _REAL_DIGITS = 10  # a digit and more than nine: no real is written with so many
 
 
@@ -109,7 +110,7 @@ class PlainFields:
     def _proves_null(self, name: str) -> Expression:
         if name in _ELSEWHERE:
             return F.lit(False)
-        return self._text.contains(f"{_json_key(name)}:null")
+        return self._text.contains(f"{json_key(name)}:null")
 
     def _seems_of_another_form(self, column: Column, value: Expression) -> Expression | None:
         """A form that `from_json` takes all the same; None where there is no such form."""
@@ -119,11 +120,11 @@ class PlainFields:
         if kind.log != "string" or kind.array or kind.base in _NO_JSON_STRING:
             return None
         first = F.ascii(value)
-        looks_so = first.between(ord("-"), ord("9")) | first.isin(ord("["), ord("{"))
-        looks_so |= value.isin("true", "false")
+        is_number = first.between(ord("-"), ord("9")) & value.rlike(_NUMBER)
+        looks_so = is_number | first.isin(ord("["), ord("{")) | value.isin("true", "false")
         if column.source in _ELSEWHERE:
             return looks_so
-        return looks_so & ~self._text.contains(f'{_json_key(column.source)}:"')
+        return looks_so & ~self._text.contains(f'{json_key(column.source)}:"')
 
 
 class NamedFields(PlainFields):
@@ -191,16 +192,16 @@ class NamedFields(PlainFields):
         if column.column_type.log == "float":
             return seems_so & self._row_text().rlike(_too_many_digits(column))
         row = self._row_text()
-        return seems_so & ~any_of([row.contains(f'{_json_key(name)}:"') for name in column.names])
+        return seems_so & ~any_of([row.contains(f'{json_key(name)}:"') for name in column.names])
 
 
 def _too_many_digits(column: Column) -> str:
     """An expression for text in which the column has more digits than a real is written with."""
-    names = "|".join(re.escape(_json_key(name)) for name in column.names)
+    names = "|".join(re.escape(json_key(name)) for name in column.names)
     return rf"(?:{names})\s*:\s*-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}"
 
 
-def _json_key(name: str) -> str:
+def json_key(name: str) -> str:
     """The field's name as a JSON converter writes it."""
     return json.dumps(name, ensure_ascii=False)
 

@@ -90,6 +90,10 @@ class Progress:
         """The table's progress, begun if it is new."""
         return self.tables.setdefault(name, TableProgress())
 
+    def offsets(self) -> dict[str, Mapping[int, int]]:
+        """Each table's next offsets in its topic, by partition."""
+        return {name: table.offsets for name, table in self.tables.items()}
+
     def save(self, control: ObjectStore) -> None:
         """Write it, with the present time."""
         self.written_at = datetime.now(UTC).isoformat()

@@ -23,7 +23,6 @@ from glue_jobs.runtime.delete_files import DeleteFiles
 from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.tables import LakeTables
 
-ROWS_PER_FILE = 500_000  # of what is written; maintenance makes larger ones
 _FORMAT_VERSION = 2  # format 3 has deletion vectors instead of files of positions
 # By their whole names: py4j then finds them without asking every jar for `org`, `org.apache`...
 _CLASSES = (
@@ -70,13 +69,12 @@ class RowDelta:
             return None
         return PrunedScan(self._lake, self._name, self._table, self._read_from)
 
-    def add(self, rows: DataFrame, at_most: int) -> None:
-        """Have the commit add the rows, so many at most; NULL in columns that they lack."""
+    def add(self, rows: DataFrame) -> None:
+        """Have the commit add the rows, a file for each partition; NULL in columns they lack."""
         lacking = {c.name: F.lit(None).cast(c.dataType) for c in self._columns}
         rows = rows.withColumns({n: v for n, v in lacking.items() if n not in rows.columns})
         staged = uuid.uuid4().hex
-        files = -(-at_most // ROWS_PER_FILE)
-        writer = rows.coalesce(max(files, 1)).writeTo(self._lake.qualified(self._name))
+        writer = rows.writeTo(self._lake.qualified(self._name))
         writer.option("rewritten-file-scan-task-set-id", staged).append()
         coordinator = self._jvm.FileRewriteCoordinator.get()
         for file in coordinator.fetchNewFiles(self._table, staged):

@@ -66,4 +66,5 @@ def state_stamp(text: str) -> AppliedThrough:
     """What the stamp of `<t>` says is applied."""
     raw = json.loads(text)
     newest = raw.get("newest", _ABOVE_ALL)
-    return AppliedThrough(raw["ingested"], raw["floor"], tuple(raw["carried"]), newest)
+    carried, sequence = tuple(raw["carried"]), raw.get("sequence", 0)
+    return AppliedThrough(raw["ingested"], raw["floor"], carried, newest, sequence)

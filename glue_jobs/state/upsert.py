@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from cdclake.iceberg import upsert
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.fold import Carried, folded_rows
-from cdclake.iceberg.merge import floor_of_kept
+from cdclake.iceberg.merge import floor_of_kept, loaded_rows
 from cdclake.iceberg.state_rows import inserted_values
 from cdclake.plan import Table
 from glue_jobs.runtime.persistence import persisted
@@ -22,37 +22,27 @@ from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
 
 LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
+ROWS_PER_FILE = 500_000  # of what is written; maintenance makes larger ones
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangedKeys:
-    """The keys of a set of changes, and between what they and their positions lie."""
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """What is known of a set of changes as a whole."""
 
-    rows: DataFrame  # `upsert.changed_keys`, held
-    count: int
+    events: int
     lowest: str  # positions; empty if there are no changes
     highest: str
-    lacking: bool
+    lacking: bool  # some change does not hold every value
+    only_creations: bool  # no change presumes a row
     bounds: Bounds  # of `upsert.bounded_keys`
 
 
-def changed_keys(lake: LakeTables, table: Table, changes: str, held: ExitStack) -> ChangedKeys:
-    """The keys of `changes`, a view without truncates; they are held as long as `held` is open."""
-    rows = held.enter_context(persisted(lake.spark.sql(upsert.changed_keys(table, changes))))
-    bounded = upsert.bounded_keys(table)
-    names = [SPARK.name(key) for key in bounded]
-    [found] = rows.agg(
-        F.count(F.lit(1)),
-        F.coalesce(F.min(upsert.LOWEST), F.lit("")),
-        F.coalesce(F.max(upsert.HIGHEST), F.lit("")),
-        F.coalesce(F.bool_or(upsert.LACKING), F.lit(False)),
-        *(least_or_greatest(name) for name in names for least_or_greatest in (F.min, F.max)),
-    ).collect()
-    count, lowest, highest, lacking, *ends = found
-    bounds = dict(zip(bounded, zip(ends[::2], ends[1::2], strict=True), strict=True))
-    return ChangedKeys(
-        rows=rows, count=count, lowest=lowest, highest=highest, lacking=lacking, bounds=bounds
-    )
+def reach_of(lake: LakeTables, table: Table, changes: str) -> Reach:
+    """The reach of `changes`, a view without truncates."""
+    [found] = lake.spark.sql(upsert.reach(table, changes)).collect()
+    events, lowest, highest, lacking, only_creations, *ends = found
+    bounds = zip(upsert.bounded_keys(table), zip(ends[::2], ends[1::2], strict=True), strict=True)
+    return Reach(events, lowest, highest, lacking, only_creations, dict(bounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +52,7 @@ class Upsert:
     lake: LakeTables
     table: Table
     changes: str  # a view of them, without truncates
-    keys: ChangedKeys
+    reach: Reach
     floor: str
     carried: Carried  # as for `merge.merge_changes`
     ahead: bool  # every change is newer than whatever is stored
@@ -70,14 +60,16 @@ class Upsert:
     def stage(self, delta: RowDelta) -> None:
         """Have the delta make of the state what the changes say."""
         scan = delta.scan
-        if scan is None or not (near := scan.files_with(scan.between(self.keys.bounds))):
-            self._add_whole(delta)
-            return
         with ExitStack() as held:
+            grouped = upsert.changed_keys(self.table, self.changes, ahead=self.ahead)
+            keys = held.enter_context(persisted(self.lake.spark.sql(grouped)))
+            if scan is None or not (near := scan.files_with(scan.between(self.reach.bounds))):
+                self._add_whole(delta, keys)
+                return
             rows = held.enter_context(scan.rows_of(near))
-            stored, keys = (held.enter_context(viewed(r)) for r in (rows, self.keys.rows))
+            stored, changed = (held.enter_context(viewed(r)) for r in (rows, keys))
             dropped = self._dropped(delta)
-            found = upsert.replaced_places(self.table, stored, keys, dropped, ahead=self.ahead)
+            found = upsert.replaced_places(self.table, stored, changed, dropped, ahead=self.ahead)
             places = held.enter_context(persisted(self.lake.spark.sql(found)))
             mixed_in = _mixed_rows_by_file(places)
             files, mixed = [*mixed_in], sum(mixed_in.values())
@@ -88,14 +80,23 @@ class Upsert:
                 return
             if files:
                 delta.delete(places, files)
-            self._add_whole(delta)
+            self._add_whole(delta, keys)
 
-    def _add_whole(self, delta: RowDelta) -> None:
+    def _add_whole(self, delta: RowDelta, keys: DataFrame) -> None:
         """The changes make whole rows."""
-        carried = self.carried if self.keys.lacking else ()
+        if self._are_rows(keys):
+            self._add(delta, self.lake.spark.sql(loaded_rows(self.table, self.changes)))
+            return
+        carried = self.carried if self.reach.lacking else ()
         folded = f"({self._folded(carried)})"
-        rows = self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried))
-        delta.add(rows, self.keys.count)
+        self._add(delta, self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried)))
+
+    def _are_rows(self, keys: DataFrame) -> bool:
+        """Whether each change is its key's row as it is: there is nothing to fold."""
+        plain = self.reach.only_creations and not self.reach.lacking
+        if not plain or floor_of_kept(self.table, self.floor):
+            return False
+        return keys.count() == self.reach.events
 
     def _stage_mixed(
         self, delta: RowDelta, stored: DataFrame, places: DataFrame, files: list[str]
@@ -115,7 +116,10 @@ class Upsert:
             delta.delete(whole.unionAll(gone), files)
             unmixed = sql(upsert.unmixed_rows(table, changes, found, carried))
             written = rows.drop(upsert.FILE, upsert.ROW)
-            delta.add(written.unionByName(unmixed, allowMissingColumns=True), self.keys.count)
+            self._add(delta, written.unionByName(unmixed, allowMissingColumns=True))
+
+    def _add(self, delta: RowDelta, rows: DataFrame) -> None:
+        delta.add(rows.coalesce(max(-(-self.reach.events // ROWS_PER_FILE), 1)))
 
     def _dropped(self, delta: RowDelta) -> list[str]:
         """Columns that have left the file, whose values stay with their rows (decision 12)."""
@@ -129,8 +133,8 @@ class Upsert:
     def _having_mixed(self, scan: PrunedScan, places: DataFrame, mixed: int) -> Any:
         """A condition for the mixed rows. Few are named: that spares most files of large rows."""
         [key, *others] = self.table.key
-        if others or mixed > LISTED_KEYS or key not in self.keys.bounds:
-            return scan.between(self.keys.bounds)
+        if others or mixed > LISTED_KEYS or key not in self.reach.bounds:
+            return scan.between(self.reach.bounds)
         listed = places.where(upsert.MIXED).select(SPARK.name(key)).collect()
         return scan.among(key, [row[key] for row in listed])
 

@@ -67,3 +67,15 @@ def test_keys_beyond_all_that_are_stored_have_no_file_read(spark: SparkSession) 
     assert engine.state() == {1: ("a", None), 2: ("b", None), 3: ("c", None), 4: ("d", None)}
     *_, last = commits(engine)
     assert last["added-records"] == "2" and "added-delete-files" not in last
+
+
+def test_creations_of_one_key_in_a_batch_make_one_row(spark: SparkSession) -> None:
+    """A snapshot reads a row that was created while it ran; its event may come first, or last."""
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(
+        e("r", 10, 10, v="read"), e("c", 10, 11, v="made"),
+        e("c", 10, 12, id=2, v="made"), e("r", 10, 13, id=2, v="read"), e("c", 10, 14, id=3, v="c"),
+    )  # fmt: skip
+    assert engine.state() == {1: ("made", None), 2: ("made", None), 3: ("c", None)}
+    assert commits(engine)[0]["added-records"] == "3"
