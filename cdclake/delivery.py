@@ -1,4 +1,4 @@
-"""Delivery by Firehose as a plan has it: its streams, and who cannot run them yet."""
+"""Delivery by Firehose as a plan has it: its streams."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class DeliveryStream:
         return DeliveryStream(**{**raw, "tables": tuple(raw["tables"])})
 
 
-def refuse_firehose(deliveries: Iterable[DeliveryStream], doing: str) -> None:
-    """InputError if there are any: nobody would write the logs of their tables."""
+def refuse_to_deploy(deliveries: Iterable[DeliveryStream]) -> None:
+    """InputError if there are any: nobody would write the logs of their tables on AWS yet."""
     tables = [table for stream in deliveries for table in stream.tables]
     if tables:
         raise InputError(
-            f"this version does not {doing} yet what Firehose delivers: {', '.join(tables)}",
-            "write `delivery: stream` at each of them; `cdclake validate` checks the file as it is",
+            f"this version does not deploy yet what Firehose delivers: {', '.join(tables)}",
+            "write `delivery: stream` at each of them; a local lake runs the file as it is",
         )

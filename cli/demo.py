@@ -25,7 +25,7 @@ def demo(
     ] = 500,
     seed: Annotated[int, typer.Option("--seed", help="The same seed, the same shop.")] = 1,
     delivery: Annotated[
-        str, typer.Option("--delivery", help="How events reach the lake: stream.")
+        str, typer.Option("--delivery", help="How events reach the lake: stream or firehose.")
     ] = "stream",
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the lake running, to look at it.")
@@ -35,19 +35,20 @@ def demo(
     """Run a shop for a while and show every hop from its database to the lake."""
     from local.demo.homes import demo_home
     from local.demo.interrupts import ending_in_order
-    from local.demo.run import Options, run_demo
+    from local.demo.run import PIPELINES, Options, run_demo
     from local.demo.tasks import Stopwatch
     from local.home import Home
 
-    if delivery != "stream":
+    if delivery not in PIPELINES:
         raise InputError(
-            f"delivery {delivery!r} is not in this version of the demo", "use --delivery stream"
+            f"the demo knows no delivery {delivery!r}",
+            "use --delivery stream or --delivery firehose",
         )
     watch = Stopwatch()
     show = _show(watch, json_output, f"cdclake demo: {rate:g} rows/s for {seconds:g} s")
     base = Home.from_environment().path
     with ending_in_order(), demo_home(base, keep=keep) as home, show.open():
-        answer = run_demo(home, Options(seconds, rate, seed, keep), watch, show)
+        answer = run_demo(home, Options(seconds, rate, seed, delivery, keep), watch, show)
     answer["seconds_total"] = round(watch.elapsed, 1)
     answer["steps"] = watch.seconds()
     if keep:

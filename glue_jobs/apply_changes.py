@@ -6,13 +6,17 @@ import sys
 
 from cdclake import naming
 from cdclake.plan import Table
+from glue_jobs.ingest.progress import Progress
 from glue_jobs.runtime.job import TableJob, run_over_tables
 from glue_jobs.state.apply import apply_changes, ingested_through
+from glue_jobs.state.apply_log import apply_log
 
 
 def apply_table(job: TableJob, table: Table) -> int:
     """Merge the table's pending changes under its lease; how many events that were."""
     with job.leases.hold(table.name):
+        if table.delivery == "firehose":
+            return apply_log(job.lake, table, epoch=Progress.load(job.control).epoch)
         return apply_changes(job.lake, table, through=ingested_through(job.lake, table))
 
 

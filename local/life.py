@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -15,24 +15,26 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
 from cdclake.debezium.connector import SourceAddress, connector_config
-from cdclake.debezium.worker import password_of
-from cdclake.delivery import refuse_firehose
+from cdclake.debezium.worker import password_of, salt_of
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.plan import Plan
 from glue_jobs.ingest import asking
 from glue_jobs.ingest.progress import Progress
+from glue_jobs.runtime.source import write_marker
 from local import stack
+from local.arrived import arrived_offsets
+from local.components import firehose
 from local.connector import Connector
 from local.first_load import end_epoch, load_and_hand_over
 from local.home import Home
 from local.jobs import STREAM, checkpoint_folder, stream_spec
 from local.keeper import log_tail
 from local.lake import BUCKET, Lake, LakeState, describe_lake, source_parts
-from local.login import keep_login
+from local.login import keep_login, keep_salt
 from local.membership import Change, compare, join_tables
 from local.repair import refuse_if_read
-from local.source import prepare_source, remove_from_source, write_marker
+from local.source import prepare_source, remove_from_source
 from local.topics import MarkerReader, create_topics
 
 READY_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
@@ -59,7 +61,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
     """Start or heal the lake and have it stream `plan`; returns when a marker has come through."""
-    refuse_firehose(plan.deliveries, "run")
+    firehose.asked_trouble()
     before = LakeState.load(home)
     change = compare(Plan.from_json(before.plan) if before.plan else None, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
@@ -116,6 +118,7 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
         _await_marker(lake, connector, markers)
     finally:
         markers.close()
+    firehose.run(lake)
     return state
 
 
@@ -127,13 +130,18 @@ def _save_but_the_plan(home: Home, state: LakeState) -> None:
 def _start_connector(lake: Lake, connector: Connector, change: Change) -> None:
     """Have the connector run with the plan's tables, after the bulk load if there is to be one."""
     address = _source_address(lake)
-    config = connector_config(lake.plan, address, epoch=lake.state.epoch, mask_salt=lake.mask_salt)
+    salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
+    config = connector_config(lake.plan, address, epoch=lake.state.epoch, mask_salt=salt)
     if lake.state.loading:
         load_and_hand_over(lake, connector, config, address)
         return
     if change.changes_tables:
         # While it is stopped, the signal can only be read by a task that knows the new tables.
         connector.stop()
+        if change.widened:
+            firehose.deliver_what_was_sent(lake)
+    firehose.end_that_of_before(lake)
+    if change.changes_tables:
         connector.set_config(config)
         change.request_snapshots(lake)
     connector.start(config)
@@ -186,19 +194,29 @@ def _all_objects_exist(lake: Lake) -> bool:
 
 
 def _await(lake: Lake, connector: Connector, condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + READY_S
+    moved, deadline = _taken(lake), time.monotonic() + READY_S
     while not condition():
         for part in stack.components(lake.home):
+            if part["name"] == firehose.NAME:  # its turn comes when the logs are there
+                continue
             if part["state"] not in ("running", "starting"):
                 raise _component_failed(lake, part["name"], f"{part['name']} is {part['state']}")
         failure = connector.failure()
         if failure is not None:
             raise _component_failed(lake, "connect", f"the connector failed: {failure}")
         if time.monotonic() > deadline:
-            raise _component_failed(
-                lake, STREAM, f"no marker came through the stream within {READY_S:.0f} s"
-            )
+            # A marker stands behind a first snapshot, which takes as long as its tables are large.
+            before, moved = moved, _taken(lake)
+            if moved == before:
+                message = f"no marker came through the stream, nor anything else in {READY_S:.0f} s"
+                raise _component_failed(lake, STREAM, message)
+            deadline = time.monotonic() + READY_S
         time.sleep(_POLL_S)
+
+
+def _taken(lake: Lake) -> dict[str, Mapping[int, int]]:
+    """How far each table has come in its topic."""
+    return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
 
 
 def _component_failed(lake: Lake, name: str, message: str) -> ComponentFailed:
@@ -312,8 +330,9 @@ def _purge(home: Home, state: LakeState) -> None:
 
 
 def pause(home: Home, lake: Lake) -> dict[str, Any]:
-    """Stop the stream between two commits; the source's changes wait in Kafka."""
+    """Stop the stream between two commits, and Firehose; the source's changes wait in Kafka."""
     stack.stop_component(home, STREAM)
+    stack.stop_component(home, firehose.NAME)
     replace(lake.state, paused=True).save(home)
     return {"ok": True, "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.tables]}
 
@@ -330,4 +349,5 @@ def resume(home: Home, lake: Lake) -> dict[str, Any]:
         done.append({"table": table.name, "did": did})
     replace(lake.state, paused=False).save(home)
     _run_stream(lake)
+    firehose.run(lake)
     return {"ok": True, "tables": done}

@@ -15,10 +15,10 @@ from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
 from glue_jobs.ingest.progress import COLUMNS
+from glue_jobs.runtime.source import signal_snapshot
 from local.lake import Lake
 from local.reader.figures import last_position
 from local.repair import request_resync
-from local.source import signal_snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +106,10 @@ def _lake_problems(before: Plan, after: Plan) -> list[str]:
 
 def _table_problems(before: Table, after: Table) -> list[str]:
     problems = []
+    if before.delivery != after.delivery:
+        problems.append(f"{after.source}: `delivery` changed to {after.delivery}")
+    elif before.topic != after.topic:
+        problems.append(f"{after.source}: its topic changed from {before.topic} to {after.topic}")
     if before.name != after.name:
         problems.append(f"{after.source}: its lake name changed from {before.name} to {after.name}")
     if before.key != after.key:
@@ -186,9 +190,19 @@ def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -
         for table in change.joining:
             known = last_position(lake, table)
             if known is not None:
+                _refuse_without_sweep(table)
                 request_resync(lake, table, known, rejoins=True)
     write_plan()
     for table in change.reshaped:
         # After the plan, of which the stream reads requests first; also to one that flows, for a
         # batch that runs by the plan before may still stop it.
         lake.control.write(f"resume/{table.name}.json", {"mended": COLUMNS})
+
+
+def _refuse_without_sweep(table: Table) -> None:
+    if table.delivery == "firehose":
+        raise InputError(
+            f"the lake has held {table.source} as {table.name} before, and nobody can tell which of"
+            " its rows were deleted meanwhile: the stream does not write what Firehose delivers",
+            "take it in under another `name:`",
+        )

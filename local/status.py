@@ -11,7 +11,9 @@ from cdclake.errors import InputError
 from cdclake.plan import Table
 from glue_jobs.ingest.progress import Progress, TableProgress
 from local import stack
+from local.arrived import arrived_offsets
 from local.connector import Connector
+from local.firehose.failed import Failed, failed_records
 from local.gap import Gap, find_gap
 from local.home import Home
 from local.lake import Lake, LakeState, describe_lake
@@ -27,9 +29,11 @@ class _Facts:
 
     progress: Progress
     ends: Mapping[str, Mapping[int, int]]
+    arrived: Mapping[str, Mapping[int, int]]
     trouble: str | None  # of the connector
     loading: bool  # the bulk load that the epoch begins with
     gaps: Mapping[str, Gap]  # of stopped tables
+    failed: Mapping[str, Failed]  # by table that Firehose delivers
     changes: Mapping[str, list[SourceChange]] | None  # None: the source does not answer
     lines: Lines
 
@@ -63,9 +67,11 @@ def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
     facts = _Facts(
         progress=progress,
         ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
+        arrived=arrived_offsets(lake.kafka, lake.plan, progress) if "kafka" in running else {},
         trouble=connector.failure() if "connect" in running else None,
         loading=lake.state.loading,
         gaps=_gaps(lake, progress) if "kafka" in running else {},
+        failed=_failed(lake),
         changes=_changes(lake, lines, running),
         lines=lines,
     )
@@ -80,6 +86,15 @@ def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
         if (place := progress.tables.get(table.name)) is not None and place.state == "stopped"
     }
     return {name: gap for name, gap in found.items() if gap is not None}
+
+
+def _failed(lake: Lake) -> dict[str, Failed]:
+    found: dict[str, Failed] = {}
+    for stream in lake.plan.deliveries:
+        failed = failed_records(lake.client("s3"), lake.bucket, stream)
+        if failed is not None:
+            found |= dict.fromkeys(stream.tables, failed)
+    return found
 
 
 def _changes(lake: Lake, lines: Lines, running: set[str]) -> dict[str, list[SourceChange]] | None:
@@ -100,9 +115,10 @@ def _table(
         "table": table.name,
         "source": table.source,
         **figures,
-        "lag_events": None if ends is None else _lag(ends, progress.offsets),
-        "state": "loading" if facts.loading else _state(progress, running),
+        "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
+        "state": "loading" if facts.loading else _state(table, progress, running),
         "last_error": _last_error(table, progress, facts),
+        "failed": failed.records if (failed := facts.failed.get(table.name)) else 0,
         "gap": gap.to_json() if (gap := facts.gaps.get(table.name)) else None,
         "lines": [facts.lines.of(table, column) for column in progress.columns],
         "source_changes": _shown(facts.changes, table),
@@ -112,7 +128,8 @@ def _table(
 def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | None:
     gap = facts.gaps.get(table.name)
     if gap is None or gap.lost_events == 0:
-        return progress.last_error or facts.trouble
+        failed = facts.failed.get(table.name)
+        return progress.last_error or facts.trouble or (str(failed) if failed else None)
     return (
         f"{progress.last_error}. Kafka no longer keeps {gap.lost_events} events of its gap: when"
         f" the cause is mended, `cdclake resync {table.name}` reads the table from the source again"
@@ -126,14 +143,14 @@ def _shown(
 
 
 def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
-    """Records in Kafka that the stream has not taken yet; tombstones of deletes count too."""
+    """Records in Kafka that are not in the lake yet; tombstones of deletes count too."""
     return sum(max(0, end - offsets.get(partition, 0)) for partition, end in ends.items())
 
 
-def _state(progress: TableProgress, running: set[str]) -> str:
+def _state(table: Table, progress: TableProgress, running: set[str]) -> str:
     if progress.state == "stopped":
         return "stopped"
-    return "streaming" if "stream" in running else "waiting"
+    return "streaming" if table.writer in running else "waiting"
 
 
 def _unknown(table: Table, error: str) -> dict[str, Any]:
@@ -144,6 +161,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
         **dict.fromkeys(counts),
         "state": "unknown",
         "last_error": error,
+        "failed": None,
         "gap": None,
         "lines": [],
         "source_changes": None,

@@ -57,6 +57,18 @@ def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         consumer.close()
 
 
+def group_offsets(kafka: str, group: str, topic: str) -> dict[int, int]:
+    """By partition what the group has committed of the topic; partitions without are left out."""
+    consumer = _consumer(kafka, group)
+    try:
+        partitions = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
+        places = [TopicPartition(topic, partition) for partition in partitions]
+        committed = consumer.committed(places, timeout=_TIMEOUT_S)
+        return {place.partition: place.offset for place in committed if place.offset >= 0}
+    finally:
+        consumer.close()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicContents:
     """What Kafka keeps of a topic, by partition."""
@@ -136,11 +148,12 @@ def _admin(kafka: str) -> AdminClient:
     return AdminClient({"bootstrap.servers": kafka, "log_level": 0})
 
 
-def _consumer(kafka: str) -> Consumer:
+def _consumer(kafka: str, group: str = "cdclake-cli") -> Consumer:
+    """Of a group that never commits an offset, or of one of which they are only asked."""
     return Consumer(
         {
             "bootstrap.servers": kafka,
-            "group.id": "cdclake-cli",  # offsets are never committed
+            "group.id": group,
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 50,
             "log_level": 0,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
-from cdclake.iceberg.fold import folded_rows, history_part, truncate_floor, value_position
-from cdclake.iceberg.origins import completed_changes
+from cdclake.iceberg.fold import floor_of_log, folded_rows, history_part, value_position
+from cdclake.iceberg.origins import completed_changes, lacks_values
 from cdclake.plan import Column, Table
 
 
@@ -19,12 +19,17 @@ class AppliedThrough:
     `floor` is the greatest truncate applied, without its offset; both are literals in the view.
     `carried` names the columns of which an unavailable value was ever applied: only those can hold
     a value that is older than its row. No row stands, or ever stood, above the position `newest`.
+
+    Of a log that Firehose writes, `ingested` proves nothing, since a later commit may bring earlier
+    rows: the state holds what was committed up to Iceberg's sequence number `sequence`, and who
+    makes a view says as `ingested` what everything committed since was ingested after.
     """
 
     ingested: int = 0
     floor: str = ""
     carried: tuple[str, ...] = ()
     newest: str = ""
+    sequence: int = 0
 
 
 def current_view(
@@ -41,13 +46,13 @@ def current_view(
     columns = ", ".join(
         f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
     )
+    in_tail = _in_tail(table, changes, applied, dialect)
     kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
     pending = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}"
     completed = completed_changes(table, pending=pending, changes=changes, dialect=dialect)
     return (
-        f"WITH tail AS (SELECT * FROM {changes} "
-        f"WHERE {naming.INGESTED_AT} > {dialect.instant(applied.ingested)}),\n"
-        f"truncated AS ({truncate_floor('tail', applied.floor, dialect)}),\n"
+        f"WITH tail AS (SELECT * FROM {changes} WHERE {in_tail}),\n"
+        f"truncated AS ({floor_of_log(table, 'tail', applied.floor, dialect)}),\n"
         f"{completed},\n"
         f"folded AS ({folded_rows(table, 'completed', table.carried, dialect)}),\n"
         f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
@@ -55,6 +60,19 @@ def current_view(
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "
         f"ELSE s.{naming.DELETED} END)"
     )
+
+
+def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
+    """Condition for the log's rows that the state is overlaid with.
+
+    Where events come in any order, a creation of a changed key that is applied may lack a value
+    which the tail brings: it is completed anew.
+    """
+    late = f"{naming.INGESTED_AT} > {dialect.instant(applied.ingested)}"
+    if table.delivery == "stream" or not table.taken_along:
+        return late
+    lowest = f"(SELECT min({naming.LSN}) FROM {changes} WHERE {late})"
+    return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
 
 
 def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
@@ -89,5 +107,6 @@ def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
     if column.name in table.carried:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
         stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
-        newer = f"coalesce(f.{value_position(table.carried, column.name)}, '') > {stored}"
+        beats = ">" if table.delivery == "stream" else ">="  # as in the state's rows
+        newer = f"coalesce(f.{value_position(table.carried, column.name)}, '') {beats} {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

@@ -7,7 +7,7 @@ truncated away, and the stamp says through which moment of ingestion everything 
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import truncate_floor
+from cdclake.iceberg.fold import floor_of_log
 from cdclake.iceberg.merge import (
     above_truncates,
     delete_truncated,
@@ -30,10 +30,11 @@ from glue_jobs.runtime.row_delta import RowDelta
 from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
+from glue_jobs.state.commits import committed_sequence, reached
 from glue_jobs.state.origins import carried_creations, with_origins
-from glue_jobs.state.upsert import Upsert, changed_keys
+from glue_jobs.state.upsert import Upsert, reach_of
 
-# Keys of changes. More are merged: a delta's keys go to every task, its places to the driver.
+# Changes. More are merged: a delta's keys go to every task, its places to the driver.
 LARGEST_DELTA = 1_000_000
 
 
@@ -89,19 +90,22 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
     applied = applied_through(lake, table)
     if applied.ingested >= through:
         return 0
+    until = AppliedThrough(through)
     if batch is not None and applied.ingested == batch.follows:
-        _merge(lake, table, batch.rows, batch.facts, applied, through)
+        merge_pending(lake, table, batch.rows, batch.facts, applied, until)
         return batch.facts.events
     with persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
         facts = facts_of(pending)
-        _merge(lake, table, pending, facts, applied, through)
+        merge_pending(lake, table, pending, facts, applied, until)
         return facts.events
 
 
-def rebuild_state(lake: LakeTables, table: Table) -> int:
-    """Make `<t>` again from nothing but its log, in one commit; the number of rows."""
-    through = ingested_through(lake, table)
-    log = _ingested(lake, table, after=-1, through=through)
+def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
+    """Make `<t>` again from nothing but its log, in one commit; the number of rows.
+
+    `epoch` is the newest that anybody knows of, for a log in which no sweep stands.
+    """
+    log, until = _whole_log(lake, table, epoch)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
         facts = facts_of(changes)
@@ -110,56 +114,57 @@ def rebuild_state(lake: LakeTables, table: Table) -> int:
             whole = lake.read(table.changes)
             changes = held.enter_context(with_origins(changes, whole, table))
         with viewed(changes) as view:
-            floor = _floor(lake, view, "")
+            floor = _floor(lake, table, view, until.floor)
             kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
             newest = kept.agg(F.max(naming.POSITION)).collect()[0][0] or ""
-            stamp = state_stamp_json(AppliedThrough(through, floor, carried, newest))
+            done = replace(until, floor=floor, carried=carried, newest=newest)
+            stamp = state_stamp_json(done)
             writer = lake.completed(rows, table.name).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
             writer.overwrite(F.lit(True))
     return lake.read(table.name).count()
 
 
-def _merge(
+def merge_pending(
     lake: LakeTables,
     table: Table,
     pending: DataFrame,
     facts: Facts,
     applied: AppliedThrough,
-    through: int,
+    until: AppliedThrough,
 ) -> None:
+    """Merge pending changes; `until` is how far the state then holds the log, and is swept."""
     pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
     with ExitStack() as held:
         if facts.carried_key_changes or has_waiting:
             whole = lake.read(table.changes)
             pending = held.enter_context(with_origins(pending, whole, table))
-        floor = applied.floor
+        floor = max(applied.floor, until.floor)
         if facts.truncates:
-            with viewed(pending) as view:
-                floor = _floor(lake, view, applied.floor)
+            floor = _raised(lake, table, pending, floor)
         if floor != applied.floor:
             lake.spark.sql(delete_truncated(table, lake.database, floor))
         changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
-        keys = changed_keys(lake, table, changes, held)
+        reach = reach_of(lake, table, changes)
         carried = _carried(table, {*applied.carried, *facts.unavailable})
-        newest = max(applied.newest, keys.highest)
-        stamp = state_stamp_json(AppliedThrough(through, floor, carried, newest))
+        newest = max(applied.newest, reach.highest)
+        stamp = state_stamp_json(replace(until, floor=floor, carried=carried, newest=newest))
         delta = RowDelta(lake, table.name)
-        if not delta.is_possible or keys.count > LARGEST_DELTA:
+        if not delta.is_possible or reach.events > LARGEST_DELTA:
             statement = merge_changes(table, lake.database, changes, carried, floor)
             lake.run_stamped(stamp, lambda: _run(lake, statement))
             return
-        if keys.count:
+        if reach.events:
             Upsert(
                 lake=lake,
                 table=table,
                 changes=changes,
-                keys=keys,
+                reach=reach,
                 floor=floor,
                 carried=carried,
-                ahead=keys.lowest > applied.newest,
+                ahead=reach.lowest > applied.newest,
             ).stage(delta)
         delta.commit(stamp)
 
@@ -198,8 +203,23 @@ def _ingested(lake: LakeTables, table: Table, *, after: int, through: int) -> Da
     return rows.where(f"{naming.INGESTED_AT} > {low} AND {naming.INGESTED_AT} <= {high}")
 
 
-def _floor(lake: LakeTables, view: str, known: str) -> str:
-    return str(lake.spark.sql(truncate_floor(view, known, SPARK)).collect()[0]["floor"])
+def _whole_log(lake: LakeTables, table: Table, epoch: int) -> tuple[DataFrame, AppliedThrough]:
+    """Every row of the log, and what the state holds when it holds them."""
+    if table.delivery == "stream":
+        through = ingested_through(lake, table)
+        return _ingested(lake, table, after=-1, through=through), AppliedThrough(through)
+    sequence = committed_sequence(lake, table)  # before the rows are read: they may be more
+    log = lake.read(table.changes)
+    return log, reached(log, sequence, epoch)
+
+
+def _raised(lake: LakeTables, table: Table, pending: DataFrame, floor: str) -> str:
+    with viewed(pending) as view:
+        return _floor(lake, table, view, floor)
+
+
+def _floor(lake: LakeTables, table: Table, view: str, known: str) -> str:
+    return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])
 
 
 def facts_of(pending: DataFrame) -> Facts:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from cdclake import naming
 from cdclake.errors import ComponentFailed
 from local import stack
 from local.demo.hops import Hops
@@ -78,13 +77,18 @@ def do_business(lake: Lake, writer: Writer, hops: Hops, seconds: float, show: Sh
     return Business(writer.written, lasted, verify.task.result())
 
 
-def maintain(lake: Lake) -> dict[str, Any]:
-    """The job's report; ComponentFailed if a table's maintenance failed."""
-    report = run_job(lake, naming.MAINTAIN_JOB, [])
+def run_over_tables(lake: Lake, job: str) -> dict[str, Any]:
+    """The job's report; ComponentFailed if it failed for a table."""
+    report = run_job(lake, job, [])
     errors = [f"{line['table']}: {line['error']}" for line in report["tables"] if line["error"]]
     if errors:
-        raise _failed(lake, naming.MAINTAIN_JOB, "; ".join(errors))
+        raise _failed(lake, job, "; ".join(errors))
     return report
+
+
+def applied(report: dict[str, Any]) -> str:
+    """How many rows of logs the job found to apply."""
+    return f"{sum(line['rows_applied'] for line in report['tables']):,} events"
 
 
 def maintained(report: dict[str, Any]) -> str:

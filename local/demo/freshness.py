@@ -2,20 +2,23 @@
 
 From metadata: the snapshot that appended a row to its log makes it visible in `<t>_current`, which
 is the state and the log's tail. Rows of one append share one `cdc_ingested_at`, which is also what
-the append's stamp says. All clocks are this machine's.
+the append's stamp says; where Firehose appends they share a file. All clocks are this machine's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Append = TypeVar("Append", int, str)
 
 
 @dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(Generic[Append]):
     """So many rows of one transaction that came with one append; times in microseconds."""
 
-    ingested_at: int
+    append: Append  # the moment of ingestion, or the file
     committed_at: int
     rows: int
 
@@ -38,9 +41,11 @@ def first_visible(stamps: Iterable[tuple[int, int]]) -> dict[int, int]:
     return visible
 
 
-def ages(appended: Iterable[Appended], visible: Mapping[int, int]) -> list[tuple[float, int]]:
+def ages(
+    appended: Iterable[Appended[Append]], visible: Mapping[Append, int]
+) -> list[tuple[float, int]]:
     """(age in ms when it became visible, rows) of each share; KeyError for an unstamped append."""
-    return [(visible[each.ingested_at] - each.committed_at / 1000, each.rows) for each in appended]
+    return [(visible[each.append] - each.committed_at / 1000, each.rows) for each in appended]
 
 
 def freshness(shares: Iterable[tuple[float, int]]) -> Freshness:

@@ -9,6 +9,7 @@ from datetime import datetime
 from statistics import median
 
 from glue_jobs.ingest.progress import Progress
+from local.arrived import arrived_offsets
 from local.demo.writer import Writer
 from local.lake import Lake
 from local.topics import end_offsets
@@ -52,7 +53,6 @@ class Hops:
         self._lake, self._writer = lake, writer
         self._control = lake.control
         self._offsets: Mapping[str, int] = {}
-        self._batch = -1
         self._ages: list[float] = []
         self._before = (time.monotonic(), 0)
 
@@ -60,8 +60,9 @@ class Hops:
         """The hops now."""
         progress = Progress.load(self._control)
         ends = end_offsets(self._lake.kafka, [table.topic for table in self._lake.plan.tables])
-        if progress.batch != self._batch:
-            self._take(progress)
+        now = _offsets(arrived_offsets(self._lake.kafka, self._lake.plan, progress))
+        if now != self._offsets:
+            self._take(progress, now)
         written = self._writer.written
         hops = tuple(
             Hop(
@@ -85,11 +86,11 @@ class Hops:
             slowest_s=max(self._ages, default=None),
         )
 
-    def _take(self, progress: Progress) -> None:
-        """Ages of what came with the batches since the look before."""
-        done = datetime.fromisoformat(progress.written_at).timestamp()
-        self._batch = progress.batch
-        now = _offsets(progress)
+    def _take(self, progress: Progress, now: Mapping[str, int]) -> None:
+        """Ages of what has come since the look before."""
+        is_streamed = not self._lake.plan.deliveries
+        written = datetime.fromisoformat(progress.written_at).timestamp()
+        done = written if is_streamed else time.time()
         ages = [
             age
             for table in self._lake.plan.tables
@@ -107,5 +108,5 @@ class Hops:
         return (total - before) / max(now - at, 0.001)
 
 
-def _offsets(progress: Progress) -> Mapping[str, int]:
-    return {name: sum(table.offsets.values()) for name, table in progress.tables.items()}
+def _offsets(arrived: Mapping[str, Mapping[int, int]]) -> Mapping[str, int]:
+    return {name: sum(offsets.values()) for name, offsets in arrived.items()}

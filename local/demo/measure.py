@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import duckdb
 
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.plan import Table
+from glue_jobs.reader.catalog import IcebergTable
+from glue_jobs.reader.tail import added_files
 from glue_jobs.runtime.stamps import ChangesStamp
 from local.demo.freshness import Appended, Freshness, ages, first_visible, freshness
 from local.lake import Lake
-from local.reader.catalog import IcebergTable
 from local.reader.duck import lake_reader
 
 SNAPSHOT_OP = "r"
+Aged = tuple[list[tuple[float, int]], Counter[str]]  # (age in ms, rows), and rows by operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +50,54 @@ def measure(lake: Lake) -> Measured:
     moments: list[int] = []
     with reader.open(lake.plan.tables) as session:
         for table in lake.plan.tables:
-            streamed, by_op = _appends(session, table, lake.plan.lake_database)
-            visible = _visible(reader.catalog.load(table.changes))
-            shares += ages(streamed, visible)
-            moments += visible.values()
+            log = reader.catalog.load(table.changes)
+            if table.delivery == "firehose":
+                files = added_files(session, log)
+                aged, by_op = _delivered(session, files)
+                moments += files.values()
+            else:
+                visible = _visible(log)
+                aged, by_op = _streamed(session, table, lake.plan.lake_database, visible)
+                moments += visible.values()
+            shares += aged
             seen[table.name] = Seen(by_op["c"], by_op["u"], by_op["d"])
     return Measured(seen, freshness(shares), min(moments, default=None), max(moments, default=None))
 
 
-def _appends(
-    session: duckdb.DuckDBPyConnection, table: Table, database: str
-) -> tuple[list[Appended], Counter[str]]:
-    """The streamed rows by append and transaction, and how many there are of each operation."""
+def _streamed(
+    session: duckdb.DuckDBPyConnection, table: Table, database: str, visible: Mapping[int, int]
+) -> Aged:
+    rows = f"{DUCKDB.name(database)}.{DUCKDB.name(table.changes)}"
+    changes = _changes(session, rows, f"epoch_us({naming.INGESTED_AT})")
+    return ages((Appended(*change[1:]) for change in changes), visible), _by_op(changes)
+
+
+def _delivered(session: duckdb.DuckDBPyConnection, visible: Mapping[str, int]) -> Aged:
+    """By the files as they were appended, whatever has become of them since."""
+    if not visible:
+        return [], Counter()
+    listed = ", ".join(DUCKDB.text(file) for file in visible)
+    changes = _changes(session, f"read_parquet([{listed}], filename = true)", "filename")
+    return ages((Appended(*change[1:]) for change in changes), visible), _by_op(changes)
+
+
+def _changes(
+    session: duckdb.DuckDBPyConnection, rows: str, append: str
+) -> list[tuple[str, Any, int, int]]:
+    """Operation, append, moment of commit and number of the rows that are changes."""
     query = (
-        f"SELECT {naming.OP}, epoch_us({naming.INGESTED_AT}), epoch_us({naming.COMMITTED_AT}),"
-        f" count(*) FROM {DUCKDB.name(database)}.{DUCKDB.name(table.changes)}"
+        f"SELECT {naming.OP}, {append}, epoch_us({naming.COMMITTED_AT}), count(*) FROM {rows}"
         f" WHERE {naming.OP} <> {DUCKDB.text(SNAPSHOT_OP)} AND {naming.PARTITION} >= 0"
         " GROUP BY ALL"
     )
-    appends, by_op = [], Counter[str]()
-    for op, ingested_at, committed_at, rows in session.execute(query).fetchall():
-        appends.append(Appended(ingested_at, committed_at, rows))
+    return session.execute(query).fetchall()
+
+
+def _by_op(changes: Iterable[tuple[str, Any, int, int]]) -> Counter[str]:
+    by_op = Counter[str]()
+    for op, _, _, rows in changes:
         by_op[op] += rows
-    return appends, by_op
+    return by_op
 
 
 def _visible(log: IcebergTable) -> dict[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from local.lake import Lake
-from local.verify.lake import verify_lake
+from local.verify import verify_lake
 
 _WAIT_S = 60.0
 

@@ -1,19 +1,53 @@
-"""Recorded Kafka records as Firehose hands them to its function: values only, as base64."""
+"""Recorded Kafka records as Firehose hands them to its function, and as it delivers them."""
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    TimestamptzType,
+)
 
 from cdclake.debezium.log_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.delivery import DeliveryStream
+from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
+from local.firehose import records as firehose
+from local.firehose.delivery import Delivery
+from local.firehose.failures import Kind
+from local.firehose.function import Function
+from local.firehose.records import Failure
+from local.firehose.trouble import CALM, Trouble
+from local.functions import load
 from tests.recorded.recording import Record
 
 INGESTED_AT = 1_790_000_000_000_000
-_ARN = "arn:aws:{}:eu-west-1:111122223333:{}"
+_KINDS: Mapping[str, IcebergType] = {
+    "boolean": BooleanType(),
+    "int": IntegerType(),
+    "bigint": LongType(),
+    "float": FloatType(),
+    "double": DoubleType(),
+    "date": DateType(),
+    "string": StringType(),
+    "timestamp": TimestamptzType(),
+    "array<string>": ListType(1000, StringType(), element_required=False),
+}
 
 
 def delivered(plan: Plan) -> Plan:
@@ -23,31 +57,12 @@ def delivered(plan: Plan) -> Plan:
 
 def handed_over(records: Iterable[Record]) -> dict[str, Any]:
     """The event that calls the function with these records, as AWS documents it."""
-    return {
-        "invocationId": "0b8ffd6a-5e5b-4a8d-8f33-1d9b0d6f7f5e",
-        "sourceMSKArn": _ARN.format("kafka", "cluster/shop/0a1b2c3d-0a1b-1"),
-        "deliveryStreamArn": _ARN.format("firehose", "deliverystream/shop-orders"),
-        "region": "eu-west-1",
-        "records": [
-            {
-                "recordId": f"{record.topic}-{record.partition}-{record.offset:020}",
-                "approximateArrivalTimestamp": 1_790_000_000_000,
-                "mskRecordMetadata": {
-                    "offset": str(record.offset),
-                    "partitionId": str(record.partition),
-                    "approximateArrivalTimestamp": 1_790_000_000_000,
-                },
-                **_value(record),
-            }
-            for record in records
-        ],
-    }
+    return firehose.invocation("shop-orders", "shop.public.orders", map(read_by_firehose, records))
 
 
-def _value(record: Record) -> dict[str, str]:
-    if record.value is None:  # a tombstone has none to hand over
-        return {}
-    return {"kafkaRecordValue": base64.b64encode(record.value).decode()}
+def read_by_firehose(record: Record) -> firehose.Record:
+    """The record without its key and headers."""
+    return firehose.Record(record.partition, record.offset, 1_790_000_000_000, record.value)
 
 
 def rows_of(records: Sequence[Record], table: Table, plan: Plan) -> dict[int, dict[str, Any] | str]:
@@ -62,3 +77,116 @@ def rows_of(records: Sequence[Record], table: Table, plan: Plan) -> dict[int, di
         except RefusedEvent as refused:
             found[record.offset] = str(refused)
     return found
+
+
+def stream_of(table: Table, **settings: Any) -> DeliveryStream:
+    """A stream of the table alone, which waits for nothing, with these settings."""
+    usual: dict[str, Any] = {
+        "buffer_seconds": 0, "buffer_mib": 64, "function_seconds": 0, "function_mib": 1,
+        "function_retries": 3, "retry_seconds": 300, "backup": "failed",
+        "error_prefix": "firehose", "mib_per_second": 1,
+    }  # fmt: skip
+    named = {"name": table.name, "topic": table.topic, "tables": (table.name,), "routed": False}
+    return DeliveryStream(**{**named, **usual, **settings})
+
+
+@dataclass
+class RecordedTopic:
+    """A topic's records, a few at a time, from a place that is committed."""
+
+    records: Sequence[firehose.Record]
+    at_once: int = 10
+    read_until: int = 0
+    committed: dict[int, int] = field(default_factory=dict)
+
+    def read(self, most: int) -> Sequence[firehose.Record]:
+        found = self.records[self.read_until : self.read_until + min(most, self.at_once)]
+        self.read_until += len(found)
+        return found
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        assert all(offset >= self.committed.get(p, 0) for p, offset in offsets.items())
+        self.committed |= offsets
+
+
+@dataclass
+class Logs:
+    """Logs in memory: the rows of each commit, and its table."""
+
+    plan: Plan
+    commits: list[tuple[str, list[Mapping[str, Any]]]] = field(default_factory=list)
+
+    def schema(self, table: str) -> Schema:
+        [wanted] = [t for t in self.plan.tables if t.changes == table]
+        columns = changes_schema(wanted, self.plan).columns
+        fields = [
+            NestedField(number, name, _KINDS[kind], required=False)
+            for number, (name, kind) in enumerate(columns, 1)
+        ]
+        return Schema(*fields)
+
+    def append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.commits.append((table, list(rows)))
+
+
+@dataclass
+class Kept:
+    """An error prefix in memory."""
+
+    failures: list[tuple[Kind, Failure]] = field(default_factory=list)
+
+    def write(self, kind: Kind, failures: Sequence[Failure]) -> None:
+        self.failures += [(kind, failure) for failure in failures]
+
+
+@dataclass
+class Delivered:
+    """What became of a topic's records."""
+
+    topic: RecordedTopic
+    logs: Logs
+    kept: Kept
+
+    @property
+    def rows(self) -> list[Mapping[str, Any]]:
+        """All rows, in the order of their commits."""
+        return [row for _, rows in self.logs.commits for row in rows]
+
+
+def deliver(
+    records: Sequence[Record],
+    table: Table,
+    plan: Plan,
+    trouble: Trouble = CALM,
+    *,
+    at_once: int = 10,
+) -> Delivered:
+    """Have the emulator deliver a topic's records, by the real function and in memory."""
+    topic = RecordedTopic([read_by_firehose(record) for record in records], at_once)
+    done = Delivered(topic, Logs(plan), Kept())
+    stream = stream_of(table)
+    delivery = Delivery(
+        stream,
+        plan.lake_database,
+        source=topic,
+        function=Function(handler_of(plan), stream, trouble=trouble),
+        tables=done.logs,
+        errors=done.kept,
+        trouble=trouble,
+        pause=lambda _: None,
+    )
+    while topic.read_until < len(topic.records):
+        delivery.turn()
+    delivery.drain()
+    return done
+
+
+def handler_of(plan: Plan) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
+    """The real function for a plan; each call is ingested a second after the one before."""
+    transform = load("firehose_changes").Transform(plan)
+    moments = itertools.count(INGESTED_AT, 1_000_000)
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        return {"records": transform.answer(event["records"], next(moments))}
+
+    return handler

@@ -22,16 +22,17 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.connector import SourceAddress, connector_config, snapshot_signal
-from cdclake.debezium.worker import password_of
+from cdclake.debezium.worker import password_of, salt_of
 from cdclake.plan import Plan
 from cdclake.postgres.prepare import SIGNAL
 from cdclake.postgres.quoting import identifier
+from glue_jobs.runtime.source import write_marker
 from local import stack
 from local.connector import Connector
 from local.home import Home
 from local.lake import aws_environment
-from local.login import keep_login
-from local.source import prepare_source, remove_from_source, write_marker
+from local.login import keep_login, keep_salt
+from local.source import prepare_source, remove_from_source
 from local.stack import Endpoints
 from local.topics import MarkerReader, create_topics
 from tests.recorded import recording, witness
@@ -115,7 +116,8 @@ class Recorder:
             password=password_of(secret),
             sslmode="prefer",
         )
-        config = connector_config(self._plan, address, epoch=EPOCH, mask_salt=SALT)
+        salt = salt_of(keep_salt(self._plan, SALT))
+        config = connector_config(self._plan, address, epoch=EPOCH, mask_salt=salt)
         self._connector = Connector(self._endpoints.connect, self._plan)
         self._connector.start(config)
         self._settle()

@@ -10,11 +10,8 @@ import pytest
 
 from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.yaml_reader import parse_document
-from cdclake.delivery import DeliveryStream, refuse_firehose
-from cdclake.errors import InputError
+from cdclake.delivery import DeliveryStream
 from cdclake.plan import Plan
-from local import life
-from local.home import Home
 from tests.unit.config.mistakes import assert_reported
 
 HEAD = "version: 1\nname: shop\nsource: {database: shop}\n"
@@ -121,12 +118,3 @@ def test_a_domain_has_what_it_says_and_else_what_all_have(tmp_path):
     assert Plan.from_json(plan.to_json()) == plan
     dev = plan_of(tmp_path.joinpath("pipeline.yaml").read_text(), tmp_path, "dev")
     assert {stream.retry_seconds for stream in dev.deliveries} == {0}
-
-
-def test_what_is_not_built_is_said_before_anything_starts(tmp_path):
-    plan = plan_of(file(), tmp_path)
-    with pytest.raises(InputError, match="does not run yet what Firehose delivers: t0") as refused:
-        life.up(Home(tmp_path / "home"), plan, "pipeline.yaml", None)
-    assert refused.value.exit_code == 2
-    assert not (tmp_path / "home").exists()
-    refuse_firehose((), "run")

@@ -142,10 +142,6 @@ CASES = {
     "history before the first": (
         top("aws: {connect: {epoch: 0}}"), 2, 24, "`epoch` cannot be 0", "1",
     ),
-    "salt in the clear": (
-        top("aws: {}").replace("note: text", "note: {type: text, mask: hash}"),
-        10, 32, "the salt of `mask: hash`", "`mask: truncate(n)`",
-    ),
     "one zone": (top("aws: {network: {create: {zones: [a]}}}"), 2, 26, "two availability", "three"),
     "a whole zone": (
         top("aws: {network: {create: {zones: [a, eu-west-1b]}}}"), 2, 37, "'eu-west-1b'", "like `a`",

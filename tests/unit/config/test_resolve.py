@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,10 @@ def test_what_we_ship_is_complete():
     assert len(pagila.tables) == 15
     assert pagila.table("country").replica_identity_declared
     assert pagila.table("payment").replica_identity == "full"
+    delivered = load_plan(PIPELINES / "shop_firehose.yaml")
+    assert {table.delivery for table in delivered.tables} == {"firehose"}
+    as_streamed = [replace(t, delivery="stream", apply="each_batch") for t in delivered.tables]
+    assert as_streamed == list(shop.tables)
     assert "active" not in {column.name for column in pagila.table("customer").columns}
 
 

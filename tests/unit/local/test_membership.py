@@ -109,3 +109,22 @@ def test_a_table_whose_columns_are_mended_is_asked_to_go_on_after_its_plan() -> 
     written.clear()
     join_tables(lake, change(MAIL, MAIL), write_plan=lambda: written.append("plan"))
     assert written == ["plan"]
+
+
+def test_a_table_keeps_the_way_by_which_it_is_delivered() -> None:
+    by_firehose = replace(MAIL, delivery="firehose")
+    assert "`delivery` changed to firehose" in refused(MAIL, by_firehose)
+    assert "`delivery` changed to stream" in refused(by_firehose, MAIL)
+    shared = replace(by_firehose, topic="x.sales")
+    assert "its topic changed from x.public.t to x.sales" in refused(by_firehose, shared)
+
+
+def test_what_firehose_delivers_cannot_join_again_since_nobody_would_sweep_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("local.membership.last_position", lambda *_: "0" * 30)
+    written: list[str] = []
+    joining = Change(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
+    with pytest.raises(InputError, match="take it in under another `name:`"):
+        join_tables(SimpleNamespace(), joining, write_plan=lambda: written.append("plan"))  # type: ignore[arg-type]
+    assert written == []

@@ -1,0 +1,90 @@
+"""Rows as JSON to the columns of an Iceberg table: names and types must be the table's."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DoubleType,
+    FloatType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    StringType,
+    TimestamptzType,
+)
+
+# Codes of ours: AWS documents that such records go to the error prefix, not by which code.
+_NOT_JSON = "Iceberg.InvalidRecord"
+_UNKNOWN_COLUMN = "Iceberg.UnknownColumn"
+_WRONG_TYPE = "Iceberg.WrongType"
+
+_INTEGERS: Mapping[Any, int] = {
+    IntegerType: 31,
+    DateType: 31,
+    LongType: 63,
+    TimestamptzType: 63,
+}  # bits without sign
+_TYPES: Mapping[type, tuple[type, ...]] = {
+    BooleanType: (bool,),
+    FloatType: (float, int),
+    DoubleType: (float, int),
+    StringType: (str,),
+}
+# How values stand in JSON: dates as days, times as microseconds.
+_STORED = {pa.date32(): pa.int32(), pa.timestamp("us", tz="UTC"): pa.int64()}
+
+
+class Misfit(ValueError):
+    """A row that the table cannot take; the code by which it goes to the error prefix, and why."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code, self.message = code, message
+
+
+def read_row(data: bytes, schema: Schema) -> Mapping[str, Any]:
+    """The row's values by column; a column that it lacks is NULL. Misfit if it does not fit."""
+    try:
+        row = json.loads(data)
+    except ValueError:
+        row = None
+    if not isinstance(row, dict):
+        raise Misfit(_NOT_JSON, "the record is no JSON object")
+    kinds = {field.name: field.field_type for field in schema.fields}
+    for name, value in row.items():
+        if name not in kinds:
+            raise Misfit(_UNKNOWN_COLUMN, f"the table has no column {name!r}")
+        if value is not None and not _fits(value, kinds[name]):
+            raise Misfit(_WRONG_TYPE, f"column {name!r} is {kinds[name]}, and not {value!r:.80}")
+    return row
+
+
+def _fits(value: Any, kind: IcebergType) -> bool:
+    if isinstance(kind, ListType):
+        return isinstance(value, list) and all(_fits(each, kind.element_type) for each in value)
+    bits = _INTEGERS.get(type(kind))
+    if bits is not None:
+        return type(value) is int and -(1 << bits) <= value < 1 << bits
+    if isinstance(value, bool):
+        return isinstance(kind, BooleanType)
+    return isinstance(value, _TYPES.get(type(kind), ()))
+
+
+def to_arrow(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:
+    """The rows as a table in the schema's columns."""
+    wanted = schema.as_arrow()
+    columns = [_column([row.get(field.name) for row in rows], field.type) for field in wanted]
+    return pa.Table.from_arrays(columns, schema=wanted)
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    stored = _STORED.get(kind)
+    return pa.array(values, kind) if stored is None else pa.array(values, stored).cast(kind)

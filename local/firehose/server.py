@@ -1,0 +1,106 @@
+"""The local Firehose as a process: every stream of the lake's plan, and the apply job's schedule.
+
+`python -m local.firehose.server --home PATH --plan FILE [--trouble SEED:KINDS]`; another plan is
+another process, as another deployment brings another function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from pathlib import Path
+
+from cdclake import naming
+from cdclake.delivery import DeliveryStream
+from cdclake.plan import Plan
+from local import functions
+from local.firehose.delivery import Delivery
+from local.firehose.failures import ErrorPrefix
+from local.firehose.function import Function, Handler
+from local.firehose.schedule import ApplySchedule, seconds_between
+from local.firehose.tables import LogTables
+from local.firehose.topic import TopicSource
+from local.firehose.trouble import Trouble
+from local.home import Home
+from local.lake import Lake, LakeState, describe_lake
+
+log = logging.getLogger("cdclake.firehose")
+_RETRY_S = 1.0
+
+
+def main() -> int:
+    """Deliver until SIGTERM; then 0. What is not delivered by then is read again."""
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
+    for chatty in ("botocore", "pyiceberg"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    parser = argparse.ArgumentParser(description="Stands in for Amazon Data Firehose.")
+    parser.add_argument("--home", required=True, type=Path)
+    parser.add_argument("--plan", required=True, type=Path)
+    parser.add_argument("--trouble", default="", help="like 7:shuffle,fail")
+    given = parser.parse_args()
+    home = Home(given.home)
+    lake = describe_lake(home, LakeState.load(home))
+    stop = threading.Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: stop.set())
+    _run(lake, given.plan, given.trouble, stop)
+    return 0
+
+
+def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
+    plan, handler = Plan.from_json(file.read_text(encoding="utf-8")), _handler(file)
+    deliveries = [_delivery(lake, plan, s, handler, trouble) for s in plan.deliveries]
+    tables = [table.name for table in plan.tables if table.delivery == "firehose"]
+    schedule = ApplySchedule(
+        lake,
+        tables,
+        seconds_between(plan.schedules["apply"]),
+        lambda: sum(delivery.commits for delivery in deliveries),
+    )
+    threads = [threading.Thread(target=_deliver, args=(each, stop)) for each in deliveries]
+    threads.append(threading.Thread(target=schedule.run, args=(stop,)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def _deliver(delivery: Delivery, stop: threading.Event) -> None:
+    """Whatever fails is tried again: nothing that a turn could not finish is forgotten."""
+    while not stop.is_set():
+        try:
+            delivery.turn()
+        except Exception:
+            log.exception("%s cannot deliver", delivery.stream.name)
+            stop.wait(_RETRY_S)
+
+
+def _delivery(
+    lake: Lake, plan: Plan, stream: DeliveryStream, handler: Handler, spelled: str
+) -> Delivery:
+    trouble = Trouble.parse(spelled)
+    log.info("stream %s reads %s for %s", stream.name, stream.topic, ", ".join(stream.tables))
+    return Delivery(
+        stream,
+        plan.lake_database,
+        source=TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic),
+        function=Function(handler, stream, trouble=trouble),
+        tables=LogTables(lake.glue, lake.s3, plan.lake_database),
+        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream.error_prefix, stream.name),
+        trouble=trouble,
+    )
+
+
+def _handler(plan: Path) -> Handler:
+    """The real function, with the plan that a deployment would put beside it."""
+    module = functions.load("firehose_changes")
+    module.PLAN = plan  # type: ignore[attr-defined]
+    handler: Handler = module.handler
+    return handler
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,65 @@
+"""Which table rows go to: by the function's word, by a query, or by neither."""
+
+from typing import Any
+
+import pytest
+
+from local.firehose.records import Made, Record
+from local.firehose.routes import routed
+from tests.recorded.firehose import stream_of
+from tests.recorded.recording import Recording
+
+TABLE = Recording.load("changes").plan.table("plain")
+ROUTE = (
+    '{destinationDatabaseName: "lake", destinationTableName:'
+    ' (if has("a") then "a_changes" else "b_changes" end), operation: .op}'
+)
+
+
+def row(offset: int, data: str, **metadata: Any) -> Made:
+    return Made(Record(0, offset, 0, b"raw"), data.encode(), metadata)
+
+
+def named(table: str, database: str = "lake", **more: Any) -> dict[str, Any]:
+    return {
+        "otfMetadata": {
+            "destinationDatabaseName": database, "destinationTableName": table, **more
+        }
+    }  # fmt: skip
+
+
+def test_the_function_names_the_table() -> None:
+    rows = [
+        row(0, "{}", **named("a_changes")), row(1, "{}", **named("b_changes", operation="insert")),
+        row(2, "{}", **named("a_changes")), row(3, "{}"), row(4, "{}", **named("a", "other")),
+        row(5, "{}", **named("a_changes", operation="update")),
+    ]  # fmt: skip
+    by_table, failures = routed(stream_of(TABLE), "lake", rows)
+    assert by_table == {"a_changes": [rows[0], rows[2]], "b_changes": [rows[1]]}
+    assert [failure.record.offset for failure in failures] == [3, 4, 5]
+    assert {failure.code for failure in failures} == {"Iceberg.RoutingFailed"}
+    for failure, said in zip(failures, ("names no table", "'other'", "'update'"), strict=True):
+        assert said in failure.message
+
+
+def test_a_query_names_the_table() -> None:
+    rows = [
+        row(0, '{"a": 1}'),
+        row(1, '{"b": 1}'),
+        row(2, '{"a": 1, "op": "delete"}'),
+        row(3, "[]"),
+    ]
+    by_table, failures = routed(stream_of(TABLE, route=ROUTE), "lake", rows)
+    assert by_table == {"a_changes": [rows[0]], "b_changes": [rows[1]]}
+    assert [failure.record.offset for failure in failures] == [2, 3]
+    assert [failure.raw for failure in failures] == [rows[2].data, rows[3].data]
+
+
+@pytest.mark.parametrize("route", ["{destinationTableName", "def f: f; f"])
+def test_a_query_that_breaks_off_fails_its_rows_alone(
+    route: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdclake.config.routing._SECONDS", 1)
+    by_table, failures = routed(stream_of(TABLE, route=route), "lake", [row(0, "{}"), row(1, "{}")])
+    assert by_table == {}
+    assert len(failures) == 2

@@ -1,0 +1,131 @@
+"""When the local Firehose is started, stopped, and waited for."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.errors import ComponentFailed, InputError
+from cdclake.plan import Column, Plan, Table
+from local.components import firehose
+from local.home import Home
+from local.lake import Lake, LakeState
+from local.stack import Endpoints
+from tests.recorded.firehose import stream_of
+
+TABLE = Table(
+    schema="public", table="t", name="t", topic="x.public.t", key=("id",), delivery="firehose",
+    columns=(Column(source="id", name="id", type="bigint"),),
+)  # fmt: skip
+PLAN = Plan(
+    name="x", source_database="d", lake_database="l", tables=(TABLE,),
+    deliveries=(stream_of(TABLE),),
+)  # fmt: skip
+OTHER = replace(PLAN, trigger_seconds=3)
+NONE = replace(PLAN, deliveries=())
+
+
+class Stack:
+    """What was asked of the processes."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+
+    def run_component(self, home: Home, spec: Any, *_: Any) -> None:
+        self.asked.append(("run", spec))
+
+    def stop_component(self, home: Home, name: str) -> None:
+        self.asked.append(("stop", name))
+
+
+@pytest.fixture
+def processes(monkeypatch: pytest.MonkeyPatch) -> Stack:
+    stack = Stack()
+    monkeypatch.setattr(firehose, "stack", stack)
+    monkeypatch.delenv(firehose.TROUBLE_KEY, raising=False)
+    return stack
+
+
+def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> Lake:
+    home = Home(folder)
+    home.create()
+    LakeState(plan=before.to_json()).save(home)
+    where = Endpoints(None, "k:1", "http://c", "http://s", "http://s", str(home.logs))
+    return Lake(home=home, state=LakeState(), plan=plan, endpoints=where, dsn="")
+
+
+def test_another_plan_or_other_trouble_is_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(firehose.TROUBLE_KEY, raising=False)
+    first = firehose.spec(lake_of(tmp_path, PLAN))
+    assert firehose.spec(lake_of(tmp_path, PLAN)) == first
+    assert firehose.spec(lake_of(tmp_path, OTHER)) != first
+    file = Path(first.argv[first.argv.index("--plan") + 1])
+    assert Plan.from_json(file.read_text()) == PLAN
+    monkeypatch.setenv(firehose.TROUBLE_KEY, "7:fail")
+    assert firehose.spec(lake_of(tmp_path, PLAN)).argv[-1] == "7:fail"
+    monkeypatch.setenv(firehose.TROUBLE_KEY, "fail")
+    with pytest.raises(InputError, match="no trouble that there is"):
+        firehose.asked_trouble()
+
+
+def test_it_runs_for_a_plan_with_streams_and_for_no_other(tmp_path: Path, processes: Stack) -> None:
+    lake = lake_of(tmp_path, PLAN)
+    firehose.run(lake)
+    firehose.run(replace(lake, plan=NONE))
+    assert processes.asked == [("run", firehose.spec(lake)), ("stop", "firehose")]
+
+
+def test_it_ends_before_the_first_event_under_another_plan(
+    tmp_path: Path, processes: Stack
+) -> None:
+    firehose.end_that_of_before(lake_of(tmp_path, PLAN))
+    assert processes.asked == []
+    firehose.end_that_of_before(lake_of(tmp_path, OTHER))
+    assert processes.asked == [("stop", "firehose")]
+
+
+@pytest.fixture
+def offsets(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Kafka ends at 9; `arrived` says how far the stream is at each look."""
+    said = SimpleNamespace(arrived=iter([{}, {0: 8}, {0: 9}]))
+
+    def arrived_offsets(*_: Any) -> dict[str, dict[int, int]]:
+        return {"t": next(said.arrived)}
+
+    monkeypatch.setattr(firehose, "end_offsets", lambda *_: {"x.public.t": {0: 9}})
+    monkeypatch.setattr(firehose, "arrived_offsets", arrived_offsets)
+    monkeypatch.setattr(firehose, "_POLL_S", 0.0)
+    return said
+
+
+def test_what_was_sent_is_delivered_by_the_function_of_before(
+    tmp_path: Path, processes: Stack, offsets: SimpleNamespace
+) -> None:
+    firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER))
+    assert processes.asked == [("run", firehose.spec(lake_of(tmp_path, PLAN)))]
+    assert next(offsets.arrived, None) is None
+
+
+def test_a_delivery_that_does_not_end_is_said(
+    tmp_path: Path, processes: Stack, offsets: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never() -> Iterator[dict[int, int]]:
+        while True:
+            yield {0: 8}
+
+    offsets.arrived = never()
+    monkeypatch.setattr(firehose, "DELIVERED_S", 0.01)
+    with pytest.raises(ComponentFailed, match="file of before was not delivered"):
+        firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER))
+
+
+def test_nothing_is_waited_for_where_nothing_was_delivered(
+    tmp_path: Path, processes: Stack
+) -> None:
+    firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER, before=NONE))
+    assert processes.asked == []
