@@ -13,7 +13,10 @@ from cdclake.iceberg.catalog import catalog_conf
 
 # `load_tables` is not among them: MSK Connect lets nobody set a connector's offsets.
 TABLE_JOBS = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REBUILD_JOB)
-JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.OPERATE_JOB)
+JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
+# Those that ask the source, and need packages for it that Glue does not have.
+AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB)
+_AT_KAFKA = (naming.STREAM_JOB, *AT_SOURCE)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 _SIGNED_BY_IAM = {
@@ -36,6 +39,10 @@ class Places:
     warehouse: str  # bucket
     plan: str  # URI
     brokers: str
+    source: str  # JSON of libpq's words: host, port, database, and that the server is checked
+    login: str  # name of the secret with the login of the connector's role
+    salt: str | None  # name of the secret with that of `mask: hash`, if a column has one
+    authorities: str  # URI of a file: who may vouch for the source's server
 
     @property
     def control(self) -> str:
@@ -53,13 +60,20 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
     arguments = {"--plan": places.plan, "--control": places.control}
     arguments["--metrics"] = places.prefix
     if job == naming.STREAM_JOB:
+        arguments["--checkpoint"] = places.checkpoint
+    if job in _AT_KAFKA:
         # Spark makes a consumer group of its own for every start; the role knows them by this.
         group = {"groupIdPrefix": naming.consumer_group_prefix(places.prefix)}
-        arguments |= {
-            "--checkpoint": places.checkpoint,
-            "--brokers": places.brokers,
-            "--kafka_options": json.dumps(_SIGNED_BY_IAM | group, sort_keys=True),
-        }
+        arguments["--brokers"] = places.brokers
+        arguments["--kafka_options"] = json.dumps(_SIGNED_BY_IAM | group, sort_keys=True)
+    if job in AT_SOURCE:
+        arguments["--source"] = places.source
+        arguments["--login"] = places.login
+        arguments["--authorities"] = places.authorities
+    if job == naming.VERIFY_JOB and places.salt is not None:
+        arguments["--mask_salt"] = places.salt
+    if job == naming.OPERATE_JOB:
+        arguments["--offsets"] = naming.offsets_topic(places.pipeline)
     return arguments
 
 
@@ -73,6 +87,23 @@ def glue_arguments(job: str, places: Places, *, package: str, log_group: str) ->
         "--enable-metrics": "true",
         "--enable-observability-metrics": "true",
         "--custom-logGroup-prefix": log_group,
+    }
+
+
+def source_words(host: str, port: int, database: str) -> str:
+    """Where the source is, for `--source`; its server has to prove that it is this one."""
+    words = {"dbname": database, "host": host, "port": str(port), "sslmode": "verify-full"}
+    return json.dumps(words, sort_keys=True)
+
+
+def package_arguments(wheels: str) -> dict[str, str]:
+    """Have Glue install the wheels in a zip of theirs, and look for no others anywhere.
+
+    Source: Glue's developer guide, "Using Python libraries", zip of wheels (Glue 5.0 and newer).
+    """
+    return {
+        "--additional-python-modules": wheels,
+        "--python-modules-installer-option": "--no-index",
     }
 
 

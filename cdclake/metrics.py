@@ -32,7 +32,7 @@ FAILED_TABLES = Metric("FailedTables")
 SMALL_FILES = Metric("SmallFiles")  # files beyond those that its bytes need
 SNAPSHOTS = Metric("Snapshots")
 
-# Of the stream's keeper, whose function can import nothing of this: a test compares.
+# Of the stream's keeper, whenever it looks.
 STREAM_RUNNING = Metric("StreamRunning")
 STREAM_FAILURES = Metric("StreamFailures")
 STREAM_GIVEN_UP = Metric("StreamGivenUp")

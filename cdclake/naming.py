@@ -132,6 +132,11 @@ def offsets_topic(pipeline: str) -> str:
     return f"__cdclake-offsets.{pipeline}"
 
 
+def delivery_group(pipeline: str, stream: str) -> str:
+    """Consumer group of a stream of Firehose; on AWS Firehose names its own."""
+    return f"firehose.{pipeline}.{stream}"
+
+
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
@@ -156,6 +161,11 @@ def login_secret(prefix: str) -> str:
     return f"{prefix}/source"
 
 
+def salt_secret(prefix: str) -> str:
+    """The secret with the salt of `mask: hash`; named like that of the login."""
+    return f"{prefix}/mask"
+
+
 # --- jobs, stored objects -------------------------------------------------------------------------
 
 CATALOG = "lake"  # the Spark catalog under which Glue tables appear
@@ -164,8 +174,10 @@ APPLY_JOB = "apply_changes"
 MAINTAIN_JOB = "maintain_tables"
 REBUILD_JOB = "rebuild_tables"
 LOAD_JOB = "load_tables"
+VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
 STREAM_COMPONENT = "stream"  # the stream where messages name it
+FIREHOSE_COMPONENT = "firehose"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 
@@ -194,6 +206,19 @@ def report_name(run: str) -> str:
 def load_start(epoch: int) -> str:
     """The control object in which a bulk load says at which LSN the slot takes over."""
     return f"loads/{epoch}.json"
+
+
+def delivery_error_prefix(
+    folder: str,
+    kind: str = "!{firehose:error-output-type}",
+    day: str = "!{timestamp:yyyy/MM/dd}",
+) -> str:
+    """Where in the bucket a stream of Firehose puts what fails; by default as Firehose is told.
+
+    >>> delivery_error_prefix("firehose", "iceberg-failed", "2026/11/22")
+    'firehose/iceberg-failed/2026/11/22/'
+    """
+    return f"{folder}/{kind}/{day}/"
 
 
 def source_server(prefix: str) -> str:

@@ -87,6 +87,12 @@ class Table:
         return naming.changes_name(self.name)
 
     @property
+    def writer(self) -> str:
+        """The component that writes the change log."""
+        is_streamed = self.delivery == "stream"
+        return naming.STREAM_COMPONENT if is_streamed else naming.FIREHOSE_COMPONENT
+
+    @property
     def carried(self) -> tuple[str, ...]:
         """Lake names of the columns whose value may come from an older event than the row.
 
@@ -145,6 +151,11 @@ class Plan:
     def signal_topic(self) -> str:
         """Topic of our signal table; nobody reads it, but Debezium writes it."""
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.SIGNAL_TABLE)
+
+    @property
+    def is_salted(self) -> bool:
+        """Whether some column has `mask: hash`."""
+        return any(c.mask == "hash" for table in self.tables for c in table.columns)
 
     @property
     def notification_topic(self) -> str:

@@ -4,29 +4,18 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.exceptions import (
-    BotoCoreError,
-    ClientError,
-    NoCredentialsError,
-    NoRegionError,
-    PartialCredentialsError,
-    ProfileNotFound,
-)
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment, load_deployment
-from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
+from cdclake.errors import ComponentFailed
+from cli.aws_calls import explained
 
 _POLL_S = 10.0
 _ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
-_WHERE = "AWS_PROFILE and AWS_REGION say which account and region"
-_NOBODY = (NoCredentialsError, NoRegionError, PartialCredentialsError, ProfileNotFound)
 
 
 class DeployedJob:
@@ -36,7 +25,7 @@ class DeployedJob:
         """InvalidPipeline or InputError if the file or the environment is not as it must be."""
         self._deployment: Deployment = load_deployment(file, environment)
         self.name = naming.glue_job_name(self._deployment.prefix, job)
-        with self._explained("reach Glue for"):
+        with explained(self.name, "reach Glue for"):
             self._glue = boto3.client("glue")
 
     def run(self, tables: list[str], **more: str) -> dict[str, Any]:
@@ -62,13 +51,13 @@ class DeployedJob:
 
     def start(self, arguments: dict[str, str]) -> str:
         """Start a run, and leave it alone; its id."""
-        with self._explained("start"):
+        with explained(self.name, "start"):
             started = self._glue.start_job_run(JobName=self.name, Arguments=arguments)
         return str(started["JobRunId"])
 
     def _await_end(self, run_id: str) -> str:
         while True:
-            with self._explained(f"follow the run {run_id}, which goes on without us, of"):
+            with explained(self.name, f"follow the run {run_id}, which goes on without us, of"):
                 run = self._glue.get_job_run(JobName=self.name, RunId=run_id)["JobRun"]
             if run["JobRunState"] in _ENDED:
                 return str(run["JobRunState"])
@@ -78,38 +67,7 @@ class DeployedJob:
         """What the job wrote; its own arguments say where."""
         from glue_jobs.runtime.objects import ObjectStore
 
-        with self._explained("read the report of"):
+        with explained(self.name, "read the report of"):
             job = self._glue.get_job(JobName=self.name)["Job"]
             stored = ObjectStore(job["DefaultArguments"]["--control"]).read(naming.report_name(run))
         return stored.content if stored else None
-
-    @contextmanager
-    def _explained(self, doing: str) -> Iterator[None]:
-        """Whatever AWS or its client says to a call, in our words and with what to do."""
-        try:
-            yield
-        except _NOBODY as error:
-            raise InputError(f"could not {doing} {self.name}: {error}", _WHERE) from None
-        except ClientError as error:
-            raise self._refused(doing, error) from None
-        except BotoCoreError as error:
-            remedy = "see whether this machine reaches AWS, then run this again"
-            raise self._failed(doing, error, remedy) from None
-
-    def _refused(self, doing: str, error: ClientError) -> CdcError:
-        code = error.response["Error"]["Code"]
-        if code == "EntityNotFoundException":
-            return NotRunning(
-                f"there is no job {self.name} in this account and region",
-                f"deploy it, or name another --file and --environment; {_WHERE}",
-            )
-        if code == "ConcurrentRunsExceededException":
-            return ComponentFailed(
-                f"{self.name} runs already", "wait for its end, then run this again", self.name
-            )
-        if code.startswith("AccessDenied"):
-            return self._failed(doing, error, f"sign in as somebody who may; {_WHERE}")
-        return self._failed(doing, error, "read what AWS says, then run this again")
-
-    def _failed(self, doing: str, error: Exception, remedy: str) -> ComponentFailed:
-        return ComponentFailed(f"could not {doing} {self.name}: {error}", remedy, self.name)

@@ -30,6 +30,7 @@ from cli.status import status
 from cli.up import up
 from cli.validate import validate
 from cli.verify import verify
+from cli.views import views
 
 VERBS: tuple[Callable[..., None], ...] = (
     validate,
@@ -44,6 +45,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     replay,
     pause,
     resume,
+    views,
     down,
     demo,
 )

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from cdclake.errors import InputError
 from cli.output import emit, say
+from cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
 
 
 def resync(
@@ -14,9 +23,29 @@ def resync(
     no_wait: Annotated[
         bool, typer.Option("--no-wait", help="Ask for it and return; the stream finishes it.")
     ] = False,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Read every row of a table again, and remove from the lake what the source does not have."""
+    from cdclake import naming
+
+    if target is Target.AWS:
+        if no_wait:
+            raise InputError(
+                "--no-wait is of the local lake", "end this command instead: the job goes on"
+            )
+        answer = deployed_job(file, environment, naming.OPERATE_JOB).run([table], verb="resync")
+    else:
+        check_local(file, environment)
+        answer = _resync_here(table, no_wait)
+    emit(answer, json_output, lambda: _render(answer))
+    if not answer["ok"]:
+        raise typer.Exit(4)
+
+
+def _resync_here(table: str, no_wait: bool) -> dict[str, Any]:
     from local import repair
     from local.home import Home
     from local.lake import open_lake
@@ -26,5 +55,9 @@ def resync(
     repair.check_flowing(lake)
     repair.rejoin_after_loss(lake, chosen)
     request = repair.ask_resync(lake, chosen)
-    answer = repair.resync(lake, chosen, request, wait=not no_wait)
-    emit(answer, json_output, lambda: say(f"{chosen.name}: {answer['tables'][0]['did']}"))
+    return repair.resync(lake, chosen, request, wait=not no_wait)
+
+
+def _render(answer: dict[str, Any]) -> None:
+    for table in answer["tables"]:
+        say(f"{table['table']}: {table['did']}")

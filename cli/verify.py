@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
+from cdclake.errors import ComponentFailed
 from cli.output import emit, say
+from cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
 
-if TYPE_CHECKING:
-    from local.verify.report import Report, TableReport
+Report = dict[str, Any]
 
 
 def verify(
@@ -22,6 +31,9 @@ def verify(
     sample: Annotated[
         int | None, typer.Option("--sample", min=1, help="Compare about so many rows a table.")
     ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
     json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
@@ -29,36 +41,61 @@ def verify(
     A table that has stopped is a difference. Keys that changed in every round of reading are
     counted as `unsettled`, which is none.
     """
-    from local.home import Home
-    from local.lake import open_lake
-    from local.verify.lake import verify_lake
-
-    report = verify_lake(open_lake(Home.from_environment()), wait, table, sample)
-    emit(report.to_json(), json_output, lambda: _render(report))
-    if not report.ok:
+    if target is Target.AWS:
+        report = _verify_on_aws(wait, table, sample, file, environment)
+    else:
+        check_local(file, environment)
+        report = _verify_here(wait, table, sample)
+    emit(report, json_output, lambda: _render(report))
+    if not report["ok"]:
         raise typer.Exit(1)
 
 
+def _verify_here(wait: float, table: str | None, sample: int | None) -> Report:
+    from local.home import Home
+    from local.lake import open_lake
+    from local.verify import verify_lake
+
+    return verify_lake(open_lake(Home.from_environment()), wait, table, sample).to_json()
+
+
+def _verify_on_aws(
+    wait: float, table: str | None, sample: int | None, file: Path | None, environment: str | None
+) -> Report:
+    from cdclake import naming
+
+    arguments = {"wait": f"{wait:g}"} | ({} if sample is None else {"sample": str(sample)})
+    job = deployed_job(file, environment, naming.VERIFY_JOB)
+    report = job.run([] if table is None else [table], **arguments)
+    if "error" in report:
+        told = report["error"]
+        raise ComponentFailed(told["message"], told["remedy"], component=job.name)
+    return report
+
+
 def _render(report: Report) -> None:
-    for table in report.tables:
+    for table in report["tables"]:
         say(_line(table))
-        for example in table.first:
-            key = ", ".join(f"{name}={value}" for name, value in example.key.items())
-            say(f"  {example.kind} {key}")
-            if example.source is not None and example.lake is not None:
-                for name in example.columns:
-                    said = f"source {example.source[name]!r}, lake {example.lake[name]!r}"
-                    say(f"    {name}: {said}")
-    said = "equal" if report.ok else "NOT equal"
-    part = f" (a sample of about {report.sample} rows a table)" if report.sample else ""
-    say(f"{said}{part}, {report.rounds} rounds, {report.seconds} s")
+        for example in table["first"]:
+            key = ", ".join(f"{name}={value}" for name, value in example["key"].items())
+            say(f"  {example['kind']} {key}")
+            if example["source"] is not None and example["lake"] is not None:
+                for name in example["columns"]:
+                    source, lake = example["source"][name], example["lake"][name]
+                    say(f"    {name}: source {source!r}, lake {lake!r}")
+    said = "equal" if report["ok"] else "NOT equal"
+    sample = report["sample"]
+    part = f" (a sample of about {sample} rows a table)" if sample else ""
+    say(f"{said}{part}, {report['rounds']} rounds, {report['seconds']} s")
 
 
-def _line(table: TableReport) -> str:
+def _line(table: dict[str, Any]) -> str:
     kinds = ("missing", "extra", "different", "unsettled")
-    counts = ", ".join(f"{getattr(table, kind)} {kind}" for kind in kinds if getattr(table, kind))
-    omitted = f"; without {', '.join(table.omitted_columns)}" if table.omitted_columns else ""
-    trouble = "STOPPED: " if table.state == "stopped" else ""
-    stopped = f"; {trouble}{table.error}" if table.error else ""
-    rows = f"{table.source_rows} rows in the source, {table.lake_rows} in the lake"
-    return f"{table.source} -> {table.table}: {counts or 'equal'}; {rows}{omitted}{stopped}"
+    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
+    omitted = table["omitted_columns"]
+    without = f"; without {', '.join(omitted)}" if omitted else ""
+    trouble = "STOPPED: " if table["state"] == "stopped" else ""
+    stopped = f"; {trouble}{table['error']}" if table["error"] else ""
+    rows = f"{table['source_rows']} rows in the source, {table['lake_rows']} in the lake"
+    named = f"{table['source']} -> {table['table']}"
+    return f"{named}: {counts or 'equal'}; {rows}{without}{stopped}"

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdclake.config.aws_model import Aws
+from cdclake.config.document import Location, read_document
+from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_file, resolve_plan
 from cdclake.plan import Plan
 
@@ -17,11 +19,19 @@ class Deployment:
     plan: Plan
     aws: Aws
     environment: str | None
+    file: Path
 
     @property
     def prefix(self) -> str:
         """Begins the name of every stack and named resource, so that environments stay apart."""
         return "-".join(filter(None, (self.plan.name, self.environment)))
+
+    def refusal(self, location: Location, message: str, remedy: str) -> InvalidPipeline:
+        """What only the stacks can see of the file, said as all else: with its line and column."""
+        document = read_document(self.file)
+        if self.environment is not None:
+            document = document.overlaid(self.environment)
+        return InvalidPipeline(str(self.file), [document.problem(location, message, remedy)])
 
 
 def load_deployment(path: Path, environment: str | None = None) -> Deployment:
@@ -30,4 +40,4 @@ def load_deployment(path: Path, environment: str | None = None) -> Deployment:
     Raises `InvalidPipeline` with every problem, `InputError` if there is no such environment.
     """
     file = load_file(path, environment, deployed=True)
-    return Deployment(plan=resolve_plan(file), aws=file.aws, environment=environment)
+    return Deployment(plan=resolve_plan(file), aws=file.aws, environment=environment, file=path)

@@ -1,0 +1,77 @@
+"""`cdclake views`: what is printed is what the workgroup is told, against moto."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import boto3
+import pytest
+from moto.athena.models import athena_backends
+
+from cli import main as command
+from tests.unit.config.pipelines import VALID
+
+WORKGROUP = "shop-dev"
+
+
+@pytest.fixture
+def run(capsys: Any, tmp_path: Any) -> Any:
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID + "environments: {dev: {}}\n")
+
+    def run_verb(*arguments: str, text: str | None = None) -> tuple[object, dict[str, Any]]:
+        if text is not None:
+            file.write_text(text)
+        with pytest.raises(SystemExit) as caught:
+            command.main(("views", str(file), *arguments, "--json"))
+        return caught.value.code, json.loads(capsys.readouterr().out)
+
+    return run_verb
+
+
+@pytest.fixture
+def workgroup() -> Any:
+    boto3.client("athena").create_work_group(
+        Name=WORKGROUP,
+        Configuration={"ResultConfiguration": {"OutputLocation": "s3://results/"}},
+    )
+    return athena_backends["123456789012"]["eu-west-1"]
+
+
+def test_the_statements_are_printed(run):
+    code, told = run("--table", "public.orders")
+    assert (code, told["ok"]) == (0, True)
+    assert [view["view"] for view in told["views"]] == ["orders_current", "orders_history"]
+    assert all(view["sql"].startswith("CREATE OR REPLACE VIEW ") for view in told["views"])
+
+
+def test_the_workgroup_runs_what_is_printed(run, workgroup):
+    printed = run()[1]["views"]
+    code, told = run("--target", "aws", "--environment", "dev")
+    assert (code, told["ok"]) == (0, True)
+    assert [view["view"] for view in told["views"]] == [view["view"] for view in printed]
+    executions = list(workgroup.executions.values())
+    assert [each.query for each in executions] == [view["sql"] for view in printed]
+    assert {each.workgroup.name for each in executions} == {WORKGROUP}
+
+
+def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, monkeypatch):
+    class Refusing:
+        def start_query_execution(self, **_: Any) -> Any:
+            return {"QueryExecutionId": "q"}
+
+        def get_query_execution(self, **_: Any) -> Any:
+            status = {"State": "FAILED", "StateChangeReason": "TABLE_NOT_FOUND: orders"}
+            return {"QueryExecution": {"Status": status}}
+
+    monkeypatch.setattr(boto3, "client", lambda _: Refusing())
+    code, told = run("--target", "aws", "--environment", "dev", "--table", "orders")
+    assert (code, told["ok"]) == (4, False)
+    assert {view["error"] for view in told["views"]} == {"TABLE_NOT_FOUND: orders"}
+
+
+def test_without_athena_among_the_readers_there_are_none(run):
+    code, told = run(text=VALID + "lake: {database: lake_db, readers: [spark]}\n")
+    assert (code, told["error"]["code"]) == (2, "bad_input")
+    assert "does not list Athena" in told["error"]["message"]
