@@ -26,6 +26,7 @@ from glue_jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
 from glue_jobs.load.table_load import TableLoad
 from glue_jobs.runtime.arguments import read_arguments
 from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.logs import log_to_stdout
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.reports import TableReport, report_table, save_report
 from glue_jobs.runtime.session import open_session
@@ -104,9 +105,7 @@ def _reason(error: Exception) -> str:
 
 def main() -> int:
     """Load, and write the report; the process's exit code."""
-    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
-    for chatty in ("py4j", "botocore"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    log_to_stdout()
     arguments = read_arguments(_ARGUMENTS)
     plan = CurrentPlan(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])

@@ -6,6 +6,7 @@ import sys
 
 from cdclake import naming
 from cdclake.plan import Table
+from glue_jobs.ingest.progress import Progress
 from glue_jobs.runtime.job import TableJob, run_over_tables
 from glue_jobs.state.apply import rebuild_state
 
@@ -13,7 +14,7 @@ from glue_jobs.state.apply import rebuild_state
 def rebuild_table(job: TableJob, table: Table) -> int:
     """Replace the table's state by what its log says, in one commit; the number of rows."""
     with job.leases.hold(table.name):
-        return rebuild_state(job.lake, table)
+        return rebuild_state(job.lake, table, epoch=Progress.load(job.control).epoch)
 
 
 if __name__ == "__main__":

@@ -8,10 +8,7 @@ Catalog settings come by `--conf`.
 
 from __future__ import annotations
 
-import json
-import logging
 import re
-import sys
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +21,8 @@ from glue_jobs.ingest.gap import RECORD_COLUMNS
 from glue_jobs.ingest.gauges import StreamGauges
 from glue_jobs.ingest.handover import Handover
 from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.runtime.arguments import read_arguments
+from glue_jobs.runtime.arguments import brokers_of, read_arguments
+from glue_jobs.runtime.logs import log_to_stdout
 from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.session import open_session
@@ -37,9 +35,7 @@ MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's ba
 
 def main() -> None:
     """Run the stream: until it is stopped (always on), or until the topics are read (scheduled)."""
-    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
-    for chatty in ("py4j", "botocore"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "checkpoint", "brokers"],
         ["kafka_options", "deployment", "metrics"],
@@ -47,8 +43,7 @@ def main() -> None:
     plans = CurrentPlan(arguments["plan"])
     plan = plans.read()
     spark = open_session(arguments["JOB_NAME"])
-    brokers = {"kafka.bootstrap.servers": arguments["brokers"]}
-    brokers |= json.loads(arguments.get("kafka_options", "{}"))
+    brokers = brokers_of(arguments)
     control = ObjectStore(arguments["control"])
     handover = Handover(control, arguments.get("deployment"))
     batch = handover.guarded(MicroBatch(plans, control, brokers))

@@ -7,6 +7,7 @@ Glue at local endpoints.
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
@@ -25,7 +26,7 @@ from local.home import PROJECT
 from local.keeper import log_tail
 from local.lake import Lake, aws_environment
 from local.process import Spec
-from local.strays import COMPONENT_KEY, HOME_KEY
+from local.strays import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 
 STREAM = naming.STREAM_COMPONENT
 CLASSES = "spark"  # one archive of classes for all jobs
@@ -84,7 +85,9 @@ class RunningJob:
 def start_job(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
     """Start a job with these arguments; its log goes on where it was."""
     run = f"{job}-{uuid.uuid4().hex[:8]}"
-    marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job}
+    # Of a component that starts a job the job has the keeper, too, and ends with it.
+    keeper = {KEEPER_KEY: os.environ[KEEPER_KEY]} if KEEPER_KEY in os.environ else {}
+    marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job, **keeper}
     with lake.home.log(job).open("ab") as output:
         process = subprocess.Popen(
             _command(lake, job, {"run": run, **arguments}),

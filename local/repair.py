@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdclake.debezium.position import epoch_start, just_after
 from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
 from cdclake.plan import Table
 from glue_jobs.ingest import asking
 from glue_jobs.ingest.progress import GIVEN_UP, Progress, TableProgress
-from glue_jobs.ingest.repairs import REPLAY, RESYNC, request_name
+from glue_jobs.ingest.repairs import REPLAY, RESYNC
+from glue_jobs.runtime.source import signal_snapshot, write_marker
 from local import stack
 from local.connector import Connector
 from local.gap import find_gap
 from local.jobs import STREAM
 from local.lake import Lake
 from local.reader.figures import last_position
-from local.source import signal_snapshot, write_marker
 from local.topics import end_offsets
 
 REPLAY_S = 300.0
@@ -69,37 +67,24 @@ def _new_resync(lake: Lake, table: Table) -> str:
 
 
 def refuse_if_read(lake: Lake, tables: Iterable[Table]) -> None:
-    """TableError if the connector reads one of the tables now.
-
-    Its first rows may have been read before now; its end would be taken for that of a new reading.
-    """
+    """TableError if the connector reads one of the tables now."""
     reading = Connector(lake.endpoints.connect, lake.plan).reading()
     for table in tables:
         if table.source in reading:
-            raise TableError(
-                table.name,
-                "the connector is still reading it, since it was added or resynced before",
-                "wait until it has read all of it, then run this again",
-            )
+            raise asking.being_read(table.name)
 
 
 def request_resync(lake: Lake, table: Table, known: str | None, *, rejoins: bool = False) -> str:
-    """Have the stream sweep the table when the next reading of it ends; the request's id.
-
-    `known` is the last position in its log. A table that `rejoins` has missed changes.
-    """
-    start = str(epoch_start(lake.state.epoch))
-    position = max(start, str(just_after(known))) if known else start
+    """`asking.ask_resync` of this lake; the request's id."""
     notifications = lake.plan.notification_topic
-    notified = end_offsets(lake.kafka, [notifications])[notifications][0]
-    request = {
-        "id": uuid.uuid4().hex,
-        "position": position,
-        "notified": notified,
-        "rejoins": rejoins,
-    }
-    lake.control.write(request_name(table.name, RESYNC), request)
-    return str(request["id"])
+    return asking.ask_resync(
+        lake.control,
+        table.name,
+        epoch=lake.state.epoch,
+        known=known,
+        notified=end_offsets(lake.kafka, [notifications])[notifications][0],
+        rejoins=rejoins,
+    )
 
 
 def check_flowing(lake: Lake) -> None:
@@ -227,16 +212,5 @@ def resync(
         did: Answer = {"did": "asked for; the stream sweeps when all rows have been read"}
     else:
         outcome = await_outcomes(lake, RESYNC, {table.name: request}, wait_s)[table.name]
-        did = {"did": _resynced(outcome), "rows": outcome["rows"], "ghosts": outcome["ghosts"]}
+        did = asking.tell_resynced(outcome)
     return {"ok": True, "tables": [{"table": table.name, **did}]}
-
-
-def _resynced(outcome: Answer) -> str:
-    if "epoch" in outcome:
-        return f"read by the whole snapshot that epoch {outcome['epoch']} began with"
-    did = f"read {outcome['rows']} rows, removed {outcome['ghosts']} that the source does not have"
-    if outcome["older_values"]:
-        did += (
-            f"; {outcome['older_values']} changed meanwhile, without all their values: run it again"
-        )
-    return did

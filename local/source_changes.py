@@ -16,8 +16,8 @@ from cdclake.postgres.admission import check_column
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.published import undeclared_columns
 from cdclake.postgres.source import read_catalog
+from glue_jobs.runtime.source import connect
 from local.lake import Lake
-from local.source import connect
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from cdclake.postgres.pipeline_text import pipeline_name
 from cdclake.postgres.proposal import Proposal, flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
 from cdclake.postgres.source import read_catalog
-from local.source import Connection, connect
+from glue_jobs.runtime.source import Connection, connect
 
 # A guess is worth a short look at a table, not a burden on its server.
 _LOOK = "SET LOCAL statement_timeout = '15s'"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdclake import naming
-from cdclake.deployed_jobs import JOBS, Places, own_arguments
+from cdclake.deployed_jobs import JOBS, Places, own_arguments, source_words
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "jobs.md"
 
@@ -24,6 +24,10 @@ EXAMPLE = Places(
     warehouse="WAREHOUSE-BUCKET",
     plan=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/plan-HASH.json",
     brokers="b-1.example:9098,b-2.example:9098",
+    source=source_words("db.example", 5432, "shop"),
+    login=naming.login_secret("shop-prod"),
+    salt=naming.salt_secret("shop-prod"),
+    authorities=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/rds-ca-HASH.pem",
 )
 
 
@@ -58,11 +62,20 @@ JOBS_DESCRIBED = {
         "By hand only.",
         {"--tables": "orders", "--run": "by-hand-3"},
     ),
-    naming.OPERATE_JOB: Described(
-        "Has the stream try quarantined events again (`replay`), or stopped tables rejoin"
-        " (`resume`). The stream must be running.",
+    naming.VERIFY_JOB: Described(
+        "Compares every row of the source with `<t>_current`, once all that was written has"
+        " arrived; a run that finds a difference has failed. On the driver alone, by PostgreSQL and"
+        " DuckDB, with packages that Glue installs from the deployment's own bucket.",
         "By hand only.",
-        {"--verb": "replay", "--tables": "orders", "--run": "by-hand-4"},
+        {"--tables": "orders", "--wait": "600", "--sample": "100000", "--run": "by-hand-4"},
+    ),
+    naming.OPERATE_JOB: Described(
+        "Has the stream try quarantined events again (`replay`), stopped tables rejoin (`resume`),"
+        " or tables be read again by the connector while everything flows, and what the source does"
+        " not have leave the lake (`resync`, of named tables only). Stream and connector must be"
+        " running.",
+        "By hand only.",
+        {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),
 }
 _MEANINGS = {
@@ -73,7 +86,14 @@ _MEANINGS = {
     "--brokers": "of IAM access",
     "--kafka_options": "how it signs in, and the beginning of its consumer groups' names",
     "--deployment": "the stream ends between two batches when the keeper wants another one",
-    "--verb": "`replay` or `resume`",
+    "--source": "where the source is, and that its server is checked",
+    "--login": "the secret with the login of the connector's role",
+    "--authorities": "who may vouch for the source's server",
+    "--mask_salt": "the secret with the salt, if a column has `mask: hash`",
+    "--wait": "seconds to wait for what is under way; without it 600",
+    "--sample": "compare about so many rows a table; without it all",
+    "--offsets": "where Connect keeps how far the connector has read, and which tables again",
+    "--verb": "`replay`, `resume` or `resync`",
     "--tables": "names in the lake, parted by commas; without it all",
     "--run": "name of the report that the run writes, `control/reports/<run>.json`",
 }
@@ -91,8 +111,8 @@ a line. A run is refused while another one of the job is alive. Logs are in Clou
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.
-`cdclake replay` and `cdclake resume` with `--target aws` run the job `operate`. A resync has to ask
-the source and the connector, and is not there yet on AWS; nor is `verify`.
+`cdclake verify --target aws` runs `verify_tables` and prints what the local one does;
+`cdclake replay`, `cdclake resume` and `cdclake resync` with `--target aws` run the job `operate`.
 
 `load_tables` is not deployed: a bulk load ends by setting the connector's offsets, and MSK Connect
 lets nobody do so. A file with `snapshot: {mode: bulk}` is refused.

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdclake import naming
-from cdclake.errors import ComponentFailed
+from cdclake.debezium.position import epoch_start, just_after
+from cdclake.errors import ComponentFailed, TableError
 from glue_jobs.ingest.progress import TableProgress
-from glue_jobs.ingest.repairs import REPLAY, outcome_name, request_name
+from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
 from glue_jobs.runtime.objects import ObjectStore
 
 Answer = dict[str, Any]
@@ -26,6 +27,45 @@ def ask_replay(control: ObjectStore, table: str) -> str:
     request = pending(control, table, REPLAY) or uuid.uuid4().hex
     control.write(request_name(table, REPLAY), {"id": request})
     return request
+
+
+def ask_resync(
+    control: ObjectStore,
+    table: str,
+    *,
+    epoch: int,
+    known: str | None,
+    notified: int,
+    rejoins: bool = False,
+) -> str:
+    """Have the stream sweep the table when the next reading of it ends; the request's id.
+
+    `known` is the last position in its log, which nothing of that reading will be at or below;
+    `notified` the offset of the connector's next notification. Ask before the reading is asked for.
+    A table that `rejoins` has missed changes.
+    """
+    start = str(epoch_start(epoch))
+    position = max(start, str(just_after(known))) if known else start
+    request = {
+        "id": uuid.uuid4().hex,
+        "position": position,
+        "notified": notified,
+        "rejoins": rejoins,
+    }
+    control.write(request_name(table, RESYNC), request)
+    return str(request["id"])
+
+
+def being_read(table: str) -> TableError:
+    """Why a table cannot be read again now.
+
+    Its first rows may have been read before; its end would be taken for that of a new reading.
+    """
+    return TableError(
+        table,
+        "the connector is still reading it, since it was added or resynced before",
+        "wait until it has read all of it, then run this again",
+    )
 
 
 def ask_to_resume(control: ObjectStore, table: str, progress: TableProgress) -> bool:
@@ -59,3 +99,14 @@ def tell_replayed(told: Mapping[str, Any]) -> Answer:
     if refused:
         did += f", {refused} still refused"
     return {"did": did, **{name: told[name] for name in ("replayed", "known", "refused")}}
+
+
+def tell_resynced(told: Mapping[str, Any]) -> Answer:
+    """An outcome of a resync in words and figures."""
+    if "epoch" in told:
+        did = f"read by the whole snapshot that epoch {told['epoch']} began with"
+    else:
+        did = f"read {told['rows']} rows, removed {told['ghosts']} that the source does not have"
+        if older := told["older_values"]:
+            did += f"; {older} changed meanwhile, without all their values: run it again"
+    return {"did": did, "rows": told["rows"], "ghosts": told["ghosts"]}

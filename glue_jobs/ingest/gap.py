@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from glue_jobs.ingest.table_batch import Ranges
+from glue_jobs.runtime.kafka import partitions
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
 _EARLIEST = -2  # Spark's word for the beginning of a partition
@@ -28,7 +28,7 @@ def read_gap(
     ends, or, for a partition that has no record in it, at the partition's end now. Fails if Kafka
     no longer keeps the beginning of the gap.
     """
-    starts = starting_offsets(topic, _partitions(spark, brokers, topic), resume)
+    starts = starting_offsets(topic, partitions(spark, brokers, topic), resume)
     records = (
         spark.read.format("kafka")
         .options(**brokers)
@@ -57,19 +57,3 @@ def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int,
     """
     starts = {partition: resume.get(partition, _EARLIEST) for partition in partitions}
     return json.dumps({topic: starts})
-
-
-def _partitions(spark: SparkSession, brokers: dict[str, str], topic: str) -> list[int]:
-    """All partitions of the topic; Spark knows them, but does not say which they are."""
-    jvm: Any = spark.sparkContext._jvm
-    settings, topics = jvm.java.util.HashMap(), jvm.java.util.ArrayList()
-    for option, value in brokers.items():
-        if option.startswith("kafka."):  # the others are Spark's own
-            settings.put(option.removeprefix("kafka."), value)
-    topics.add(topic)
-    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
-    try:
-        described = admin.describeTopics(topics).allTopicNames().get().get(topic)
-        return [part.partition() for part in described.partitions()]
-    finally:
-        admin.close()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from awsglue.utils import getResolvedOptions
 
@@ -20,6 +21,12 @@ def read_arguments(
     present = [name for name in optional if _has(given, name)]
     resolved = getResolvedOptions(given, [*required, *present])
     return {name: resolved[name] for name in (*required, *present)}
+
+
+def brokers_of(arguments: Mapping[str, str]) -> dict[str, str]:
+    """Spark's options for Kafka: `brokers`, and those of `kafka_options`, which is JSON."""
+    options: dict[str, str] = json.loads(arguments.get("kafka_options", "{}"))
+    return {"kafka.bootstrap.servers": arguments["brokers"]} | options
 
 
 def _has(argv: Sequence[str], name: str) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from cdclake.plan import Plan, Table
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.runtime.arguments import read_arguments
 from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.logs import log_to_stdout
 from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.reports import (
@@ -31,6 +31,7 @@ class TableJob:
     plan: Plan
     lake: LakeTables
     leases: Leases
+    control: ObjectStore
     named: bool  # whether the tables were asked for one by one
 
 
@@ -40,14 +41,12 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     Arguments: --JOB_NAME --plan s3://.../plan.json --control s3://.../control
     [--tables a,b] [--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
     """
-    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
-    for chatty in ("py4j", "botocore"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    log_to_stdout()
     arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run", "metrics"])
     plan = CurrentPlan(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
-    job = TableJob(plan, lake, Leases(control, name), named="tables" in arguments)
+    job = TableJob(plan, lake, Leases(control, name), control, named="tables" in arguments)
     reports = [
         report_table(lake, table, lambda table=table: work(job, table))  # type: ignore[misc]
         for table in chosen_tables(plan, arguments.get("tables"))

@@ -10,9 +10,10 @@ from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.plan import Table
+from glue_jobs.reader.catalog import IcebergTable
+from glue_jobs.reader.tail import added_files
 from glue_jobs.runtime.stamps import ChangesStamp
 from local.lake import Lake
-from local.reader.catalog import Catalog, IcebergTable
 from local.reader.duck import lake_reader
 
 
@@ -37,7 +38,7 @@ def table_figures(lake: Lake) -> dict[str, dict[str, Any]]:
                 "changes_rows": _count(session, table.changes),
                 "state_rows": _count(session, table.name),
                 "live_rows": _count(session, naming.current_name(table.name)),
-                "freshness_s": _freshness(session, reader.catalog, table),
+                "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
                 "quarantined": 0,
             }
     for name, count in _quarantined(lake):
@@ -61,7 +62,9 @@ def _count(session: duckdb.DuckDBPyConnection, relation: str) -> int:
     return int(row[0])
 
 
-def _freshness(session: duckdb.DuckDBPyConnection, catalog: Catalog, table: Table) -> float | None:
+def _freshness(session: duckdb.DuckDBPyConnection, log: IcebergTable, table: Table) -> float | None:
+    if table.delivery == "firehose":
+        return _freshness_of_files(session, log)
     newest = session.execute(
         f"SELECT epoch_us({naming.INGESTED_AT}), epoch_us(max({naming.COMMITTED_AT}))"
         f" FROM {DUCKDB.name(table.changes)}"
@@ -70,8 +73,22 @@ def _freshness(session: duckdb.DuckDBPyConnection, catalog: Catalog, table: Tabl
     ).fetchone()
     if newest is None:
         return None
-    shown_ms = _commit_of(catalog.load(table.changes), newest[0])
+    shown_ms = _commit_of(log, newest[0])
     return None if shown_ms is None else round(shown_ms / 1000 - newest[1] / 1e6, 3)
+
+
+def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: IcebergTable) -> float | None:
+    """Of what the last append brought, if it brought a change."""
+    added = added_files(session, log)
+    last_ms = max(added.values(), default=0)
+    last = ", ".join(DUCKDB.text(file) for file, at in added.items() if at == last_ms)
+    if not last:
+        return None
+    row = session.execute(
+        f"SELECT epoch_us(max({naming.COMMITTED_AT})) FROM read_parquet([{last}])"
+        f" WHERE {naming.PHASE} <> {SNAPSHOT_PHASE}"
+    ).fetchone()
+    return None if row is None or row[0] is None else round(last_ms / 1000 - row[0] / 1e6, 3)
 
 
 def _commit_of(log: IcebergTable, ingested_at: int) -> int | None:
@@ -94,8 +111,4 @@ def last_position(lake: Lake, table: Table) -> str | None:
     """The greatest position in the table's log; None if it has no log, or an empty one."""
     if table.changes not in _made(lake) or table.name not in _made(lake):
         return None
-    with lake_reader(lake).open([table]) as session:
-        row = session.execute(
-            f"SELECT max({naming.POSITION}) FROM {DUCKDB.name(table.changes)}"
-        ).fetchone()
-    return None if row is None else row[0]
+    return lake_reader(lake).newest_position(table)

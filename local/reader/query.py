@@ -16,8 +16,8 @@ import duckdb
 
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
-from local.reader.duck import Reader, mentioned
-from local.reader.moment import NOW, Moment, at_snapshot, at_time, snapshot_id
+from glue_jobs.reader.duck import Reader, mentioned
+from glue_jobs.reader.moment import NOW, Moment, at_snapshot, at_time, snapshot_id
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _FETCHED = 1000

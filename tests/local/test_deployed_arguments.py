@@ -12,7 +12,8 @@ from cdclake import naming
 from cdclake.deployed_jobs import TABLE_JOBS
 from local.home import Home
 from local.jobs import RunningJob, checkpoint_folder, start_job
-from local.lake import Lake, open_lake
+from local.lake import Lake, open_lake, source_parts
+from stacks.preparation_zip import AUTHORITIES
 from tests.local.running import RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
@@ -37,13 +38,79 @@ def started(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
     return start_job(lake, job, {k.removeprefix("--"): v for k, v in arguments.items()})
 
 
-@pytest.mark.parametrize("job", (*TABLE_JOBS, naming.OPERATE_JOB))
+@pytest.mark.parametrize("job", TABLE_JOBS)
 def test_a_job_that_ends_takes_what_the_page_says(running, lake, job):
     given = arguments_of_a_run()[job]
     assert started(lake, job, given).process.wait(300) == 0
     report = lake.control.read(naming.report_name(given["--run"]))
     assert report is not None and report.content["ok"]
     assert [line["table"] for line in report.content["tables"]] == given["--tables"].split(",")
+
+
+def test_source_and_lake_are_compared_as_the_page_says(running, lake):
+    given = arguments_of_a_run()[naming.VERIFY_JOB]
+    arguments = {**at_source(lake, naming.VERIFY_JOB), **given}
+    assert started(lake, naming.VERIFY_JOB, arguments).process.wait(300) == 0
+    report = lake.control.read(naming.report_name(given["--run"]))
+    [table] = report.content["tables"]
+    assert report.content["ok"] and table["table"] == "orders"
+    assert table["source_rows"] == table["lake_rows"] > 0
+
+
+def test_a_comparison_that_cannot_be_says_why(lake):
+    arguments = at_source(lake, naming.VERIFY_JOB)
+    nowhere = json.loads(arguments["--source"]) | {"dbname": "nothing"}
+    arguments |= {"--source": json.dumps(nowhere), "--run": "nowhere"}
+    assert started(lake, naming.VERIFY_JOB, arguments).process.wait(300) == 1
+    told = lake.control.read(naming.report_name("nowhere")).content
+    assert (told["ok"], told["error"]["code"]) == (False, "bad_input")
+    assert "nothing" in told["error"]["message"]
+
+
+def test_a_table_is_read_again_as_the_page_says(running, lake):
+    given = arguments_of_a_run()[naming.OPERATE_JOB]
+    arguments = {**at_source(lake, naming.OPERATE_JOB), **given}
+    assert started(lake, naming.OPERATE_JOB, arguments).process.wait(300) == 0
+    report = lake.control.read(naming.report_name(given["--run"])).content
+    [table] = report["tables"]
+    with running.connect() as connection:
+        [rows] = connection.execute("select count(*) from orders").fetchone()
+    assert (report["ok"], table["rows"], table["ghosts"]) == (True, rows, 0)
+
+
+@pytest.mark.parametrize("verb", ["replay", "resume"])
+def test_operate_needs_no_source_for_its_other_verbs(lake, verb):
+    nowhere = {"--source": "{}", "--login": "none", "--run": verb, "--verb": verb}
+    arguments = {**at_source(lake, naming.OPERATE_JOB), **nowhere}
+    assert started(lake, naming.OPERATE_JOB, arguments).process.wait(300) == 0
+    report = lake.control.read(naming.report_name(verb)).content
+    assert report["ok"] and len(report["tables"]) == len(lake.plan.tables)
+
+
+def at_source(lake: Lake, job: str) -> dict[str, str]:
+    """The page's arguments with local addresses; nothing here has a certificate to look at."""
+    given = deployed_arguments()[job]
+    words = json.loads(given["--source"])
+    parts = source_parts(lake.dsn)
+    words |= {"host": parts["host"], "port": str(parts["port"]), "dbname": parts["dbname"]}
+    authorities = f"s3://{lake.bucket}/deployed/rds-ca.pem"
+    lake.client("s3").upload_file(str(AUTHORITIES), lake.bucket, "deployed/rds-ca.pem")
+    local = {
+        "--plan": lake.plan_uri,
+        "--control": lake.control_uri,
+        "--metrics": given["--metrics"],
+        "--brokers": lake.kafka,
+        "--kafka_options": "{}",
+        "--source": json.dumps(words | {"sslmode": "prefer"}),
+        "--login": naming.login_secret(lake.plan.name),
+        "--authorities": authorities,
+    }
+    if job == naming.VERIFY_JOB:
+        local["--mask_salt"] = naming.salt_secret(lake.plan.name)
+    if job == naming.OPERATE_JOB:
+        local["--offsets"] = "_connect_offsets"
+    assert local.keys() == given.keys()
+    return local
 
 
 def test_a_deployed_stream_hands_over_to_the_next_deployment(running, lake):

@@ -9,6 +9,7 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from cdclake.postgres.quoting import identifier
+from local.home import Home
 from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
 from tests.local.source_database import load_dump
 
@@ -186,6 +187,8 @@ def test_column_policies(lake: RunningLake, tmp_path: Path) -> None:
     assert rows[1] == [2, None, "98"]
     everything = lake.sql("select * from people_changes")
     assert "secret" not in str(everything)
+    home = Home(lake.home)
+    assert home.secret("mask_salt") not in home.log("connect").read_text()
 
 
 def test_columns_are_added_and_widened(lake: RunningLake, tmp_path: Path) -> None:

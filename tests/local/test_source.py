@@ -11,12 +11,8 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import InputError
 from cdclake.postgres.quoting import identifier, qualified
-from local.source import (
-    connect,
-    prepare_source,
-    remove_from_source,
-    write_marker,
-)
+from glue_jobs.runtime.source import connect, write_marker
+from local.source import prepare_source, remove_from_source
 from local.survey import survey
 from tests.local.source_database import PASSWORD, load_dump, proposed, role_dsn, run, uncommented
 

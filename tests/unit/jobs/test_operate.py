@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 from cdclake.errors import InputError
 from glue_jobs import operate
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.repairs import REPLAY, outcome_name, request_name
+from glue_jobs.ingest.progress import GIVEN_UP, Progress
+from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
 from tests.spark.events import MemoryStore, plan_of
 
 TABLE = plan_of().tables[0]
-REPLAYED = {"replayed": 2, "known": 1, "refused": {"UNREADABLE_VALUE": 3}}
+REPLAYED: dict[str, Any] = {"replayed": 2, "known": 1, "refused": {"UNREADABLE_VALUE": 3}}
 
 
 @pytest.fixture
@@ -22,21 +23,52 @@ def control(monkeypatch: pytest.MonkeyPatch) -> Any:
     return MemoryStore()
 
 
-def run(control: Any, verb: str) -> dict[str, Any]:
+@dataclass
+class Around:
+    """Source, connector and Kafka, as a resync needs them."""
+
+    control: Any
+    read: bool = False
+    lost: bool = False
+    known: str | None = None
+    signalled: list[Any] = field(default_factory=list)
+
+    def is_read(self, table: Any) -> bool:
+        return self.read
+
+    def has_lost(self, table: Any, resume: Any) -> bool:
+        return self.lost
+
+    def newest_position(self, table: Any) -> str | None:
+        return self.known
+
+    def notified(self) -> int:
+        return 41
+
+    def signal(self, table: Any) -> None:
+        """What is asked of the stream is there before the connector is asked to read."""
+        self.signalled.append(self.control.read(request_name(table.name, RESYNC)).content)
+
+
+def run(control: Any, verb: str, around: Any = None) -> dict[str, Any]:
     """The line of the one table."""
-    report = operate.operate(control, verb, [TABLE])
+    report = operate.operate(operate.Operator(control, around), verb, [TABLE])
     [line] = report["tables"]
     assert report["ok"] == (line["error"] is None)
     return dict(line)
 
 
-def stream_answers(control: Any, monkeypatch: pytest.MonkeyPatch, **outcome: Any) -> None:
-    """Have the stream answer while the job waits."""
+def stream_answers(
+    control: Any, monkeypatch: pytest.MonkeyPatch, verb: str = REPLAY, **outcome: Any
+) -> None:
+    """Have the stream answer while the job waits; a stopped table flows when it is told to."""
 
     def answer(seconds: float) -> None:
         del seconds
-        request = control.read(request_name(TABLE.name, REPLAY)).content
-        control.write(outcome_name(TABLE.name, REPLAY), {**request, **outcome})
+        if (asked := control.read(request_name(TABLE.name, verb))) is not None:
+            control.write(outcome_name(TABLE.name, verb), {**asked.content, **outcome})
+        if control.read(f"resume/{TABLE.name}.json") is not None:
+            Progress().save(control)
 
     monkeypatch.setattr("glue_jobs.operate.time.sleep", answer)
 
@@ -67,7 +99,7 @@ def test_a_replay_that_fails_or_never_ends_is_an_error(control, monkeypatch):
     assert "no place" in run(control, "replay")["error"]
     control.delete(outcome_name(TABLE.name, REPLAY))
     monkeypatch.setattr("glue_jobs.operate.time.sleep", lambda seconds: None)
-    monkeypatch.setattr(operate, "REPLAY_S", 0.0)
+    monkeypatch.setitem(operate.WAIT_S, REPLAY, 0.0)
     assert "was not done within 0 s" in run(control, "replay")["error"]
 
 
@@ -84,6 +116,42 @@ def test_a_table_that_flows_has_nothing_to_resume(control):
     assert list(control.names("resume")) == []
 
 
+SWEPT: dict[str, Any] = {"rows": 9, "ghosts": 2, "older_values": 0}
+
+
+def test_a_resync_is_asked_of_the_stream_before_the_connector_reads(control, monkeypatch):
+    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
+    around = Around(control)
+    line = run(control, RESYNC, around)
+    assert line["did"] == "read 9 rows, removed 2 that the source does not have"
+    [asked] = around.signalled
+    assert (asked["notified"], asked["rejoins"]) == (41, False)
+
+
+def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control, monkeypatch):
+    control.write(request_name(TABLE.name, RESYNC), {"id": "of-the-dead"})
+    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
+    around = Around(control)
+    assert run(control, RESYNC, around)["rows"] == 9
+    assert around.signalled == []
+
+
+def test_a_table_that_is_being_read_is_not_read_twice(control):
+    around = Around(control, read=True)
+    assert "still reading it" in run(control, RESYNC, around)["error"]
+    assert control.read(request_name(TABLE.name, RESYNC)) is None
+    assert around.signalled == []
+
+
+def test_a_stopped_table_is_resynced_only_if_kafka_has_lost_its_gap(control, monkeypatch):
+    stop_table(control)
+    assert "it is stopped: too many refused" in run(control, RESYNC, Around(control))["error"]
+    assert control.read(f"resume/{TABLE.name}.json") is None
+    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
+    assert run(control, RESYNC, Around(control, lost=True))["ghosts"] == 2
+    assert control.read(f"resume/{TABLE.name}.json").content == {"gap": GIVEN_UP}
+
+
 def test_there_are_no_other_verbs(control):
-    with pytest.raises(InputError, match="there is no verb 'resync'; choose one of replay, resume"):
-        run(control, "resync")
+    with pytest.raises(InputError, match="there is no verb 'x'; choose one of replay, resume, res"):
+        run(control, "x")

@@ -10,10 +10,10 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
-from local.reader import relations
-from local.reader.catalog import parse_table
-from local.reader.duck import extension_file, mentioned
-from local.reader.moment import NOW, at_snapshot, at_time, snapshot_id
+from glue_jobs.reader import relations
+from glue_jobs.reader.catalog import parse_table
+from glue_jobs.reader.duck import extension_file, mentioned
+from glue_jobs.reader.moment import NOW, at_snapshot, at_time, snapshot_id
 from local.reader.query import _run, json_value
 from tests.unit.verify.lakes import make_plan, make_table
 

@@ -12,8 +12,8 @@ from cdclake.plan import Table
 from cdclake.verify.columns import SALT_SETTING
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
-from local import source
-from local.source import Connection
+from glue_jobs.runtime import source
+from glue_jobs.runtime.source import Connection
 
 _FETCHED = 2000
 

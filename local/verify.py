@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from glue_jobs.ingest.progress import Progress
+from glue_jobs.verify.arrival import Arrival
+from glue_jobs.verify.report import Report
+from glue_jobs.verify.run import chosen_tables, verify_tables
+from local.arrived import arrived_offsets
 from local.lake import Lake
 from local.reader.duck import lake_reader
-from local.verify.arrival import Arrival
-from local.verify.report import Report
-from local.verify.run import chosen_tables, verify_tables
+from local.topics import end_offsets
 
 
 def verify_lake(
@@ -18,8 +22,9 @@ def verify_lake(
     arrival = Arrival(
         plan=lake.plan,
         dsn=lake.dsn,
-        kafka=lake.kafka,
+        ends=partial(end_offsets, lake.kafka),
         progress=lambda: Progress.load(control),
+        arrived=partial(arrived_offsets, lake.kafka, lake.plan),
         wait_s=wait_s,
     )
     return verify_tables(

@@ -18,9 +18,9 @@ from cdclake.postgres.quoting import qualified
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import differing
 from cdclake.verify.statements import ROWS_PER_BUCKET, Comparable
-from local.source import Connection
-from local.verify import lake_rows, source_rows
-from local.verify.candidates import Candidates
+from glue_jobs.runtime.source import Connection
+from glue_jobs.verify import lake_rows, source_rows
+from glue_jobs.verify.candidates import Candidates
 
 Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
 

@@ -1,7 +1,8 @@
 """Waiting until everything that the source had written has arrived in the lake.
 
 A marker is written; when the slot's reader has confirmed it, every earlier event is in Kafka; when
-the stream has passed the offsets at which Kafka ended then, every one of them is in the lake.
+the stream, or Firehose, has passed the offsets at which Kafka ended then, every one of them is in
+the lake.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 from cdclake.errors import ComponentFailed
 from cdclake.plan import Plan, Table
 from glue_jobs.ingest.progress import Progress
-from local.source import confirmed_lsn, write_marker
-from local.topics import end_offsets
+from glue_jobs.runtime.source import confirmed_lsn, write_marker
+
+Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
 
 _POLL_S = 0.2
 _MARKER_S = 1.0
@@ -26,8 +28,9 @@ class Arrival:
 
     plan: Plan
     dsn: str
-    kafka: str
+    ends: Callable[[Collection[str]], Offsets]  # of topics in Kafka, now
     progress: Callable[[], Progress]
+    arrived: Callable[[Progress], Offsets]  # by table, behind which its log has everything
     wait_s: float = 120.0
 
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
@@ -38,20 +41,20 @@ class Arrival:
         """
         deadline = time.monotonic() + self.wait_s
         self._await_kafka(deadline, meanwhile)
-        ends = end_offsets(self.kafka, [table.topic for table in tables])
+        ends = self.ends([table.topic for table in tables])
         while True:
             progress = self.progress()
             stopped = _stopped(progress, tables)
             waited = [table for table in tables if table.name not in stopped]
-            behind = _behind(progress, waited, ends)
+            behind = _behind(self.arrived(progress), waited, ends)
             if not behind:
                 return stopped
             if time.monotonic() > deadline:
                 raise ComponentFailed(
                     f"the lake was behind the source after {self.wait_s:.0f} s: "
-                    + "; ".join(behind),
+                    + "; ".join(text for _, text in behind),
                     "see `cdclake status`; wait longer with --wait",
-                    component="stream",
+                    component=behind[0][0].writer,
                 )
             meanwhile()
             time.sleep(_POLL_S)
@@ -89,20 +92,18 @@ def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
     }
 
 
-def _behind(
-    progress: Progress, tables: Collection[Table], ends: Mapping[str, Mapping[int, int]]
-) -> list[str]:
-    """Which topics the stream has not read up to `ends`, and by how many records."""
+def _behind(arrived: Offsets, tables: Collection[Table], ends: Offsets) -> list[tuple[Table, str]]:
+    """The tables whose topics have not arrived up to `ends`, and by how many records."""
     behind = []
     for table in tables:
-        place = progress.tables.get(table.name)
-        offsets = place.offsets if place is not None else {}
+        offsets = arrived.get(table.name, {})
         lacking = sum(
             max(0, end - offsets.get(partition, 0))
             for partition, end in ends.get(table.topic, {}).items()
         )
         if table.topic not in ends:
-            behind.append(f"{table.source}: Kafka has no topic {table.topic}")
+            behind.append((table, f"{table.source}: Kafka has no topic {table.topic}"))
         elif lacking:
-            behind.append(f"{table.source}: {lacking} records of topic {table.topic} are to come")
+            text = f"{table.source}: {lacking} records of topic {table.topic} are to come"
+            behind.append((table, text))
     return behind

@@ -9,9 +9,9 @@ from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
 from cdclake.plan import Table
+from glue_jobs.reader.catalog import IcebergTable, Snapshot
+from glue_jobs.reader.moment import Moment
 from glue_jobs.runtime.stamps import state_stamp
-from local.reader.catalog import IcebergTable, Snapshot
-from local.reader.moment import Moment
 
 _TYPES = {
     "boolean": "BOOLEAN",
@@ -62,14 +62,19 @@ def _under_todays_names(table: IcebergTable, snapshot: Snapshot) -> str:
     )
 
 
-def views(
-    table: Table, state: IcebergTable, *, schema: str, moment: Moment
-) -> tuple[tuple[str, str], ...]:
-    """(name, SELECT) of `<t>_current` and `<t>_history`, over the relations of the same moment."""
+def applied_at(state: IcebergTable, moment: Moment) -> AppliedThrough:
+    """What the state held at the moment, by its stamp."""
     stamped = state.stamped(moment.of(state))
-    applied = AppliedThrough()
-    if stamped is not None and stamped.stamp is not None:
-        applied = state_stamp(stamped.stamp)
+    if stamped is None or stamped.stamp is None:
+        return AppliedThrough()
+    return state_stamp(stamped.stamp)
+
+
+def views(table: Table, applied: AppliedThrough, *, schema: str) -> tuple[tuple[str, str], ...]:
+    """(name, SELECT) of `<t>_current` and `<t>_history`, over the relations of one moment.
+
+    `applied` is what the state held then, and where the log's tail begins.
+    """
     changes = relation(schema, table.changes)
     current = current_view(
         table,

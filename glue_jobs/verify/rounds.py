@@ -13,12 +13,12 @@ import duckdb
 from cdclake.plan import Table
 from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest
 from cdclake.verify.statements import unpacked
-from local.reader.duck import Reader
-from local.source import Connection
-from local.verify import lake_rows, source_rows
-from local.verify.candidates import Candidates, Digest, Place
-from local.verify.first_pass import Sides
-from local.verify.report import Example
+from glue_jobs.reader.duck import Reader
+from glue_jobs.runtime.source import Connection
+from glue_jobs.verify import lake_rows, source_rows
+from glue_jobs.verify.candidates import Candidates, Digest, Place
+from glue_jobs.verify.first_pass import Sides
+from glue_jobs.verify.report import Example
 
 ROUNDS = 5
 EXAMPLES = 10

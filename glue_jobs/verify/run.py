@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.source import read_catalog
-from local.reader.duck import Reader
-from local.source import Connection, connect
-from local.verify import source_rows
-from local.verify.first_pass import FirstPass, Sides, first_pass, sides_of
-from local.verify.report import Example, Report, TableReport
-from local.verify.rounds import Open, Wait, examples, settle
+from glue_jobs.reader.duck import Reader
+from glue_jobs.runtime.source import Connection, connect
+from glue_jobs.verify import source_rows
+from glue_jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
+from glue_jobs.verify.report import Example, Report, TableReport
+from glue_jobs.verify.rounds import Open, Wait, examples, settle
 
 
 def verify_tables(

@@ -22,6 +22,8 @@ class Snapshot:
     id: int
     parent: int | None
     committed_ms: int
+    sequence: int  # of the commit among the table's
+    manifests: str  # location of the list of its manifests
     summary: Mapping[str, str]
     columns: tuple[Mapping[str, Any], ...]  # the schema's fields of then
 
@@ -136,6 +138,8 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Iceber
             id=raw["snapshot-id"],
             parent=raw.get("parent-snapshot-id"),
             committed_ms=raw["timestamp-ms"],
+            sequence=raw.get("sequence-number", 0),
+            manifests=raw.get("manifest-list", ""),
             summary=raw.get("summary", {}),
             columns=schemas[raw.get("schema-id", current)],
         )

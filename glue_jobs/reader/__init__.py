@@ -1,0 +1,1 @@
+"""The lake read by DuckDB, an engine that never writes it."""

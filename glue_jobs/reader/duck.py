@@ -1,0 +1,177 @@
+"""DuckDB over the lake: an in-memory session that reads the bucket and nothing else.
+
+Extensions come from files of the PyPI packages; nothing is ever downloaded. Once the relations
+stand, file access is held to the lake's bucket and the configuration is locked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+from urllib.parse import urlparse
+
+import boto3
+import botocore
+import duckdb
+
+from cdclake import naming
+from cdclake.errors import ComponentFailed
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.plan import Plan, Table
+from glue_jobs.reader.catalog import Catalog, IcebergTable
+from glue_jobs.reader.moment import NOW, Moment
+from glue_jobs.reader.relations import applied_at, names_of, relation, scan, views
+from glue_jobs.reader.tail import with_tail
+
+_EXTENSIONS = ("avro", "httpfs", "iceberg")  # iceberg needs the other two
+_CONFIG: dict[str, str | bool | int | float | list[str]] = {
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "memory_limit": "2GB",
+    "python_enable_replacements": False,  # a query sees relations, never Python's variables
+}
+_LOADERS = 8
+AUTHORITIES = Path(botocore.__file__).parent / "cacert.pem"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reader:
+    """What it takes to read one lake; each `open` sees the lake as it is then."""
+
+    plan: Plan
+    s3: str  # endpoints, as URLs
+    glue: str
+    bucket: str
+    spill: Path  # folder for what does not fit into memory
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """The lake's tables by their metadata."""
+        return Catalog(
+            boto3.client("glue", endpoint_url=self.glue),
+            boto3.client("s3", endpoint_url=self.s3),
+            self.plan.lake_database,
+        )
+
+    @contextmanager
+    def open(
+        self, tables: Collection[Table] | None = None, moment: Moment = NOW
+    ) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A session with every relation of these tables (None: of all, and the quarantine)."""
+        wanted = self.plan.tables if tables is None else tuple(tables)
+        loaded = self.load(wanted, quarantine=tables is None)
+        try:
+            with self._session() as session:
+                self._define(session, wanted, loaded, moment)
+                _restrict(session, self.bucket)
+                yield session
+        except (duckdb.IOException, duckdb.HTTPException) as error:
+            raise ComponentFailed(
+                f"the lake could not be read: {str(error).splitlines()[0]}",
+                "run the command again: a snapshot may have expired while it was read",
+                component="aws",
+            ) from None
+
+    def newest_position(self, table: Table) -> str | None:
+        """The greatest position in the table's log; None if it is empty."""
+        with self.open([table]) as session:
+            row = session.execute(
+                f"SELECT max({naming.POSITION}) FROM {DUCKDB.name(table.changes)}"
+            ).fetchone()
+        return None if row is None else row[0]
+
+    def load(
+        self, tables: Sequence[Table], *, quarantine: bool = True
+    ) -> Mapping[str, IcebergTable]:
+        """The tables' states and logs by name. Every state is read before any log: then the logs
+        hold at least what the states say is applied."""
+        states = [table.name for table in tables] + [naming.QUARANTINE] * quarantine
+        logs = [table.changes for table in tables]
+        with ThreadPoolExecutor(_LOADERS) as pool:
+            loaded = [*pool.map(self.catalog.load, states), *pool.map(self.catalog.load, logs)]
+        return {table.name: table for table in loaded}
+
+    @contextmanager
+    def _session(self) -> Iterator[duckdb.DuckDBPyConnection]:
+        self.spill.mkdir(parents=True, exist_ok=True)
+        with duckdb.connect(":memory:", config=_CONFIG) as session:
+            for extension in _EXTENSIONS:
+                session.execute(f"LOAD {DUCKDB.text(str(extension_file(extension)))}")
+            session.execute("SET TimeZone = 'UTC'")
+            session.execute(f"SET temp_directory = {DUCKDB.text(str(self.spill))}")
+            if self.s3.startswith("https:"):
+                _check_server(session)
+            session.execute(_secret(self.s3))
+            yield session
+
+    def _define(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        tables: Sequence[Table],
+        loaded: Mapping[str, IcebergTable],
+        moment: Moment,
+    ) -> None:
+        schema = self.plan.lake_database
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS {DUCKDB.name(schema)}")
+        for name, stored in loaded.items():
+            session.execute(f"CREATE VIEW {relation(schema, name)} AS {scan(stored, moment)}")
+        for table in tables:
+            applied = applied_at(loaded[table.name], moment)
+            if table.delivery == "firehose":
+                log = loaded[table.changes]
+                applied = with_tail(session, applied, log, moment.of(log))
+            for name, select in views(table, applied, schema=schema):
+                session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
+        session.execute(f"SET search_path = {DUCKDB.text(schema)}")
+
+
+def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
+    """The tables of which the query may read: a relation of theirs stands somewhere in its text."""
+    lowered = query.lower()
+    return tuple(t for t in plan.tables if any(name in lowered for name in names_of(t)))
+
+
+def extension_file(extension: str) -> Path:
+    """The extension's file in its PyPI package."""
+    spec = find_spec(f"duckdb_extension_{extension}")
+    folder = Path(spec.origin).parent if spec is not None and spec.origin else Path()
+    found = sorted(folder.rglob(f"{extension}.duckdb_extension")) if spec is not None else []
+    if not found:
+        raise ComponentFailed(
+            f"DuckDB's extension {extension!r} is not installed", "run `make setup`", "reader"
+        )
+    return found[0]
+
+
+def _secret(endpoint: str) -> str:
+    """With the credentials of now: a role's last for an hour, and each session asks anew."""
+    parsed, signing = urlparse(endpoint), boto3.Session()
+    credentials = signing.get_credentials().get_frozen_credentials()
+    given = {
+        "KEY_ID": credentials.access_key,
+        "SECRET": credentials.secret_key,
+        "SESSION_TOKEN": credentials.token,
+        "REGION": signing.region_name,
+        "ENDPOINT": parsed.netloc,
+    }
+    listed = ", ".join(f"{name} {DUCKDB.text(value)}" for name, value in given.items() if value)
+    over_tls = str(parsed.scheme == "https").lower()
+    return f"CREATE SECRET lake (TYPE s3, {listed}, URL_STYLE path, USE_SSL {over_tls})"
+
+
+def _check_server(session: duckdb.DuckDBPyConnection) -> None:
+    """Whom boto3 trusts: DuckDB looks where another system has its authorities, or, by its older
+    client, nowhere."""
+    session.execute("SET enable_server_cert_verification = true")
+    session.execute(f"SET ca_cert_file = {DUCKDB.text(str(AUTHORITIES))}")
+
+
+def _restrict(session: duckdb.DuckDBPyConnection, bucket: str) -> None:
+    session.execute(f"SET allowed_directories = [{DUCKDB.text(f's3://{bucket}/')}]")
+    session.execute("SET enable_external_access = false")
+    session.execute("SET lock_configuration = true")

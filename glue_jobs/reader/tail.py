@@ -1,0 +1,109 @@
+"""Where the tail begins of a log that Firehose writes: by commits, since no moment can tell.
+
+A commit may bring rows that were ingested before rows of an earlier commit. So the tail holds what
+was ingested from the earliest moment on that any file has which was committed after the state's
+stamp. Rows before it that are applied already may be among them; that changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlparse
+
+import duckdb
+
+from cdclake import naming
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.views import AppliedThrough
+from glue_jobs.reader.catalog import IcebergTable, Snapshot
+
+_BEFORE_ALL = -1  # microseconds: nothing was ever ingested before
+# The status of a manifest's entry: the commit has added its file, or has taken it away.
+_ADDED, _DELETED = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A data file of a log."""
+
+    path: str
+    sequence: int  # of the commit that its rows came with, or of a later one
+    first: int | None  # microseconds since 1970: the least `cdc_ingested_at`, if it says so
+
+
+def with_tail(
+    session: duckdb.DuckDBPyConnection,
+    applied: AppliedThrough,
+    log: IcebergTable,
+    snapshot: Snapshot | None,
+) -> AppliedThrough:
+    """The same, with the moment after which everything was ingested that is not applied."""
+    if snapshot is None or snapshot.sequence <= applied.sequence:
+        return applied
+    files = list(files_since(session, log, snapshot, applied.sequence))
+    first = [_BEFORE_ALL if file.first is None else file.first - 1 for file in files]
+    return replace(applied, ingested=min(first, default=applied.ingested))
+
+
+def files_since(
+    session: duckdb.DuckDBPyConnection, log: IcebergTable, snapshot: Snapshot, sequence: int
+) -> Iterator[LogFile]:
+    """The log's files at the snapshot that hold rows committed after the sequence number."""
+    listed = session.execute(
+        f"SELECT manifest_path, sequence_number FROM {_read([snapshot.manifests])}"
+        f" WHERE content = 0 AND sequence_number > {sequence}"
+    ).fetchall()
+    inherited = {_key(path): number for path, number in listed}
+    if not inherited:
+        return
+    [ingested_at] = [c["id"] for c in log.columns if c["name"] == naming.INGESTED_AT]
+    entries = session.execute(
+        "SELECT filename, sequence_number, data_file.file_path, data_file.lower_bounds"
+        f" FROM {_read([path for path, _ in listed], names=True)} WHERE status <> {_DELETED}"
+    ).fetchall()
+    for manifest, number, path, bounds in entries:
+        own = inherited[_key(manifest)] if number is None else number
+        if own > sequence:
+            least = _bounds(bounds).get(ingested_at)
+            first = None if least is None else int.from_bytes(least, "little", signed=True)
+            yield LogFile(path, own, first)
+
+
+def added_files(session: duckdb.DuckDBPyConnection, log: IcebergTable) -> dict[str, int]:
+    """Each file that a commit has added to the log, as it was then, with the commit's time in ms.
+
+    Of the snapshots that are kept; what a compaction wrote is left out.
+    """
+    appends = {s.id: s for s in log.snapshots.values() if s.summary.get("operation") == "append"}
+    if not appends:
+        return {}
+    manifests = session.execute(
+        "SELECT DISTINCT manifest_path FROM "
+        f"{_read([s.manifests for s in appends.values()])} WHERE content = 0"
+    ).fetchall()
+    entries = session.execute(
+        f"SELECT snapshot_id, data_file.file_path FROM {_read([path for (path,) in manifests])}"
+        f" WHERE status = {_ADDED}"
+    ).fetchall()
+    return {path: appends[at].committed_ms for at, path in entries if at in appends}
+
+
+def _read(locations: Sequence[str], names: bool = False) -> str:
+    listed = ", ".join(DUCKDB.text(location) for location in locations)
+    return f"read_avro([{listed}]{', filename = true' if names else ''})"
+
+
+def _key(location: str) -> str:
+    """A location without its scheme, which readers spell otherwise than writers."""
+    return urlparse(location)._replace(scheme="").geturl()
+
+
+def _bounds(bounds: object) -> dict[int, bytes]:
+    """A file's bounds by the field's id; none at all if its writer left them out."""
+    if bounds is None:
+        return {}
+    if isinstance(bounds, dict):
+        return bounds
+    assert isinstance(bounds, list)
+    return {each["key"]: each["value"] for each in bounds}

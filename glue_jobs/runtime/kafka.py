@@ -1,0 +1,70 @@
+"""Kafka as Spark's own client knows it: where topics begin and end.
+
+No other client is needed: this one stands where `format("kafka")` does, and signs in by the same
+options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal
+
+from pyspark.sql import SparkSession
+
+Offsets = dict[str, dict[int, int]]  # by topic and partition
+End = Literal["earliest", "latest"]
+
+
+def partitions(spark: SparkSession, brokers: Mapping[str, str], topic: str) -> list[int]:
+    """All partitions of the topic; Spark knows them, but does not say which they are."""
+    with _admin(spark, brokers) as admin:
+        return _partitions(spark, admin, [topic])[topic]
+
+
+def offsets(
+    spark: SparkSession,
+    brokers: Mapping[str, str],
+    topics: Collection[str],
+    at: End = "latest",
+) -> Offsets:
+    """The offset of the first record that is kept, or of the next one; without absent topics."""
+    jvm: Any = spark.sparkContext._jvm
+    with _admin(spark, brokers) as admin:
+        existing = set(admin.listTopics().names().get())
+        wanted = jvm.java.util.HashMap()
+        places = {}
+        found = _partitions(spark, admin, [topic for topic in topics if topic in existing])
+        for topic, listed in found.items():
+            for partition in listed:
+                place = jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+                places[topic, partition] = place
+                wanted.put(place, getattr(jvm.org.apache.kafka.clients.admin.OffsetSpec, at)())
+        told = admin.listOffsets(wanted).all().get()
+        return {
+            topic: {partition: told.get(places[topic, partition]).offset() for partition in listed}
+            for topic, listed in found.items()
+        }
+
+
+def _partitions(spark: SparkSession, admin: Any, topics: Collection[str]) -> dict[str, list[int]]:
+    jvm: Any = spark.sparkContext._jvm
+    asked = jvm.java.util.ArrayList()
+    for topic in topics:
+        asked.add(topic)
+    described = admin.describeTopics(asked).allTopicNames().get()
+    return {topic: [p.partition() for p in described.get(topic).partitions()] for topic in topics}
+
+
+@contextmanager
+def _admin(spark: SparkSession, brokers: Mapping[str, str]) -> Iterator[Any]:
+    jvm: Any = spark.sparkContext._jvm
+    settings = jvm.java.util.HashMap()
+    for option, value in brokers.items():
+        if option.startswith("kafka."):  # the others are Spark's own
+            settings.put(option.removeprefix("kafka."), value)
+    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    try:
+        yield admin
+    finally:
+        admin.close()

@@ -1,0 +1,138 @@
+"""The source database as jobs and commands meet it: connect, mark, signal, measure."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from urllib.parse import urlparse
+
+import boto3
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from cdclake.debezium.connector import snapshot_signal
+from cdclake.debezium.worker import PASSWORD_KEY, USER_KEY
+from cdclake.errors import InputError
+from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
+from cdclake.plan import Table
+from cdclake.postgres import queries
+from cdclake.postgres.prepare import MARKER_QUERY
+from cdclake.postgres.quoting import qualified
+from cdclake.postgres.source import SESSION_SETTINGS
+
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+_CONNECT_S = 10
+
+
+@contextmanager
+def deployed_dsn(arguments: Mapping[str, str]) -> Iterator[str]:
+    """The DSN that a job's arguments tell of, as long as the block lasts.
+
+    `source` is JSON of libpq's words without a login, `login` the name of the secret that holds it,
+    `authorities` the URI of a file of those who may vouch for the server.
+    """
+    words = json.loads(arguments["source"])
+    user, password = (secret_value(arguments["login"], key) for key in (USER_KEY, PASSWORD_KEY))
+    with TemporaryDirectory() as folder:
+        if "authorities" in arguments:
+            words["sslrootcert"] = _downloaded(arguments["authorities"], Path(folder))
+        yield make_conninfo(**words, user=user, password=password)
+
+
+def secret_value(name: str, key: str) -> str:
+    """The value under `key` in the secret of this name."""
+    found = boto3.client("secretsmanager").get_secret_value(SecretId=name)
+    return str(json.loads(found["SecretString"])[key])
+
+
+def _downloaded(uri: str, folder: Path) -> str:
+    parsed, file = urlparse(uri), str(folder / "authorities.pem")
+    boto3.client("s3").download_file(parsed.netloc, parsed.path.lstrip("/"), file)
+    return file
+
+
+@contextmanager
+def connect(dsn: str) -> Iterator[Connection]:
+    """A session that commits each statement; `InputError` where there is none to be had.
+
+    Nothing is looked up but in pg_catalog, and the password comes up in no message.
+    """
+    try:
+        connection = psycopg.connect(
+            dsn, autocommit=True, connect_timeout=_CONNECT_S, application_name="cdclake"
+        )
+    except psycopg.ProgrammingError:  # it would repeat the whole DSN
+        raise InputError(
+            "the DSN of the source cannot be read",
+            "write it like postgresql://user:password@host:5432/database, with special characters"
+            " of the password percent-encoded",
+        ) from None
+    except (psycopg.Error, UnicodeError) as error:
+        raise _unreachable(dsn, error) from None
+    try:
+        with connection:
+            for setting in SESSION_SETTINGS:
+                connection.execute(setting)
+            yield connection
+    except psycopg.OperationalError as error:
+        if not connection.broken:
+            raise
+        raise _unreachable(dsn, error) from None
+
+
+def _unreachable(dsn: str, error: Exception) -> InputError:
+    parts = conninfo_to_dict(dsn)
+    host = parts.get("host") or os.environ.get("PGHOST") or "the local socket"
+    port = parts.get("port") or os.environ.get("PGPORT") or "5432"
+    lines = str(error).strip().splitlines()
+    reason = lines[-1].strip() if lines else type(error).__name__
+    password = parts.get("password")
+    if password:
+        reason = reason.replace(str(password), "***")
+    lowered = reason.lower()
+    if "authentication" in lowered or "no password" in lowered or "role" in lowered:
+        remedy = "check user and password in the DSN, and the server's pg_hba.conf"
+    elif "database" in lowered and "does not exist" in lowered:
+        remedy = "check the database's name in the DSN"
+    elif "ssl" in lowered:
+        remedy = "check the DSN's sslmode"
+    else:
+        remedy = "check that the server runs, listens there, and that no firewall is in between"
+    return InputError(f"no connection to the source at {host}:{port}: {reason}", remedy)
+
+
+def write_marker(dsn: str, marker: str = "") -> int:
+    """Write a row that will come through the stream; a WAL position at or after its commit."""
+    with connect(dsn) as connection:
+        connection.execute(MARKER_QUERY, (marker or os.urandom(8).hex(),))
+        return int(_value(connection, queries.WAL_POSITION))
+
+
+def signal_snapshot(dsn: str, tables: Iterable[Table]) -> None:
+    """Have the connector read these tables again while the others flow."""
+    kind, data = snapshot_signal(tables)
+    signals = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
+    with connect(dsn) as connection:
+        connection.execute(
+            f"INSERT INTO {signals} (id, type, data) VALUES (%s, %s, %s)",
+            (uuid.uuid4().hex, kind, data),
+        )
+
+
+def confirmed_lsn(dsn: str, slot: str) -> int | None:
+    """Up to where the slot's reader has confirmed; None if there is no slot."""
+    with connect(dsn) as connection:
+        value = _value(connection, queries.CONFIRMED_LSN, slot)
+        return None if value is None else int(value)
+
+
+def _value(connection: Connection, query: str, *parameters: str) -> Any:
+    row = connection.execute(query, parameters or None).fetchone()
+    return None if row is None else row[0]
