@@ -15,7 +15,7 @@ SEEDS ?= 200
 SEED ?= 0
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-model \
+.PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations bench bench-full check format record docs lock clean
 
 help: ## List the targets
@@ -56,6 +56,9 @@ test-local: setup ## Run the tests on the real local lake, without the slow ones
 test-slow: setup ## Run the longer proofs, most of them on the real local lake
 	@$(PYTEST) -m slow
 
+test-firehose: setup ## Run the recorded events through the misbehaving local Firehose, 100 seeds
+	@$(PYTEST) -n 2 -m slow tests/spark/test_firehose_log.py
+
 test-mutations: setup ## Break the engine on purpose and see that the tests notice
 	@$(BIN)/python -m tests.mutations.run
 
@@ -94,9 +97,10 @@ format: setup ## Format the Python files
 record: setup ## Record anew what Debezium sends for tests/recorded/*.sql; `make record NAMES=types` for one
 	@$(BIN)/python -m tests.recorded.record $(NAMES)
 
-docs: setup ## Write anew the pages that are made from the code
+docs: plugins ## Write anew the pages that are made from the code
 	@$(BIN)/python -m scripts.types_page
 	@$(BIN)/python -m scripts.jobs_page
+	@$(BIN)/python -m scripts.stacks_diagram
 
 lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` takes newer versions
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt
@@ -105,6 +109,8 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 	@$(COMPILE_FOR) 3.14 $(UPGRADE) --python-platform aarch64-manylinux_2_28 \
 		--only-binary :all: lambda/prepare_source/requirements.in \
 		-o lambda/prepare_source/requirements.txt
+	@$(COMPILE) $(UPGRADE) -c requirements.lock --python-platform x86_64-manylinux_2_28 \
+		--only-binary :all: glue_jobs/requirements.in -o glue_jobs/requirements.txt
 	@$(COMPILE) $(UPGRADE) --only-binary :all: benchmarks/peers/dlt.in -o benchmarks/peers/dlt.txt
 
 clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)

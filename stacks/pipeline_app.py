@@ -8,7 +8,7 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import refuse_firehose
+from cdclake.delivery import refuse_to_deploy
 from cdclake.plan import Plan, Table
 from stacks.cdc_stack import CdcStack
 from stacks.lake_stack import LakeStack
@@ -41,7 +41,7 @@ class Stacks:
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app; InputError if it asks for what is not built."""
-    refuse_firehose(deployment.plan.deliveries, "deploy")
+    refuse_to_deploy(deployment.plan.deliveries)
     network = NetworkStack(app, deployment)
     source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)
@@ -55,7 +55,9 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
         app, deployment, network=network, source=source, streaming=streaming, tables=tables
     )
     lake = LakeStack(app, deployment, network=network)
-    processing = ProcessingStack(app, deployment, network=network, streaming=streaming, lake=lake)
+    processing = ProcessingStack(
+        app, deployment, network=network, source=source, streaming=streaming, lake=lake
+    )
     return Stacks(
         network=network,
         source=source,

@@ -28,13 +28,8 @@ def build_plugin(provider: Path | None = None, *, jars: Path = JARS) -> Packed:
 def _files(provider: Path | None, jars: Path) -> dict[str, Path]:
     if provider is None:
         found = [*_folder(jars / _CONNECTOR), *_folder(jars / _PROVIDER)]
-    elif provider.is_file():
-        found = [*_folder(jars / _CONNECTOR), jars / _PROVIDER / _OURS, provider]
     else:
-        raise InputError(
-            f"aws: connect: provider_jar: there is no {provider}",
-            "write the path of the jar from the project's folder, or leave the key out",
-        )
+        found = [*_folder(jars / _CONNECTOR), jars / _PROVIDER / _OURS, provider]
     files = {file.name: file for file in found}
     if len(files) < len(found):
         raise InputError("two jars of the plugin have one name", "rename the provider's")

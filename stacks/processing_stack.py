@@ -10,20 +10,30 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.deployed_jobs import TABLE_JOBS, Places, glue_arguments, own_arguments
+from cdclake.deployed_jobs import (
+    AT_SOURCE,
+    TABLE_JOBS,
+    Places,
+    glue_arguments,
+    own_arguments,
+    package_arguments,
+    source_words,
+)
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
-from cdclake.metrics import NAMESPACE
-from stacks.constructs import job_access
 from stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
-from stacks.constructs.grant import Grant, through_s3
+from stacks.constructs.grant import Grant
 from stacks.constructs.job_files import JobFiles
 from stacks.constructs.job_ground import JobGround
 from stacks.constructs.job_schedule import Schedules
 from stacks.constructs.stream_keeper import StreamKeeper
+from stacks.job_rights import JobRights
+from stacks.job_wheels_zip import SUFFIX, build_job_wheels
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
 from stacks.pipeline_stack import PipelineStack
+from stacks.preparation_zip import AUTHORITIES
+from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
 
 _MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
@@ -34,7 +44,8 @@ _PURPOSES = {
     naming.APPLY_JOB: "Brings states up to their logs",
     naming.MAINTAIN_JOB: "Compacts, expires, purges and collapses",
     naming.REBUILD_JOB: "Makes states again from nothing but their logs",
-    naming.OPERATE_JOB: "Has the stream replay quarantined events, or resume stopped tables",
+    naming.VERIFY_JOB: "Compares every row of the source with the lake",
+    naming.OPERATE_JOB: "Has the stream replay events, resume tables or read them again",
 }
 
 
@@ -47,14 +58,24 @@ class ProcessingStack(PipelineStack):
         deployment: Deployment,
         *,
         network: NetworkStack,
+        source: SourceStack,
         streaming: StreamingStack,
         lake: LakeStack,
     ) -> None:
         super().__init__(scope, deployment, "processing", "jobs, schedules and keeper")
-        self._ground, self._streaming, self._lake = network.ground, streaming, lake
+        self._ground, self._source = network.ground, source
+        self._streaming, self._lake = streaming, lake
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
         self._job_ground = JobGround(
             self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
+        )
+        self._rights = JobRights(
+            deployment=deployment,
+            source=source,
+            streaming=streaming,
+            lake=lake,
+            job_ground=self._job_ground,
+            ground=network.ground,
         )
         specs = self._specs()
         published = self._files.publish()
@@ -65,6 +86,7 @@ class ProcessingStack(PipelineStack):
     def _specs(self) -> list[JobSpec]:
         self._package = self._files.add(build_job_package(), "cdclake-jobs")
         self._jar = self._files.add(_iam_jar())
+        self._wheels = self._files.add(build_job_wheels(), "cdclake", SUFFIX)
         plan = self._files.add_text("plan.json", self.deployment.plan.to_json())
         self._places = Places(
             prefix=self.deployment.prefix,
@@ -73,19 +95,31 @@ class ProcessingStack(PipelineStack):
             warehouse=self._lake.warehouse.name,
             plan=plan,
             brokers=self._streaming.brokers,
+            source=source_words(
+                self._source.endpoint, self._source.port, self.deployment.plan.source_database
+            ),
+            login=self._source.login.name,
+            salt=None if self._source.salt is None else self._source.salt.name,
+            authorities=self._files.add(AUTHORITIES),
         )
-        on_tables = [*self._grants(), *self._table_grants(creates=False)]
-        batch = [self._batch_job(job, on_tables) for job in TABLE_JOBS]
-        return [*batch, self._batch_job(naming.OPERATE_JOB, self._grants()), self._stream()]
+        return [
+            *(self._batch_job(job, self._rights.over_tables()) for job in TABLE_JOBS),
+            self._batch_job(naming.VERIFY_JOB, self._rights.of_verify()),
+            self._batch_job(naming.OPERATE_JOB, self._rights.of_operate()),
+            self._stream(),
+        ]
 
     def _batch_job(self, job: str, grants: list[Grant]) -> JobSpec:
         size = self.deployment.aws.jobs.batch
+        arguments = self._arguments(job)
+        if job in AT_SOURCE:
+            arguments |= {"--extra-jars": self._jar, **package_arguments(self._wheels)}
         return JobSpec(
             job=job,
             purpose=_PURPOSES[job],
             streaming=False,
             script=self._files.add(script_of(job)),
-            arguments=self._arguments(job),
+            arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
             grants=grants,
@@ -106,11 +140,7 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=self.deployment.aws.jobs.stream,
             timeout_minutes=_STREAM_MINUTES,
-            grants=[
-                *self._grants(),
-                *self._table_grants(creates=True),
-                *self._stream_grants(),
-            ],
+            grants=self._rights.of_stream(),
         )
 
     @property
@@ -127,50 +157,6 @@ class ProcessingStack(PipelineStack):
         sizes = self.deployment.aws.jobs.stream.model_dump()
         told = json.dumps([self._files.hashes, sizes], sort_keys=True)
         return hashlib.sha256(told.encode()).hexdigest()[:16]
-
-    def _table_grants(self, *, creates: bool) -> list[Grant]:
-        warehouse, database = self._lake.warehouse, self.deployment.plan.lake_database
-        return [
-            job_access.keeps_objects(
-                warehouse, f"{database}.db", "the files of the pipeline's own database"
-            ),
-            job_access.lists(warehouse),
-            job_access.uses_tables(database, creates=creates),
-        ]
-
-    def _grants(self) -> list[Grant]:
-        """What every job may do."""
-        state, ground = self._lake.state, self._ground
-        return [
-            job_access.reads_its_files(state),
-            job_access.keeps_objects(
-                state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"
-            ),
-            job_access.lists(state),
-            *job_access.stands_in_network(
-                connection=self._job_ground.connection,
-                subnet_ids=[self._job_ground.subnet_id],
-                security_group=self._job_ground.security_group,
-            ),
-            job_access.publishes_metrics("Glue", NAMESPACE),
-            through_s3(ground.key_arn),
-        ]
-
-    def _stream_grants(self) -> list[Grant]:
-        prefix, plan = self.deployment.prefix, self.deployment.plan
-        return [
-            job_access.keeps_objects(
-                self._lake.state,
-                f"{naming.CHECKPOINT_PREFIX}/{plan.name}",
-                "the stream's checkpoint, of which Spark names the files",
-            ),
-            *job_access.reads_topics(
-                cluster_arn=self._streaming.cluster_arn,
-                cluster=self._streaming.cluster_path,
-                pipeline=plan.name,
-                groups=naming.consumer_group_prefix(prefix),
-            ),
-        ]
 
     def _add_job(self, spec: JobSpec) -> GlueJob:
         construct_id = "".join(word.capitalize() for word in spec.job.split("_"))

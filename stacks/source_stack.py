@@ -9,6 +9,7 @@ from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
 from stacks.constructs.login_secret import LoginSecret
 from stacks.constructs.postgres_server import PORT, PostgresServer
+from stacks.constructs.salt_secret import SaltSecret
 from stacks.constructs.security_groups import ServerGroup
 from stacks.network_stack import NetworkStack
 from stacks.pipeline_stack import PipelineStack
@@ -27,11 +28,21 @@ class SourceStack(PipelineStack):
             username=deployment.plan.source_object,
             key_arn=network.ground.key_arn,
         )
+        self.salt = self._add_salt() if deployment.plan.is_salted else None
         match deployment.aws.source.declared:
             case CreatedSource() as sizes:
                 self._create(sizes)
             case ExistingSource() as existing:
                 self._use(existing)
+
+    @property
+    def role_secrets(self) -> list[str]:
+        """ARNs of what is read by those who act as the connector's role."""
+        return [each.arn for each in (self.login, self.salt) if each is not None]
+
+    def _add_salt(self) -> SaltSecret:
+        name = naming.salt_secret(self.deployment.prefix)
+        return SaltSecret(self, "Salt", name=name, ground=self._network.ground)
 
     def _create(self, sizes: CreatedSource) -> None:
         ground = self._network.ground

@@ -6,19 +6,18 @@ bucket.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
-import urllib.request
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import boto3
 
+from cdclake.cloudformation import answer
+
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
-_ANSWER_TIMEOUT_S = 30
 _WAIT_S, _POLL_S = 840.0, 10.0  # of the 900 that a function may take
 
 Properties = Mapping[str, Any]
@@ -78,7 +77,11 @@ ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour."""
+    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour.
+
+    The physical id never changes, so nothing is ever replaced.
+    """
+    physical_id = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
         data: dict[str, str] = {}
         if event["RequestType"] != "Delete":
@@ -86,23 +89,6 @@ def handler(event: dict[str, Any], context: Any) -> None:
     except Exception as error:
         log.exception("%s failed", event["ResourceType"])
         reason = f"{type(error).__name__}: {error}; log {context.log_stream_name}"
-        answer(event, {"Status": "FAILED", "Reason": reason})
+        answer(event, physical_id, {"Status": "FAILED", "Reason": reason})
     else:
-        answer(event, {"Status": "SUCCESS", "Data": data})
-
-
-def answer(event: dict[str, Any], outcome: dict[str, Any]) -> None:
-    """Tell CloudFormation; the physical id never changes, so nothing is ever replaced."""
-    body = {
-        **outcome,
-        "PhysicalResourceId": event.get("PhysicalResourceId", event["LogicalResourceId"]),
-        **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
-    }
-    request = urllib.request.Request(
-        event["ResponseURL"],
-        data=json.dumps(body).encode(),
-        method="PUT",
-        headers={"Content-Type": ""},  # the URL is signed for an empty one
-    )
-    with urllib.request.urlopen(request, timeout=_ANSWER_TIMEOUT_S):
-        log.info("%s: %s", event["ResourceType"], outcome["Status"])
+        answer(event, physical_id, {"Status": "SUCCESS", "Data": data})

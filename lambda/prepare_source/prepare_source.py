@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,6 +22,7 @@ from typing import Any
 import boto3
 import psycopg
 
+from cdclake.cloudformation import answer
 from cdclake.errors import CdcError
 from cdclake.plan import Plan
 from cdclake.postgres.source import SESSION_SETTINGS, Session, leave_session, prepare_session
@@ -35,13 +35,15 @@ AUTHORITIES = HERE / "rds-ca.pem"
 PLAN = HERE / "plan.json"
 # CloudFormation undoes a failed creation by a deletion, of which this says that nothing was made.
 NOT_PREPARED = "not-prepared"
-_ANSWER_TIMEOUT_S = 30
 _CONNECT_S = 10
 _MOST_REASON = 2000  # characters; CloudFormation takes an answer of 4 KB
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour."""
+    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour.
+
+    The physical id of what was prepared never changes.
+    """
     prepared = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
         do(event["RequestType"], prepared)
@@ -98,20 +100,3 @@ def secret(name: str) -> dict[str, str]:
     """The login in the secret of this name or ARN."""
     found = boto3.client("secretsmanager").get_secret_value(SecretId=name)
     return dict(json.loads(found["SecretString"]))
-
-
-def answer(event: dict[str, Any], prepared: str, outcome: dict[str, Any]) -> None:
-    """Tell CloudFormation; the physical id of what was prepared never changes."""
-    body = {
-        **outcome,
-        "PhysicalResourceId": prepared,
-        **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
-    }
-    request = urllib.request.Request(
-        event["ResponseURL"],
-        data=json.dumps(body).encode(),
-        method="PUT",
-        headers={"Content-Type": ""},  # the URL is signed for an empty one
-    )
-    with urllib.request.urlopen(request, timeout=_ANSWER_TIMEOUT_S):
-        log.info("%s: %s", event["RequestType"], outcome["Status"])

@@ -20,10 +20,11 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
+from cdclake import metrics
+
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
-NAMESPACE = "cdclake"
 ALIVE = {"STARTING", "RUNNING", "STOPPING", "WAITING"}
 FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # the last, too: it has no end
 FAILURES = 6  # one after the other, and it is for people
@@ -141,16 +142,21 @@ def as_utc(moment: datetime) -> datetime:
 def publish(seen: Seen) -> None:
     """The metrics that the alarms look at, also when all is well: silence is an alarm, too."""
     values = {
-        "StreamRunning": seen.running,
-        "StreamFailures": seen.failures,
-        "StreamGivenUp": seen.given_up,
+        metrics.STREAM_RUNNING: seen.running,
+        metrics.STREAM_FAILURES: seen.failures,
+        metrics.STREAM_GIVEN_UP: seen.given_up,
     }
-    dimensions = [{"Name": "Deployment", "Value": os.environ["DIMENSION"]}]
+    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}]
     boto3.client("cloudwatch").put_metric_data(
-        Namespace=NAMESPACE,
+        Namespace=metrics.NAMESPACE,
         MetricData=[
-            {"MetricName": name, "Dimensions": dimensions, "Value": float(value), "Unit": "Count"}
-            for name, value in values.items()
+            {
+                "MetricName": metric.name,
+                "Dimensions": dimensions,
+                "Value": float(value),
+                "Unit": metric.unit,
+            }
+            for metric, value in values.items()
         ],
     )
 

@@ -9,8 +9,11 @@ from aws_cdk import CustomResource
 from constructs import Construct
 
 from stacks.constructs.function import Function
+from stacks.constructs.function_zip import build_function
 from stacks.constructs.grant import Grant
 from stacks.constructs.ground import Ground
+
+_MODULE = "custom_resources"
 
 
 class OwnResource(Construct):
@@ -34,7 +37,8 @@ class OwnResource(Construct):
         function = Function(
             self,
             "Doer",
-            module="custom_resources",
+            module=_MODULE,
+            code=build_function(_MODULE).path,
             environment={},
             grants=grants,
             timeout_s=timeout_s,

@@ -1,4 +1,4 @@
-"""A Lambda function of ours: one folder, no dependencies but boto3, which Lambda has."""
+"""A Lambda function of ours: its zip, a role for just what it does, a log of its own."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from pathlib import Path
 from aws_cdk import aws_lambda, aws_s3_assets
 from constructs import Construct
 
-from stacks.constructs.grant import Grant
+from stacks.constructs.grant import Grant, arn
 from stacks.constructs.ground import Ground
 from stacks.constructs.log_group import LogGroup
 from stacks.constructs.service_role import ServiceRole
 
-_FOLDERS = Path(__file__).resolve().parents[2] / "lambda"
-_RUNTIME = "python3.14"
+_RUNTIME = "python3.14"  # what the packages in zips were fetched for
 _Function = aws_lambda.CfnFunction
 
 
 class Function(Construct):
-    """`lambda/<module>/<module>.py`, its function `handler`, with a role and a log of its own."""
+    """`handler` of `<module>.py` in the zip `code`; in the network, if it has a security group."""
 
     def __init__(
         self,
@@ -27,18 +26,26 @@ class Function(Construct):
         construct_id: str,
         *,
         module: str,
+        code: Path,
         environment: Mapping[str, str],
         grants: Sequence[Grant],
         timeout_s: int,
         ground: Ground,
+        memory_mb: int = 256,
+        security_group: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         log = LogGroup(self, "Log", ground=ground)
-        code = aws_s3_assets.Asset(
-            self, "Code", path=str(_FOLDERS / module), exclude=["__pycache__", "*.pyc"]
-        )
-        role = ServiceRole(self, "Role", service="lambda", statements=[*grants, log.written_to()])
-        function = _Function(
+        asset = aws_s3_assets.Asset(self, "Code", path=str(code))
+        statements = [*grants, log.written_to()]
+        place = None
+        if security_group is not None:
+            statements += _stands_in_network(ground, security_group)
+            place = _Function.VpcConfigProperty(
+                subnet_ids=list(ground.subnet_ids), security_group_ids=[security_group]
+            )
+        role = ServiceRole(self, "Role", service="lambda", statements=statements)
+        self.resource = _Function(
             self,
             "Function",
             runtime=_RUNTIME,
@@ -46,9 +53,41 @@ class Function(Construct):
             handler=f"{module}.handler",
             role=role.arn,
             timeout=timeout_s,
-            memory_size=256,
-            code=_Function.CodeProperty(s3_bucket=code.s3_bucket_name, s3_key=code.s3_object_key),
+            memory_size=memory_mb,
+            code=_Function.CodeProperty(s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key),
             environment=_Function.EnvironmentProperty(variables=dict(environment)),
             logging_config=_Function.LoggingConfigProperty(log_group=log.name, log_format="JSON"),
+            vpc_config=place,
         )
-        self.arn, self.resource = function.attr_arn, function
+        self.arn = self.resource.attr_arn
+
+
+def _stands_in_network(ground: Ground, security_group: str) -> list[Grant]:
+    """What Lambda asks of a function's role to give it addresses in our subnets.
+
+    Source: Lambda's developer guide, "Giving Lambda functions access to resources in an Amazon
+    VPC", narrowed as far as it lets.
+    """
+    interfaces = arn("ec2", "network-interface/*")
+    subnets = [arn("ec2", f"subnet/{subnet}") for subnet in ground.subnet_ids]
+    return [
+        Grant(
+            actions=["ec2:CreateNetworkInterface"],
+            on=[*subnets, arn("ec2", f"security-group/{security_group}"), interfaces],
+            because="an interface has no id before it is made; subnets and group are ours",
+        ),
+        Grant(
+            actions=[
+                "ec2:AssignPrivateIpAddresses",
+                "ec2:DeleteNetworkInterface",
+                "ec2:UnassignPrivateIpAddresses",
+            ],
+            on=[arn("ec2", "*/*")],
+            because="Lambda asks for all resources of the account here, or gives no addresses",
+        ),
+        Grant(
+            actions=["ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"],
+            on=["*"],
+            because="EC2 knows no resources for these calls, which only look",
+        ),
+    ]

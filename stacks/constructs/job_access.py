@@ -11,14 +11,18 @@ from stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
 from stacks.constructs.lake_bucket import BucketReference
 
 _GLUES_TAG = "aws-glue-service-resource"
+_READS_TOPIC = [
+    f"kafka-cluster:{action}"
+    for action in ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData")
+]
 
 
 def reads_its_files(state: BucketReference) -> Grant:
     """Its script, the shared code and the plan."""
-    return Grant(
-        actions=["s3:GetObject"],
-        on=[f"{state.arn}/{naming.DEPLOYED_PREFIX}/*"],
-        because="scripts, code and plans of this deployment, by names that follow their content",
+    return reads_objects(
+        state,
+        naming.DEPLOYED_PREFIX,
+        "scripts, code and plans of this deployment, by names that follow their content",
     )
 
 
@@ -34,6 +38,11 @@ def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
         on=[f"{bucket.arn}/{prefix}/*"],
         because=because,
     )
+
+
+def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
+    """Reads objects below a prefix."""
+    return Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}/*"], because=because)
 
 
 def lists(bucket: BucketReference) -> Grant:
@@ -52,22 +61,58 @@ def uses_tables(database: str, *, creates: bool) -> Grant:
     )
 
 
-def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) -> list[Grant]:
-    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`."""
-    topics = ["DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData"]
+def looks_up_tables(database: str) -> Grant:
+    """The catalog's side of reading the lake's tables."""
+    return on_tables(
+        "glue:GetTable",
+        database=database,
+        because="every table of the pipeline's own database, also those that are added later",
+    )
+
+
+def describes_topics(*, cluster_arn: str, cluster: str, pipeline: str) -> list[Grant]:
+    """Where the pipeline's topics begin and end; `cluster` as in `reads_topics`."""
     return [
         joins_cluster(cluster_arn),
         Grant(
-            actions=[f"kafka-cluster:{action}" for action in topics],
+            actions=["kafka-cluster:DescribeTopic"],
             on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
             because="the topics of the pipeline's tables, also of those that are added later",
         ),
-        Grant(
-            actions=["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
-            on=[arn("kafka", f"group/{cluster}/{groups}*")],
-            because="Spark makes up a consumer group for every start, under this prefix",
-        ),
     ]
+
+
+def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) -> list[Grant]:
+    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`."""
+    return [
+        joins_cluster(cluster_arn),
+        Grant(
+            actions=_READS_TOPIC,
+            on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
+            because="the topics of the pipeline's tables, also of those that are added later",
+        ),
+        _joins_groups(cluster, groups),
+    ]
+
+
+def reads_offsets(*, cluster: str, topic: str, groups: str) -> list[Grant]:
+    """The topic in which Connect keeps how far the connector has read."""
+    return [
+        Grant(
+            actions=_READS_TOPIC,
+            on=[arn("kafka", f"topic/{cluster}/{topic}")],
+            because="MSK makes up the end of a cluster's ARN; the cluster's name is ours",
+        ),
+        _joins_groups(cluster, groups),
+    ]
+
+
+def _joins_groups(cluster: str, prefix: str) -> Grant:
+    return Grant(
+        actions=["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
+        on=[arn("kafka", f"group/{cluster}/{prefix}*")],
+        because="Spark makes up a consumer group for every start, under this prefix",
+    )
 
 
 def stands_in_network(

@@ -33,9 +33,12 @@ class JobFiles(Construct):
         self._assets: dict[str, aws_s3_assets.Asset] = {}
         self.hashes: dict[str, str] = {}
 
-    def add(self, path: Path, name: str | None = None) -> str:
-        """The URI at which the file will be; whoever uses it comes after `publish`."""
-        stem, suffix = Path(name or path.name).stem, path.suffix
+    def add(self, path: Path, stem: str | None = None, suffix: str | None = None) -> str:
+        """The URI at which the file will be; whoever uses it comes after `publish`.
+
+        Its name is `stem` and `suffix` (None: the file's own) with its content's hash between them.
+        """
+        stem, suffix = stem or path.stem, suffix or path.suffix
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:_HASH_LENGTH]
         name = f"{stem}-{digest}{suffix}"
         self._assets[name] = aws_s3_assets.Asset(self, name, path=str(path))

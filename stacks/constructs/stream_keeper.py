@@ -8,6 +8,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.metrics import NAMESPACE
 from stacks.constructs.function import Function
+from stacks.constructs.function_zip import build_function
 from stacks.constructs.glue_job import GlueJob
 from stacks.constructs.grant import Grant, arn, through_s3
 from stacks.constructs.ground import Ground
@@ -15,6 +16,7 @@ from stacks.constructs.job_access import publishes_metrics
 from stacks.constructs.job_schedule import Schedules
 from stacks.constructs.lake_bucket import BucketReference
 
+_MODULE = "stream_keeper"
 _EVERY = "rate(5 minutes)"
 _TIMEOUT_S = 60
 
@@ -39,7 +41,8 @@ class StreamKeeper(Construct):
         function = Function(
             self,
             "Keeper",
-            module="stream_keeper",
+            module=_MODULE,
+            code=build_function(_MODULE).path,
             environment={
                 "JOB": job.name,
                 "BUCKET": state.name,

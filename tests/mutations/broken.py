@@ -8,7 +8,9 @@ Patch = tuple[str, str, str]  # file, its text, what stands there instead; every
 
 CATALOGUE = "tests/spark/test_catalogue.py"
 ENGINE = "tests/spark/test_engine.py"
+DELTA = "tests/spark/test_row_delta.py"
 ONE_WRITER = "tests/spark/test_one_writer.py"
+FIREHOSE = ("tests/spark/test_firehose_log.py", "-m", "not slow")
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 
 _DECODE = "glue_jobs/ingest/decode.py"
@@ -18,6 +20,7 @@ _REPEATS = "glue_jobs/ingest/repeats.py"
 _APPLY = "glue_jobs/state/apply.py"
 _MERGE = "cdclake/iceberg/merge.py"
 _UPSERT = "cdclake/iceberg/upsert.py"
+_UPSERTING = "glue_jobs/state/upsert.py"
 _STATE_ROWS = "cdclake/iceberg/state_rows.py"
 _ROW_DELTA = "glue_jobs/runtime/row_delta.py"
 _DELETES = "glue_jobs/upkeep/deletes.py"
@@ -83,13 +86,13 @@ MUTATIONS = (
         "forget tombstones", _cases("D2"),
         ((_UPSERT, "FROM {folded} AS s\"",
           "FROM (SELECT * FROM {folded} WHERE NOT cdc_deleted) AS s\""),
-         (_UPSERT, "WHERE {brings_news(carried)}", "WHERE NOT s.cdc_deleted")),
+         (_UPSERT, "WHERE {brings_news(table, carried)}", "WHERE NOT s.cdc_deleted")),
     ),
     Mutation(
         "forget tombstones in the merge", _merged_cases("D2"),
-        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
+        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(table, carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
-          'WHEN MATCHED AND ({brings_news(carried)})'),),
+          'WHEN MATCHED AND ({brings_news(table, carried)})'),),
     ),
     Mutation(
         "drop the guard", _cases("O2 or O6"),
@@ -101,11 +104,19 @@ MUTATIONS = (
     ),
     Mutation(
         "every batch is ahead of the state", _cases("O2 or O6"),
-        ((_APPLY, "ahead=keys.lowest > applied.newest", "ahead=True"),),
+        ((_APPLY, "ahead=reach.lowest > applied.newest", "ahead=True"),),
     ),
     Mutation(
         "a row takes its place without its unsent values", _cases("T1 or T3"),
         ((_UPSERT, 'lacking = f"{naming.UNAVAILABLE} IS NOT NULL"', 'lacking = "false"'),),
+    ),
+    Mutation(
+        "creations are rows, even several of a key", (DELTA, "-k", "creations_of_one_key"),
+        ((_UPSERTING, "return keys.count() == self.reach.events", "return True"),),
+    ),
+    Mutation(
+        "creations are rows, even below a truncate", _engine("marks_the_same_rows"),
+        ((_UPSERTING, "not plain or floor_of_kept(self.table, self.floor)", "not plain"),),
     ),
     Mutation(
         "a delta does not mind that its files were replaced",
@@ -183,8 +194,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget the floor of truncates that were applied", _cases("D8"),
-        ((_APPLY, "floor = _floor(lake, view, applied.floor)", 'floor = _floor(lake, view, "")'),
-         (_APPLY, "    floor = applied.floor\n", '    floor = ""\n')),
+        ((_APPLY, "floor = max(applied.floor, until.floor)", "floor = until.floor"),),
     ),
     Mutation(
         "a truncate leaves the state's rows in the view", VIEWS,
@@ -220,6 +230,11 @@ MUTATIONS = (
     Mutation(
         "key and row may differ", _cases("P11"),
         ((_DECODE, "has_row & any_of(_key_mismatches(table))", "F.lit(False)"),),
+    ),
+    Mutation(
+        "a key's text is taken for the row's", _cases("P11"),
+        ((_DECODE, "F.when(F.col(_KEY_TEXT) == usual, same)",
+          "F.when(F.col(_KEY_TEXT).isNotNull(), same)"),),
     ),
     Mutation(
         "pair a changed key's events by the previous commit, too", _cases("P5"),
@@ -267,13 +282,14 @@ MUTATIONS = (
     ),
     Mutation(
         "the view bounds its tail by position", VIEWS,
-        ((_VIEWS, '{naming.INGESTED_AT} > {dialect.instant(applied.ingested)})',
-          '{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), \'\') FROM {state}))'),),
+        ((_VIEWS, "in_tail = _in_tail(table, changes, applied, dialect)",
+          "in_tail = f\"{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), '') "
+          "FROM {state})\""),),
     ),
     Mutation(
         "the view forgets the floor of truncates that were applied", VIEWS,
-        ((_VIEWS, "truncate_floor('tail', applied.floor, dialect)",
-          "truncate_floor('tail', '', dialect)"),),
+        ((_VIEWS, "floor_of_log(table, 'tail', applied.floor, dialect)",
+          "floor_of_log(table, 'tail', '', dialect)"),),
     ),
     Mutation(
         "the view follows a changed key one step only", VIEWS,
@@ -305,5 +321,41 @@ MUTATIONS = (
         "deletes brought together stay beside the old ones",
         ("tests/spark/test_upkeep.py", "-k", "tenth"),
         ((_DELETES, "        rewrite.deleteFile(file)\n", "        pass\n"),),
+    ),
+    Mutation(
+        "bound a log of Firehose's by the moment of ingestion", (*FIREHOSE, "-k", "earlier_rows"),
+        (("glue_jobs/state/apply_log.py", "SPARK.instant(commits.after)",
+          "SPARK.instant(applied.ingested)"),),
+    ),
+    Mutation(
+        "forget that an epoch of Firehose's sweeps", (*FIREHOSE, "-k", "epoch"),
+        (("glue_jobs/state/commits.py", 'history_part(str(epoch_start(start))) if start else ""',
+          '""'),),
+    ),
+    Mutation(
+        "the tail of Firehose's log begins where the state's last rows were ingested",
+        ("tests/unit/firehose/test_tables.py",),
+        (("glue_jobs/reader/tail.py", "min(first, default=applied.ingested)", "applied.ingested"),),
+    ),
+    Mutation(
+        "a changed key that Firehose brought is not completed anew",
+        (*FIREHOSE, "-k", "committed_after_it"),
+        (("glue_jobs/state/apply_log.py",
+          "late if lowest is None else late.unionByName(carried_creations(earlier, lowest))",
+          "late"),),
+    ),
+    Mutation(
+        "what a changed key took along first stays", (*FIREHOSE, "-k", "committed_after_it"),
+        ((_STATE_ROWS, 'if table.delivery == "stream":', "if True:"),),
+    ),
+    Mutation(
+        "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
+        ((_VIEWS, 'if table.delivery == "stream" or not table.taken_along:', "if True:"),),
+    ),
+    Mutation(
+        "commit offsets of rows that the local Firehose holds back",
+        ("tests/unit/firehose/test_delivery.py",),
+        (("local/firehose/delivery.py",
+          "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
 )  # fmt: skip

@@ -17,6 +17,8 @@ def spark(tmp_path_factory):
     [driver] = (PROJECT / "jars" / "debezium").glob("postgresql-*.jar")
     settings = {
         "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*:{driver}",
+        # What a whole suite compiles stays: Spark's default of 1 GB was full before its end.
+        "spark.driver.memory": "3g",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         # Short queries, each new to the JVM: a second compiler would cost more than it gives.

@@ -21,6 +21,7 @@ IMPORTED = {
     "AttStateBucket": "arn:aws:s3:::state",
     "AttWarehouseBucket": "arn:aws:s3:::warehouse",
     "AttEncryptionKey": "arn:aws:kms:eu-west-1:111122223333:key/own",
+    "RefLoginSecret": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:shop/source-1a",
     "AttKafkaCluster": "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/uuid",
 }
 

@@ -18,6 +18,7 @@ LEASE = f"{STATE}/control/leases/orders.json"
 FILE = f"{WAREHOUSE}/cdc_iceberg.db/orders/data/a.parquet"
 CHECKPOINT = f"{STATE}/checkpoints/shop/commits/1"
 CODE = f"{STATE}/deployed/plan-0a.json"
+LOGIN = f"arn:aws:secretsmanager:{HERE}:secret:shop/source-1a"
 S3 = {"ViaService": "s3.eu-west-1.amazonaws.com"}
 
 Call = tuple[str, str] | tuple[str, str, dict[str, str]]
@@ -41,13 +42,25 @@ TABLES: list[Call] = [
     ("glue:GetTable", TABLE),
     ("glue:UpdateTable", TABLE),
 ]
+GROUP: Call = (
+    "kafka-cluster:AlterGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/shop-stream-1a-driver-0"
+)  # fmt: skip
 STREAM: list[Call] = [
     ("glue:CreateTable", TABLE),
     ("s3:PutObject", CHECKPOINT),
     ("kafka-cluster:Connect", CLUSTER),
     ("kafka-cluster:ReadData", f"{TOPIC}/shop.public.orders"),
-    ("kafka-cluster:AlterGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/shop-stream-1a-driver-0"),
+    GROUP,
 ]
+LOOKING: list[Call] = [
+    ("s3:GetObject", FILE),
+    ("glue:GetTable", TABLE),
+    ("kafka-cluster:Connect", CLUSTER),
+    ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders"),
+    ("secretsmanager:GetSecretValue", LOGIN),
+    ("kms:Decrypt", KEY, {"ViaService": "secretsmanager.eu-west-1.amazonaws.com"}),
+]
+OFFSETS: Call = ("kafka-cluster:ReadData", f"{TOPIC}/__cdclake-offsets.shop")
 KEEPER: list[Call] = [
     ("glue:StartJobRun", f"{JOB}/shop-stream_changes"),
     ("glue:GetJobRuns", f"{JOB}/shop-stream_changes"),
@@ -70,7 +83,7 @@ NOBODY: list[Call] = [
     ("kafka-cluster:WriteData", f"{TOPIC}/shop.public.orders"),
     ("kafka-cluster:ReadData", f"{TOPIC}/shopping.public.orders"),
     ("kafka-cluster:DeleteTopic", f"{TOPIC}/shop.public.orders"),
-    ("secretsmanager:GetSecretValue", f"arn:aws:secretsmanager:{HERE}:secret:shop/source-1a"),
+    ("secretsmanager:GetSecretValue", f"arn:aws:secretsmanager:{HERE}:secret:another-1a"),
     ("iam:PassRole", "arn:aws:iam::111122223333:role/any"),
     ("ec2:DeleteNetworkInterface", f"arn:aws:ec2:{HERE}:network-interface/eni-0a"),
     ("glue:StartJobRun", f"{JOB}/anothers"),
@@ -80,7 +93,8 @@ MAY: dict[str, list[Call]] = {
     "ApplyChanges": [*EVERY_JOB, *TABLES],
     "MaintainTables": [*EVERY_JOB, *TABLES],
     "RebuildTables": [*EVERY_JOB, *TABLES],
-    "Operate": EVERY_JOB,
+    "VerifyTables": [*EVERY_JOB, *LOOKING],
+    "Operate": [*EVERY_JOB, *LOOKING, OFFSETS],
     "StreamKeeper": KEEPER,
     "SchedulesMaintain": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
     "FilesCopiesDoer": [("s3:PutObject", CODE), ("kms:GenerateDataKey", KEY, S3)],
@@ -89,7 +103,13 @@ MAY: dict[str, list[Call]] = {
 }
 OF_ANYBODY = [call for calls in (*MAY.values(), NOBODY) for call in calls]
 # The same right by another of the role's own statements.
-ALSO = {"StreamKeeper": [("s3:ListBucket", STATE), ("kms:GenerateDataKey", KEY, S3)]}
+READS: list[Call] = [("s3:GetObject", FILE), ("glue:GetTable", TABLE)]
+ALSO: dict[str, list[Call]] = {
+    "StreamKeeper": [("s3:ListBucket", STATE), ("kms:GenerateDataKey", KEY, S3)],
+    "Operate": [GROUP],
+    "StreamChanges": [*READS, ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders")],
+    **dict.fromkeys(("ApplyChanges", "MaintainTables", "RebuildTables"), READS),
+}
 
 
 def asked(role, call: Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT
 from cdclake.plan import Plan
-from stacks.preparation_zip import LOCK, STAMP, WHEELS, build_preparation
+from stacks.locked_wheels import STAMP
+from stacks.preparation_zip import WHEELS, build_preparation
 from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
 
@@ -40,7 +42,7 @@ def test_it_holds_all_that_it_imports_and_the_plan(plan):
 
 
 def test_its_packages_are_for_the_function_s_python_and_processor(created):
-    [binary] = [wheel.name for wheel in WHEELS.glob("psycopg_binary-*.whl")]
+    [binary] = [wheel.name for wheel in WHEELS.folder.glob("psycopg_binary-*.whl")]
     properties = prepares(created)
     assert (properties["Runtime"], properties["Architectures"]) == ("python3.14", ["arm64"])
     assert "-cp314-cp314-" in binary and "aarch64" in binary
@@ -49,7 +51,7 @@ def test_its_packages_are_for_the_function_s_python_and_processor(created):
 def test_it_runs_the_driver_that_the_local_lake_runs():
     pinned = r"^psycopg(?:\[binary\])?==(\S+) \\$"
     [local] = set(re.findall(pinned, (PROJECT / "requirements.lock").read_text(), re.MULTILINE))
-    assert re.findall(pinned, LOCK.read_text(), re.MULTILINE) == [local]
+    assert re.findall(pinned, WHEELS.lock.read_text(), re.MULTILINE) == [local]
 
 
 def test_equal_plans_give_equal_bytes_and_another_plan_another_name(plan, tmp_path, monkeypatch):
@@ -68,7 +70,7 @@ def test_without_its_packages_it_says_what_to_run(plan, tmp_path, stamp):
     if stamp is not None:
         (tmp_path / STAMP).write_text(stamp)
     with pytest.raises(InputError, match=r"run `make plugins`"):
-        build_preparation(plan, wheels=tmp_path)
+        build_preparation(plan, wheels=replace(WHEELS, folder=tmp_path))
 
 
 def prepares(deployed: Synthesized) -> Template:

@@ -194,6 +194,9 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "safe_connect", CONNECTOR,
         put(SETTINGS, "column.mask.hash.v2.SHA-256.with.salt.pepper", value="a.b"),
     ),
+    "salt in a value": (
+        "safe_connect", CONNECTOR, put(SETTINGS, "cdclake.mask.salt.secret", value="pepper"),
+    ),
     "source that is anybody": (
         "safe_connect", CONNECTOR, put(SETTINGS, "database.sslmode", value="require"),
     ),

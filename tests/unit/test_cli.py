@@ -68,6 +68,12 @@ def test_schema(run):
     assert json.loads(out) == json.loads(run("schema", "--json")[1])
 
 
+def test_a_delivery_that_the_demo_does_not_know(run):
+    code, out, _ = run("demo", "--delivery", "kafka", "--json")
+    assert code == 2
+    assert "--delivery firehose" in json.loads(out)["error"]["remedy"]
+
+
 @pytest.mark.parametrize("arguments", [["validte"], ["validate"], ["validate", "f", "--no"]])
 def test_wrong_usage(run, arguments):
     code, out, err = run(*arguments)

@@ -13,12 +13,9 @@ import pytest
 import typer.main
 from botocore import xform_name
 
-from cdclake.config.resolve import load_plan
-from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.deployed_jobs import JOBS
 from cli.main import make_app
-from glue_jobs.ingest.progress import GIVEN_UP
 from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -65,20 +62,6 @@ def test_make_knows_every_target(page, line):
 def test_every_link_leads_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)", PAGES[page]):
         assert (FOLDER / target).exists(), target
-
-
-def test_a_signal_is_what_the_connector_understands():
-    plan = load_plan(PROJECT / "pipelines" / "shop.yaml")
-    told = {text for _, block in blocks("sql") for text in re.findall(r"'({.*?})'", block)}
-    tables = [table for table in plan.tables if table.name in ("customers", "orders")]
-    assert told == {snapshot_signal([table])[1] for table in tables}
-    kinds = {kind for _, block in blocks("sql") for kind in re.findall(r"'([a-z-]+)',", block)}
-    assert kinds == {snapshot_signal(tables)[0]}
-
-
-def test_a_gap_is_given_up_as_the_local_resync_does():
-    [told] = re.findall(r"echo '(.*)' \| aws s3 cp - s3://\S+/resume/orders.json", PAGES["resync"])
-    assert json.loads(told) == {"gap": GIVEN_UP}
 
 
 def test_the_topic_of_offsets_is_made_again_as_it_was():

@@ -1,12 +1,14 @@
 """The house: what setup refuses, and that the locked files agree with each other."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdclake.errors import InputError
 from scripts import fetch_jars, plugins
+from stacks.preparation_zip import WHEELS
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -44,10 +46,10 @@ def test_packages_that_cannot_be_fetched_leave_no_stamp(tmp_path, monkeypatch):
     with (tmp_path / "python").open("a") as tool:
         tool.write("exit 1\n")
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    monkeypatch.setattr(plugins, "WHEELS", tmp_path / "wheels")
+    wheels = replace(WHEELS, folder=tmp_path / "wheels")
     for _ in range(2):
         with pytest.raises(InputError, match=r"no matching distribution; check the network"):
-            plugins.fetch_packages()
+            plugins.fetch(wheels)
     assert not (tmp_path / "wheels").exists()
 
 
@@ -56,7 +58,15 @@ def pins(name: str) -> dict[str, str]:
     return dict(re.findall(r"^([A-Za-z0-9._-]+)(?:\[.*\])?==([^ ]+) \\$", text, re.MULTILINE))
 
 
-@pytest.mark.parametrize("other", ["requirements.txt", "requirements.bootstrap.txt"])
+@pytest.mark.parametrize(
+    "other",
+    [
+        "requirements.txt",
+        "requirements.bootstrap.txt",
+        "glue_jobs/requirements.txt",
+        "lambda/prepare_source/requirements.txt",
+    ],
+)
 def test_the_locks_agree_where_they_overlap(other):
     lock, deployed = pins("requirements.lock"), pins(other)
     shared = lock.keys() & deployed.keys()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import Any
 
 import boto3
@@ -14,6 +15,7 @@ from moto.moto_api import state_manager
 
 from cli import aws_jobs
 from cli import main as command
+from glue_jobs.verify.report import TableReport
 from tests.unit.config.pipelines import VALID
 
 NAME = "shop-dev-apply_changes"
@@ -43,7 +45,7 @@ def deployed() -> Iterator[Any]:
     """The jobs in moto; the bucket of their control objects."""
     where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
     boto3.client("s3").create_bucket(Bucket="state", **where)
-    for job in ("apply_changes", "operate", "stream_changes"):
+    for job in ("apply_changes", "operate", "stream_changes", "verify_tables"):
         boto3.client("glue").create_job(
             Name=f"shop-dev-{job}",
             Role="r",
@@ -61,13 +63,13 @@ def started(job: str = NAME) -> list[dict[str, str]]:
 
 
 def writes_its_report(
-    monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool, job: str = NAME
+    monkeypatch: pytest.MonkeyPatch, s3: Any, *, ok: bool, job: str = NAME, **report: Any
 ) -> None:
     """Have the run that is waited for write a report, as the job does at its end."""
 
     def end(seconds: float) -> None:
         del seconds
-        body = json.dumps({"ok": ok, "tables": [REPORT]}).encode()
+        body = json.dumps({"ok": ok, "tables": [REPORT], **report}).encode()
         s3.put_object(
             Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
@@ -96,7 +98,12 @@ def test_a_run_that_dies_before_its_report_is_a_failure(run, deployed):
 
 
 @pytest.mark.parametrize(
-    ("verb", "tables"), [(("replay", "--table", "orders"), "orders"), (("resume",), None)]
+    ("verb", "tables"),
+    [
+        (("replay", "--table", "orders"), "orders"),
+        (("resume",), None),
+        (("resync", "public.orders"), "orders"),
+    ],
 )
 def test_day_two_is_a_job_too(run, deployed, monkeypatch, verb, tables):
     name = "shop-dev-operate"
@@ -105,6 +112,32 @@ def test_day_two_is_a_job_too(run, deployed, monkeypatch, verb, tables):
     assert (code, json.loads(out)["ok"]) == (0, True)
     [arguments] = started(name)
     assert (arguments["--verb"], arguments.get("--tables")) == (verb[0], tables)
+
+
+VERIFY = "shop-dev-verify_tables"
+COMPARED = {"tables": [asdict(TableReport(table="orders", source="public.orders", missing=1))]}
+
+
+@pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
+def test_a_comparison_is_a_job_whose_difference_is_the_exit_code(
+    run, deployed, monkeypatch, ok, code
+):
+    writes_its_report(monkeypatch, deployed, ok=ok, job=VERIFY, **COMPARED)
+    words = ("verify", "--table", "public.orders", "--wait", "300", "--sample", "1000")
+    ended, out, _ = run(*words, words=())
+    assert (ended, json.loads(out)["tables"]) == (code, COMPARED["tables"])
+    [arguments] = started(VERIFY)
+    given = {"--tables": "orders", "--wait": "300", "--sample": "1000"}
+    assert given.items() <= arguments.items()
+
+
+def test_a_comparison_that_could_not_be_made_is_no_difference(run, deployed, monkeypatch):
+    told = {"code": "component_failed", "message": "the lake was behind", "remedy": "wait longer"}
+    writes_its_report(monkeypatch, deployed, ok=False, job=VERIFY, tables=[], error=told)
+    code, out, _ = run("verify", words=())
+    explained = json.loads(out)["error"]
+    assert (code, explained["component"]) == (4, VERIFY)
+    assert (explained["message"], explained["remedy"]) == (told["message"], told["remedy"])
 
 
 def test_the_stream_is_started_and_left(run, deployed):
@@ -193,6 +226,7 @@ def test_nobody_in_particular_is_told_how_to_say_who(run, monkeypatch):
     [
         (("load_tables",), "there is no job 'load_tables'"),
         (("apply_changes", "--table", "nothing"), "the file has no table 'nothing'"),
+        (("verify_tables",), "there is no job 'verify_tables'"),
         (("stream_changes", "--table", "orders"), "the stream is of all tables"),
     ],
 )

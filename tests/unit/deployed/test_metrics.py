@@ -18,7 +18,6 @@ from glue_jobs.ingest.gauges import StreamGauges
 from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.reports import TableReport, failed_tables, worst_sizes
-from local.functions import load
 from tests.spark.events import MemoryStore, plan_of
 
 
@@ -154,15 +153,3 @@ def test_a_job_tells_its_failures_and_its_worst_sizes():
     )
     dimensions = {"Deployment": "shop", "Job": "maintain_tables"}
     assert told() == {"FailedTables": (1, "Count", dimensions)}
-
-
-def test_the_keeper_spells_its_metrics_as_the_alarms_do(monkeypatch):
-    monkeypatch.setenv("DIMENSION", "shop")
-    keeper = load("stream_keeper")
-    keeper.publish(keeper.Seen(running=True, failures=2, given_up=False, did="nothing"))
-    names = (metrics.STREAM_RUNNING, metrics.STREAM_FAILURES, metrics.STREAM_GIVEN_UP)
-    assert keeper.NAMESPACE == metrics.NAMESPACE
-    assert told() == {
-        each.name: (value, each.unit, {metrics.DEPLOYMENT: "shop"})
-        for each, value in zip(names, (1, 2, 0), strict=True)
-    }

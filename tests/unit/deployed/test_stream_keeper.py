@@ -13,6 +13,7 @@ from botocore.exceptions import ClientError
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
+from cdclake import metrics
 from local.functions import load
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
@@ -193,7 +194,7 @@ def test_a_stream_that_is_switched_off_is_told_so_and_not_started_again(stream, 
 
 def test_every_call_says_how_it_stands(stream):
     stream.keeper.handler({"source": "aws.glue"}, None)
-    found = boto3.client("cloudwatch").list_metrics(Namespace="cdclake")["Metrics"]
+    found = boto3.client("cloudwatch").list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]
     assert {metric["MetricName"] for metric in found} == {
         "StreamRunning", "StreamFailures", "StreamGivenUp",
     }  # fmt: skip

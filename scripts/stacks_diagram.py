@@ -1,0 +1,105 @@
+"""Draw the stacks into docs/deployment.md: what each holds, and which it needs before it.
+
+`python -m scripts.stacks_diagram` writes the drawing, of pipelines/shop.yaml in its environment
+`prod`, from the templates that synth makes of it. A test fails as long as it is not the newest.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from aws_cdk import App
+
+from cdclake.config.deployment import load_deployment
+from stacks.pipeline_app import add_stacks
+
+PROJECT = Path(__file__).resolve().parents[1]
+PAGE = PROJECT / "docs" / "deployment.md"
+PIPELINE, ENVIRONMENT = PROJECT / "pipelines" / "shop.yaml", "prod"
+_FENCE = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
+# What a stack is there for; roles, logs, policies and rules go along.
+_SHOWN = {
+    "AWS::EC2::VPC": "VPC",
+    "AWS::EC2::VPCEndpoint": "endpoints",
+    "AWS::EC2::SecurityGroup": "security groups",
+    "AWS::KMS::Key": "key",
+    "AWS::RDS::DBInstance": "RDS for PostgreSQL",
+    "AWS::SecretsManager::Secret": "login",
+    "AWS::MSK::Cluster": "MSK",
+    "AWS::MSK::Topic": "topics",
+    "AWS::KafkaConnect::Connector": "connector",
+    "AWS::S3::Bucket": "buckets",
+    "AWS::Glue::Database": "Glue database",
+    "AWS::Glue::Job": "Glue jobs",
+    "AWS::Glue::TableOptimizer": "table optimizers",
+    "AWS::Scheduler::Schedule": "schedules",
+    "AWS::Lambda::Function": "functions",
+    "AWS::Athena::WorkGroup": "workgroup",
+    "AWS::Athena::NamedQuery": "saved queries",
+    "AWS::CloudWatch::Alarm": "alarms",
+    "AWS::CloudWatch::Dashboard": "dashboard",
+    "AWS::SNS::Topic": "topic of the alarms",
+}
+
+
+def drawing(assembly: Path) -> str:
+    """The drawing in mermaid of what synth has written into this folder."""
+    artifacts = json.loads((assembly / "manifest.json").read_text())["artifacts"]
+    stacks = {
+        name: {other for other in artifact.get("dependencies", ()) if not other.endswith(".assets")}
+        for name, artifact in artifacts.items()
+        if artifact["type"] == "aws:cloudformation:stack"
+    }
+    lines = [*_boxes(assembly, stacks), *_arrows(stacks)]
+    return "\n".join(["```mermaid", "flowchart TD", *(f"  {line}" for line in lines), "```", ""])
+
+
+def _boxes(assembly: Path, stacks: Mapping[str, set[str]]) -> Iterator[str]:
+    for stack in sorted(stacks):
+        template = json.loads((assembly / f"{stack}.template.json").read_text())
+        found = Counter(resource["Type"] for resource in template["Resources"].values())
+        held = [_counted(found[kind], word) for kind, word in _SHOWN.items() if found[kind]]
+        yield f'{stack}["<b>{stack}</b><br/>{"<br/>".join(held)}"]'
+
+
+def _counted(count: int, word: str) -> str:
+    return word if count == 1 and not word.endswith("s") else f"{count} {word}"
+
+
+def _arrows(stacks: Mapping[str, set[str]]) -> Iterator[str]:
+    """From each stack to those that need it, but for what follows from other arrows."""
+    needs = {stack: _all_needed(stack, stacks) for stack in stacks}
+    for stack in sorted(stacks):
+        further = set().union(*(needs[other] for other in stacks[stack]))
+        for other in sorted(stacks[stack] - further):
+            yield f"{other} --> {stack}"
+
+
+def _all_needed(stack: str, stacks: Mapping[str, set[str]]) -> set[str]:
+    return stacks[stack].union(*(_all_needed(other, stacks) for other in stacks[stack]))
+
+
+def page(assembly: Path) -> str:
+    """docs/deployment.md with the drawing of this assembly."""
+    text, count = _FENCE.subn(lambda _: drawing(assembly), PAGE.read_text())
+    assert count == 1, f"{PAGE} has {count} drawings"
+    return text
+
+
+def main() -> None:
+    """Synthesize, and write the page."""
+    flags = json.loads((PROJECT / "cdk.json").read_text())["context"]
+    with tempfile.TemporaryDirectory() as folder:
+        app = App(context=flags, outdir=folder, analytics_reporting=False)
+        add_stacks(app, load_deployment(PIPELINE, ENVIRONMENT))
+        app.synth()
+        PAGE.write_text(page(Path(folder)))
+
+
+if __name__ == "__main__":
+    main()

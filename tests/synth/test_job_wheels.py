@@ -1,0 +1,73 @@
+"""The packages of the jobs that ask the source: what Glue's pip finds, and finds nowhere else."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cdclake import packing
+from cdclake.errors import InputError
+from cdclake.packing import PROJECT
+from stacks.job_wheels_zip import SUFFIX, WHEELS, build_job_wheels
+
+
+@pytest.fixture
+def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(packing, "BUILT", tmp_path)
+    return build_job_wheels()
+
+
+def pinned(text: str) -> dict[str, str]:
+    found = re.findall(r"^([\w-]+)==(\S+)", text, re.MULTILINE)
+    return {name.replace("_", "-"): version for name, version in found}
+
+
+def test_it_holds_a_wheel_for_each_locked_package_and_lists_them(built):
+    with zipfile.ZipFile(built) as archive:
+        names, listed = archive.namelist(), archive.read("wheels/requirements.txt").decode()
+    wheels = [name for name in names if name.endswith(".whl")]
+    assert set(names) == {*wheels, "wheels/requirements.txt"}
+    assert pinned(listed) == pinned(WHEELS.lock.read_text())
+    assert len(wheels) == len(pinned(listed))
+
+
+def test_they_are_the_packages_that_the_local_lake_runs():
+    local = pinned(re.sub(r"\[\w+\]", "", (PROJECT / "requirements.lock").read_text()))
+    deployed = pinned(WHEELS.lock.read_text())
+    assert {"duckdb", "psycopg"} <= set(deployed)
+    assert deployed == {name: local[name] for name in deployed}
+
+
+def test_they_are_for_glues_python_and_processor():
+    for wheel in WHEELS.folder.glob("*.whl"):
+        python, abi, platform = wheel.stem.split("-")[2:]
+        assert (python, abi) in {("cp311", "cp311"), ("py3", "none")}
+        assert platform == "any" or "x86_64" in platform
+
+
+def test_equal_wheels_give_equal_bytes(built, tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "again")
+    again = build_job_wheels()
+    assert (again.name, again.read_bytes()) == (built.name, built.read_bytes())
+
+
+def test_without_them_it_says_what_to_run(tmp_path):
+    with pytest.raises(InputError, match=r"run `make plugins`"):
+        build_job_wheels(replace(WHEELS, folder=tmp_path))
+
+
+def test_the_job_that_compares_installs_them_and_asks_no_index(created):
+    [job] = [
+        job["Properties"]
+        for job in created.resources("AWS::Glue::Job")
+        if job["Properties"]["Name"] == "shop-verify_tables"
+    ]
+    told = job["DefaultArguments"]
+    assert str(told["--additional-python-modules"]).endswith(f"{SUFFIX}']]}}")
+    assert told["--python-modules-installer-option"] == "--no-index"
+    assert told["--login"] == "shop/source"
+    assert "verify-full" in str(told["--source"])

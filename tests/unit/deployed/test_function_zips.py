@@ -1,0 +1,85 @@
+"""Each function's zip holds all of ours that it imports: it is imported with nothing else of ours.
+
+Beside it lies what Lambda's Python brings, and for packages of another processor this machine's.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from cdclake import packing
+from cdclake.config.deployment import load_deployment
+from cdclake.packing import PROJECT, Packed
+from cdclake.plan import Plan
+from stacks.constructs.function_zip import build_function
+from stacks.firehose_zip import build_firehose_changes
+from stacks.preparation_zip import build_preparation
+
+LAMBDAS = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
+FOREIGN = ("psycopg", "psycopg_binary")
+IMPORT = "import sys; sys.path += sys.argv[1:3]; import {0}; print({0}.handler.__module__)"
+BUILDERS: dict[str, Callable[[Plan], Packed]] = {
+    "custom_resources": lambda plan: build_function("custom_resources"),
+    "firehose_changes": build_firehose_changes,
+    "prepare_source": build_preparation,
+    "stream_keeper": lambda plan: build_function("stream_keeper"),
+}
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    return load_deployment(PROJECT / "pipelines" / "shop.yaml").plan
+
+
+def packages(folder: Path, names: Sequence[str]) -> Path:
+    """A folder with these installed packages and no others."""
+    folder.mkdir()
+    for name in names:
+        spec = find_spec(name)
+        assert spec is not None and spec.origin is not None
+        installed = Path(spec.origin)
+        if installed.name == "__init__.py":
+            (folder / name).symlink_to(installed.parent)
+        else:
+            (folder / installed.name).symlink_to(installed)
+    return folder
+
+
+def imported(module: str, *folders: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", "-c", IMPORT.format(module), *map(str, folders)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def unpacked(built: Packed, folder: Path) -> Path:
+    """As Lambda has it."""
+    with zipfile.ZipFile(built.path) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.mark.parametrize("module", BUILDERS)
+def test_a_zip_is_imported_with_nothing_else_of_ours(plan, tmp_path, module):
+    beside = packages(tmp_path / "beside", (*LAMBDAS, *FOREIGN, "typing_extensions"))
+    own = unpacked(BUILDERS[module](plan), tmp_path / "own")
+    # Those of this processor first; of all else the function has its own.
+    done = imported(module, beside, own)
+    assert (done.returncode, done.stdout.strip()) == (0, module), done.stderr
+
+
+def test_a_zip_that_lacks_what_it_imports_is_noticed(plan, tmp_path):
+    beside = packages(tmp_path / "beside", LAMBDAS)
+    own = unpacked(BUILDERS["custom_resources"](plan), tmp_path / "own")
+    (own / "cdclake" / "cloudformation.py").unlink()
+    assert "cdclake.cloudformation" in imported("custom_resources", beside, own).stderr
+
+
+def test_every_function_is_tried():
+    assert set(BUILDERS) == {folder.name for folder in (PROJECT / "lambda").iterdir()}

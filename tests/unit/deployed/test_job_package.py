@@ -1,0 +1,30 @@
+"""What the jobs import is in their zip, or Glue has it: DuckDB and psycopg are for two of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from cdclake.deployed_jobs import AT_SOURCE, JOBS
+from cdclake.job_package import build_job_package
+
+WITHOUT = """
+import importlib, sys
+sys.modules.update(dict.fromkeys(("duckdb", "psycopg", "pydantic", "ruamel"), None))
+for job in sys.argv[1:]:
+    print(importlib.import_module("glue_jobs." + job).__file__)
+"""
+
+
+def test_the_other_jobs_are_imported_from_the_zip_without_what_glue_lacks():
+    package = str(build_job_package())
+    jobs = [job for job in JOBS if job not in AT_SOURCE]
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", WITHOUT, *jobs],
+        env={"PYTHONPATH": package},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [f"{package}/glue_jobs/{job}.py" for job in jobs]
