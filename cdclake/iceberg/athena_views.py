@@ -10,18 +10,9 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.debezium.types import Conversion
 from cdclake.iceberg.conversions import DAYS, MICROSECONDS
+from cdclake.iceberg.views import HISTORY_FACTS
 from cdclake.plan import Column, Table
 
-_FACTS = (
-    naming.OP,
-    naming.COMMITTED_AT,
-    naming.TX_ID,
-    naming.POSITION,
-    naming.UNAVAILABLE,
-    naming.PARTITION,
-    naming.OFFSET,
-    naming.INGESTED_AT,
-)
 _MOMENTS = (naming.COMMITTED_AT, naming.INGESTED_AT)
 _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000  # microseconds
 
@@ -51,7 +42,7 @@ def _current(table: Table, database: str) -> str:
 
 
 def _history(table: Table, database: str) -> str:
-    facts = [_named(_in_utc(fact), fact) if fact in _MOMENTS else fact for fact in _FACTS]
+    facts = [_named(_in_utc(fact), fact) if fact in _MOMENTS else fact for fact in HISTORY_FACTS]
     listed = ",\n  ".join([*facts, *map(_typed, table.columns)])
     return f"SELECT\n  {listed}\nFROM {_name(database)}.{_name(table.changes)}"
 

@@ -11,6 +11,20 @@ from cdclake.iceberg.fold import floor_of_log, folded_rows, history_part, value_
 from cdclake.iceberg.origins import completed_changes, lacks_values
 from cdclake.plan import Column, Table
 
+# What the history says of an event, before its values.
+HISTORY_FACTS = (
+    naming.OP,
+    naming.COMMITTED_AT,
+    naming.TX_ID,
+    naming.POSITION,
+    naming.UNAVAILABLE,
+    naming.PARTITION,
+    naming.OFFSET,
+    naming.INGESTED_AT,
+)
+# As `AppliedThrough.ingested`: nothing was ever ingested before.
+BEFORE_ALL = -1
+
 
 @dataclass(frozen=True, slots=True)
 class AppliedThrough:
@@ -77,21 +91,11 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
 
 def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
     """SELECT of the log with the state's types; one row per event, facts first."""
-    facts = (
-        naming.OP,
-        naming.COMMITTED_AT,
-        naming.TX_ID,
-        naming.POSITION,
-        naming.UNAVAILABLE,
-        naming.PARTITION,
-        naming.OFFSET,
-        naming.INGESTED_AT,
-    )
     columns = [
         f"{to_state(dialect.name(c.name), c.column_type, dialect)} AS {dialect.name(c.name)}"
         for c in table.columns
     ]
-    return f"SELECT {', '.join([*facts, *columns])}\nFROM {changes}"
+    return f"SELECT {', '.join([*HISTORY_FACTS, *columns])}\nFROM {changes}"
 
 
 _FOLDED_IS_NEWER = (

@@ -15,10 +15,9 @@ import duckdb
 
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.iceberg.views import AppliedThrough
+from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from glue_jobs.reader.catalog import IcebergTable, Snapshot
 
-_BEFORE_ALL = -1  # microseconds: nothing was ever ingested before
 # The status of a manifest's entry: the commit has added its file, or has taken it away.
 _ADDED, _DELETED = 1, 2
 
@@ -42,7 +41,7 @@ def with_tail(
     if snapshot is None or snapshot.sequence <= applied.sequence:
         return applied
     files = list(files_since(session, log, snapshot, applied.sequence))
-    first = [_BEFORE_ALL if file.first is None else file.first - 1 for file in files]
+    first = [BEFORE_ALL if file.first is None else file.first - 1 for file in files]
     return replace(applied, ingested=min(first, default=applied.ingested))
 
 

@@ -16,11 +16,9 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import epoch_start, history_part
-from cdclake.iceberg.views import AppliedThrough
+from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
-
-_BEFORE_ALL = -1  # microseconds: nothing was ever ingested before
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +56,7 @@ def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits | No
     )
     if row["files"] == 0:
         return None
-    return Commits(newest, _BEFORE_ALL if row["unbounded"] else row["first"] - 1)
+    return Commits(newest, BEFORE_ALL if row["unbounded"] else row["first"] - 1)
 
 
 def reached(rows: DataFrame, sequence: int, epoch: int) -> AppliedThrough:
