@@ -24,7 +24,7 @@ from cdclake.errors import CdcError, ComponentFailed, InputError, TableError
 from cdclake.plan import Table
 from glue_jobs.ingest import asking
 from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import GIVEN_UP, Progress
+from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.repairs import REPLAY, RESYNC
 from glue_jobs.runtime.arguments import read_arguments
 from glue_jobs.runtime.logs import log_to_stdout
@@ -91,7 +91,7 @@ class Operator:
             return
         if not around.has_lost(table, progress.offsets):
             self._check_flowing(table)
-        self.control.write(f"resume/{table.name}.json", {"gap": GIVEN_UP})
+        asking.ask_to_give_up(self.control, table.name)
         deadline = time.monotonic() + WAIT_S[REPLAY]
         while Progress.load(self.control).table(table.name).state == "stopped":
             if time.monotonic() > deadline:

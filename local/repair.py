@@ -9,7 +9,7 @@ from typing import Any
 from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
 from cdclake.plan import Table
 from glue_jobs.ingest import asking
-from glue_jobs.ingest.progress import GIVEN_UP, Progress, TableProgress
+from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.repairs import REPLAY, RESYNC
 from glue_jobs.runtime.source import signal_snapshot, write_marker
 from local import stack
@@ -127,7 +127,7 @@ def rejoin_after_loss(lake: Lake, table: Table, wait_s: float = REPLAY_S) -> Non
     gap = find_gap(lake.kafka, table.topic, Progress.load(lake.control).table(table.name))
     if gap is None or gap.lost_events == 0:
         raise trouble
-    lake.control.write(f"resume/{table.name}.json", {"gap": GIVEN_UP})
+    asking.ask_to_give_up(lake.control, table.name)
     deadline = time.monotonic() + wait_s
     while stopped(lake, table) is not None:
         if time.monotonic() > deadline:

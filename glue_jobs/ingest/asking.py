@@ -9,7 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.debezium.position import epoch_start, just_after
 from cdclake.errors import ComponentFailed, TableError
-from glue_jobs.ingest.progress import TableProgress
+from glue_jobs.ingest.progress import GIVEN_UP, TableProgress
 from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
 from glue_jobs.runtime.objects import ObjectStore
 
@@ -74,6 +74,11 @@ def ask_to_resume(control: ObjectStore, table: str, progress: TableProgress) -> 
         return False
     control.write(f"resume/{table}.json", {})
     return True
+
+
+def ask_to_give_up(control: ObjectStore, table: str) -> None:
+    """Have a stopped table go on from whatever Kafka still keeps; a resync reads what was lost."""
+    control.write(f"resume/{table}.json", {"gap": GIVEN_UP})
 
 
 def outcome(control: ObjectStore, table: str, verb: str, request: str) -> Answer | None:

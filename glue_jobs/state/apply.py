@@ -113,9 +113,8 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
         if facts.carried_key_changes:
             whole = lake.read(table.changes)
             changes = held.enter_context(with_origins(changes, whole, table))
-        with viewed(changes) as view:
-            floor = _floor(lake, table, view, until.floor)
-            kept = changes.where(above_truncates(table, floor))
+        floor = _floor(lake, table, changes, until.floor)
+        kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
             newest = kept.agg(F.max(naming.POSITION)).collect()[0][0] or ""
@@ -143,7 +142,7 @@ def merge_pending(
             pending = held.enter_context(with_origins(pending, whole, table))
         floor = max(applied.floor, until.floor)
         if facts.truncates:
-            floor = _raised(lake, table, pending, floor)
+            floor = _floor(lake, table, pending, floor)
         if floor != applied.floor:
             lake.spark.sql(delete_truncated(table, lake.database, floor))
         changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
@@ -213,13 +212,10 @@ def _whole_log(lake: LakeTables, table: Table, epoch: int) -> tuple[DataFrame, A
     return log, reached(log, sequence, epoch)
 
 
-def _raised(lake: LakeTables, table: Table, pending: DataFrame, floor: str) -> str:
-    with viewed(pending) as view:
-        return _floor(lake, table, view, floor)
-
-
-def _floor(lake: LakeTables, table: Table, view: str, known: str) -> str:
-    return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])
+def _floor(lake: LakeTables, table: Table, changes: DataFrame, known: str) -> str:
+    """The greatest truncate among the changes, or the one that is known."""
+    with viewed(changes) as view:
+        return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])
 
 
 def facts_of(pending: DataFrame) -> Facts:
