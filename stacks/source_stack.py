@@ -7,9 +7,8 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.login_secret import LoginSecret
+from stacks.constructs.made_up_secret import LoginSecret, SaltSecret
 from stacks.constructs.postgres_server import PORT, PostgresServer
-from stacks.constructs.salt_secret import SaltSecret
 from stacks.constructs.security_groups import ServerGroup
 from stacks.network_stack import NetworkStack
 from stacks.pipeline_stack import PipelineStack
