@@ -22,26 +22,26 @@ PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "deployment.md"
 PIPELINE, ENVIRONMENT = PROJECT / "pipelines" / "shop.yaml", "prod"
 _FENCE = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
-# What a stack is there for; roles, logs, policies and rules go along.
+# What a stack is there for, as one and as many; roles, logs, policies and rules go along.
 _SHOWN = {
     "AWS::EC2::VPC": "VPC",
-    "AWS::EC2::VPCEndpoint": "endpoints",
-    "AWS::EC2::SecurityGroup": "security groups",
-    "AWS::KMS::Key": "key",
+    "AWS::EC2::VPCEndpoint": "endpoint|endpoints",
+    "AWS::EC2::SecurityGroup": "security group|security groups",
+    "AWS::KMS::Key": "key|keys",
     "AWS::RDS::DBInstance": "RDS for PostgreSQL",
-    "AWS::SecretsManager::Secret": "login",
+    "AWS::SecretsManager::Secret": "secret|secrets",
     "AWS::MSK::Cluster": "MSK",
-    "AWS::MSK::Topic": "topics",
+    "AWS::MSK::Topic": "topic|topics",
     "AWS::KafkaConnect::Connector": "connector",
-    "AWS::S3::Bucket": "buckets",
+    "AWS::S3::Bucket": "bucket|buckets",
     "AWS::Glue::Database": "Glue database",
-    "AWS::Glue::Job": "Glue jobs",
-    "AWS::Glue::TableOptimizer": "table optimizers",
-    "AWS::Scheduler::Schedule": "schedules",
-    "AWS::Lambda::Function": "functions",
+    "AWS::Glue::Job": "Glue job|Glue jobs",
+    "AWS::Glue::TableOptimizer": "table optimizer|table optimizers",
+    "AWS::Scheduler::Schedule": "schedule|schedules",
+    "AWS::Lambda::Function": "function|functions",
     "AWS::Athena::WorkGroup": "workgroup",
-    "AWS::Athena::NamedQuery": "saved queries",
-    "AWS::CloudWatch::Alarm": "alarms",
+    "AWS::Athena::NamedQuery": "saved query|saved queries",
+    "AWS::CloudWatch::Alarm": "alarm|alarms",
     "AWS::CloudWatch::Dashboard": "dashboard",
     "AWS::SNS::Topic": "topic of the alarms",
 }
@@ -67,8 +67,9 @@ def _boxes(assembly: Path, stacks: Mapping[str, set[str]]) -> Iterator[str]:
         yield f'{stack}["<b>{stack}</b><br/>{"<br/>".join(held)}"]'
 
 
-def _counted(count: int, word: str) -> str:
-    return word if count == 1 and not word.endswith("s") else f"{count} {word}"
+def _counted(count: int, words: str) -> str:
+    one, *more = words.split("|")
+    return one if count == 1 else f"{count} {(more or [one])[0]}"
 
 
 def _arrows(stacks: Mapping[str, set[str]]) -> Iterator[str]:
