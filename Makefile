@@ -100,6 +100,7 @@ record: setup ## Record anew what Debezium sends for tests/recorded/*.sql; `make
 docs: plugins ## Write anew the pages that are made from the code
 	@$(BIN)/python -m scripts.types_page
 	@$(BIN)/python -m scripts.reading_page
+	@$(BIN)/python -m scripts.ways_page
 	@$(BIN)/python -m scripts.jobs_page
 	@$(BIN)/python -m scripts.stacks_diagram
 

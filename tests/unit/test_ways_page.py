@@ -1,0 +1,25 @@
+"""docs/ways.md is the newest, and its figures follow from their sources."""
+
+import pytest
+
+from scripts import ways_page
+from scripts.ways_page import PAGE, always_on, firehose, page, scheduled, sink
+
+
+def test_the_page_is_the_newest():
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make docs`"
+
+
+def test_a_day_of_what_runs_all_day_is_hours_by_price():
+    assert always_on(1) == always_on(100) == pytest.approx(2 * 24 * 0.44)
+    assert sink(1) == pytest.approx(24 * 0.11)
+
+
+def test_what_is_measured_counts(monkeypatch):
+    """By a machine that takes nothing for an event only starts and prices by the GB are left."""
+    monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 0.0)
+    starts = 24 * 2 / 60 * 2 * 0.44
+    assert scheduled(100) == pytest.approx(starts)
+    assert firehose(100) == pytest.approx(starts + 100 * 0.029 + 0.1024 * 0.20)
+    monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 2.0)
+    assert scheduled(1) == pytest.approx(starts + 1e6 * (2 / 2e5 + 2 / 2e4) / 3600 * 2 * 0.44)
