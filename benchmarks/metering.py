@@ -6,9 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import psutil
+
+from benchmarks.threads import cpu_by_kind
 
 _SAMPLE_SECONDS = 0.1
 _MEBIBYTE = 1 << 20
@@ -21,9 +24,10 @@ class Meter:
     seconds: float = 0.0
     cpu_seconds: float = 0.0
     peak_mib: int = 0  # resident, of all processes together
+    cpu_by_kind: dict[str, float] = field(default_factory=dict)  # CPU seconds, by kind of thread
 
-    def figures(self) -> dict[str, float]:
-        """The three as a run keeps them."""
+    def figures(self) -> dict[str, Any]:
+        """As a run keeps them."""
         return asdict(self)
 
 
@@ -33,7 +37,7 @@ def metered() -> Iterator[Meter]:
     meter = Meter()
     ended = threading.Event()
     sampler = threading.Thread(target=_sample, args=(meter, ended), daemon=True)
-    cpu = cpu_seconds()
+    cpu, by_kind = cpu_seconds(), cpu_by_kind(_tree())
     sampler.start()
     started = time.monotonic()
     try:
@@ -43,6 +47,10 @@ def metered() -> Iterator[Meter]:
         ended.set()
         sampler.join()
         meter.cpu_seconds = cpu_seconds() - cpu
+        meter.cpu_by_kind = {
+            kind: round(seconds - by_kind.get(kind, 0.0), 2)
+            for kind, seconds in cpu_by_kind(_tree()).items()
+        }
 
 
 def cpu_seconds(root: int | None = None) -> float:

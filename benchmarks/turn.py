@@ -27,8 +27,8 @@ def take(
 ) -> list[Mapping[str, Any]]:
     """Each batch's figures, the session's first ones included; `live_rows` is written as Parquet.
 
-    `seconds`, `cpu_seconds` and `peak_mib` include one count over the table, which alone took
-    `counting` seconds; `requests` are those of the batch.
+    `seconds`, `cpu_seconds`, those by kind of thread, and `peak_mib` include one count over the
+    table, which alone took `counting` seconds; `requests` are those of the batch.
     """
     kind = CONTENDERS[contender]
     spark = open_session(kind.jars, kind.settings(warehouse), Path(scratch))
@@ -59,5 +59,9 @@ def _measure(contender: Contender, changes: DataFrame) -> Mapping[str, Any]:
         "counting": counting.seconds,
         "cpu_seconds": applying.cpu_seconds + counting.cpu_seconds,
         "peak_mib": max(applying.peak_mib, counting.peak_mib),
+        "cpu_by_kind": {
+            kind: seconds + counting.cpu_by_kind.get(kind, 0.0)
+            for kind, seconds in applying.cpu_by_kind.items()
+        },
         "requests": asdict(spent),
     }
