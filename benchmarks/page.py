@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
 from benchmarks.session import PROJECT
-from benchmarks.words import INTRODUCTION, TITLES, WORDS
+from benchmarks.words import INTRODUCTION, KINDS, TITLES, WORDS
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 DOCS = PROJECT / "docs"
@@ -50,7 +50,8 @@ def page(results: Mapping[str, Any]) -> str:
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
         measured = measure["measured"]
         parts += [f"Measured {measured['at']}, at commit {measured['commit']}.\n"]
-        parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure), *_growth(name, measure)]
+        parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure)]
+        parts += [*_who_spent(measure), *_growth(name, measure)]
     missing = [f"{name} ({title})" for name, title in TITLES.items() if name not in measures]
     if missing:
         parts.append(f"Not measured yet in the full size: {'; '.join(missing)}.\n")
@@ -111,6 +112,25 @@ def _runs(measure: Mapping[str, Any]) -> str:
 def _requests(batches: list[dict[str, int | None]], service: str) -> str:
     counts = [count for batch in batches if (count := batch.get(service)) is not None]
     return f"{statistics.median(counts):g}" if counts else "not counted"
+
+
+def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:
+    """Of each contender the CPU seconds by kind of Java's threads, where that was measured."""
+    rows = []
+    for contender in (OURS, *measure["peers"]):
+        spent = [
+            batch["cpu_by_kind"]
+            for run in measure["runs"]
+            if run["contender"] == contender
+            for batch in run["figures"]
+            if "cpu_by_kind" in batch
+        ]
+        if spent:
+            means = [statistics.fmean(each.get(kind, 0.0) for each in spent) for kind in KINDS]
+            rows.append((contender, *(f"{mean:.1f}" for mean in means)))
+    if rows:
+        yield "Who spent them, in CPU seconds a batch:\n"
+        yield _table(("contender", *KINDS.values()), rows)
 
 
 def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:

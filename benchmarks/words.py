@@ -63,6 +63,15 @@ WORDS = {
         "the CPU seconds. Delta and Hudi have no catalog to ask there."
     ),
 }
+# Of benchmarks/threads.py, in the page's order.
+KINDS = {
+    "tasks": "Spark's tasks",
+    "driving": "the driver: planning queries and making their code",
+    "compiling": "Java's compilers",
+    "collecting": "garbage",
+    "files": "Iceberg's own threads",
+    "python": "Python",
+}
 INTRODUCTION = """# Benchmarks
 
 Made by `make bench-full` from [the results](../benchmarks/results/full.json): no figure here is

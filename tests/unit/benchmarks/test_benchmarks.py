@@ -153,6 +153,17 @@ def test_the_page_says_what_growth_costs():
     assert "Each further 10,000,000 rows take 1.00 s more." in text
 
 
+def test_the_page_says_who_spent_the_cpu_where_that_was_measured():
+    kinds = [{"tasks": 1.0, "compiling": 2.5}, {"tasks": 2.0, "compiling": 0.5}]
+    ours = Run("ours", {"subject": "x"}, None, [{**FIGURES, "cpu_by_kind": k} for k in kinds])
+    targets = {"plain_merge": Bound(">=", 2.5)}
+    runs = [ours, run("plain_merge", [3.0])]
+    measure = worst_subject(runs, "ours", lambda _: targets).as_json()
+    text = page({"machine": {}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}})
+    assert "| ours | 1.5 | 0.0 | 1.5 | 0.0 | 0.0 | 0.0 |" in text
+    assert "| plain_merge | 0" not in text
+
+
 def test_the_page_says_what_was_wrong_and_what_nobody_counted():
     runs = [run("ours", [1.0]), run("plain_merge", [3.0], wrong="2 rows are missing")]
     targets = {"plain_merge": Bound(">=", 2.5)}
