@@ -41,7 +41,7 @@ class Stacks:
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app; InputError if it asks for what is not built."""
-    refuse_to_deploy(deployment.plan.deliveries)
+    refuse_to_deploy(deployment.plan.streams)
     network = NetworkStack(app, deployment)
     source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)
