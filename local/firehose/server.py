@@ -26,6 +26,7 @@ from local.firehose.failures import ErrorPrefix
 from local.firehose.function import Function, Handler
 from local.firehose.journal import Journal, JournalSource
 from local.firehose.schedule import ApplySchedule, seconds_between
+from local.firehose.shards import KinesisSource
 from local.firehose.tables import LogTables
 from local.firehose.topic import TopicSource
 from local.firehose.trouble import Trouble
@@ -118,8 +119,13 @@ def _delivery(
 
 
 def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:
+    name = naming.delivery_stream_name(plan.name, stream.name)
     if stream.source == "direct_put":
-        return JournalSource(journal, naming.delivery_stream_name(plan.name, stream.name))
+        return JournalSource(journal, name)
+    if stream.source == "kinesis":
+        checkpoints = lake.home.data("firehose") / f"{name}.json"
+        shards = naming.kinesis_stream_name(plan.name, stream.topic)
+        return KinesisSource(lake.client("kinesis"), shards, checkpoints)
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
 
 
