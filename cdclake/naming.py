@@ -221,6 +221,23 @@ def delivery_error_prefix(
     return f"{folder}/{kind}/{day}/"
 
 
+def redriven_prefix(folder: str) -> str:
+    """Where in the bucket the objects of an error prefix go when their records are redriven.
+
+    >>> redriven_prefix("firehose")
+    'firehose/redriven/'
+    """
+    return f"{folder}/redriven/"
+
+
+def redrive_stream(pipeline: str) -> str:
+    """The stream of Firehose by which redriven rows go; tables and domains have no dot.
+
+    `pipeline` is the pipeline's name, on AWS the deployment's prefix.
+    """
+    return f"{pipeline}.redrive"
+
+
 def source_server(prefix: str) -> str:
     """The database server's name on AWS; `prefix` is the deployment's."""
     return f"{prefix}-source"
