@@ -208,6 +208,11 @@ def load_start(epoch: int) -> str:
     return f"loads/{epoch}.json"
 
 
+def delivery_stream_name(prefix: str, stream: str) -> str:
+    """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name."""
+    return f"{prefix}-{stream}"
+
+
 def delivery_error_prefix(
     folder: str,
     kind: str = "!{firehose:error-output-type}",
