@@ -208,9 +208,17 @@ def load_start(epoch: int) -> str:
     return f"loads/{epoch}.json"
 
 
+REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
+
+
 def delivery_stream_name(prefix: str, stream: str) -> str:
     """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name."""
     return f"{prefix}-{stream}"
+
+
+def redrive_function(prefix: str) -> str:
+    """The function's name in Lambda; `prefix` is the deployment's."""
+    return f"{prefix}-redrive"
 
 
 def delivery_error_prefix(
@@ -233,14 +241,6 @@ def redriven_prefix(folder: str) -> str:
     'firehose/redriven/'
     """
     return f"{folder}/redriven/"
-
-
-def redrive_stream(pipeline: str) -> str:
-    """The stream of Firehose by which redriven rows go; tables and domains have no dot.
-
-    `pipeline` is the pipeline's name, on AWS the deployment's prefix.
-    """
-    return f"{pipeline}.redrive"
 
 
 def source_server(prefix: str) -> str:

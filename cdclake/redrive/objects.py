@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import IO, Any, Literal, NamedTuple, cast
 
@@ -47,11 +47,13 @@ class FailedObject(NamedTuple):
 
 
 class FailedObjects:
-    """Those in `bucket` under the error prefixes `folders`."""
+    """Those in `bucket` under the error prefixes `folders`, but for those of streams `foreign`."""
 
-    def __init__(self, s3: Any, bucket: str, folders: Iterable[str]) -> None:
+    def __init__(
+        self, s3: Any, bucket: str, folders: Iterable[str], foreign: Collection[str]
+    ) -> None:
         self._s3, self._bucket = s3, bucket
-        self._folders = sorted(set(folders))
+        self._folders, self._foreign = sorted(set(folders)), foreign
 
     def listed(self, *, after: str, before: datetime) -> Iterator[FailedObject]:
         """In the order of their keys those behind the key `after` that were written before."""
@@ -63,8 +65,9 @@ class FailedObjects:
                     Bucket=self._bucket, Prefix=prefix, StartAfter=after or prefix
                 ):
                     for entry in page.get("Contents", []):
-                        if entry["LastModified"] < before:
-                            yield FailedObject(folder, entry["Key"])
+                        failed = FailedObject(folder, entry["Key"])
+                        if entry["LastModified"] < before and failed.stream not in self._foreign:
+                            yield failed
 
     def lines(self, failed: FailedObject) -> Iterator[Line]:
         """The object's lines; none if somebody else has moved it meanwhile."""

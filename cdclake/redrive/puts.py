@@ -44,8 +44,7 @@ class Puts:
             waiting, code = self._put(waiting)
         if waiting:
             raise NotAccepted(
-                f"the stream {self._stream} did not accept {len(waiting)} records: {code};"
-                " nothing is lost, redrive again"
+                f"the stream {self._stream} did not accept {len(waiting)} records: {code}"
             )
 
     def _put(self, records: Sequence[bytes]) -> tuple[list[bytes], str]:

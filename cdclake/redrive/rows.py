@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from cdclake import naming
@@ -22,6 +22,7 @@ from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.plan import Plan, Table
 from cdclake.redrive.objects import Line
 from cdclake.redrive.returned import ReturnedRows
+from cdclake.redrive.stream import change_streams
 
 log = logging.getLogger()
 
@@ -56,15 +57,15 @@ def unwrapped(record: bytes) -> tuple[str, Row]:
 
 
 class Redrive:
-    """Makes rows of what failed.
+    """Makes rows of what failed in the deployment of this `prefix`; locally the pipeline's name."""
 
-    `streams` has the streams of the plan by the name that their failed objects begin with; `own` is
-    the name of the stream by which redriven rows go.
-    """
-
-    def __init__(self, plan: Plan, streams: Mapping[str, Iterable[str]], own: str) -> None:
-        self._plan, self._own = plan, own
-        self._tables = {name: tuple(tables) for name, tables in streams.items()}
+    def __init__(self, plan: Plan, prefix: str) -> None:
+        self._plan = plan
+        self._own = naming.delivery_stream_name(prefix, naming.REDRIVE)
+        self._tables = {
+            naming.delivery_stream_name(prefix, stream.name): stream.tables
+            for stream in change_streams(plan)
+        }
         self._events = DeliveredRows(plan)
         self._returned = ReturnedRows(plan)
 

@@ -8,8 +8,8 @@ which the readers of logs and quarantine take for one.
 
 A record that is too large to be put stays under the error prefix.
 
-Environment: BUCKET; STREAM that takes rows; NAMES, with which the names of the plan's streams begin
-in Firehose. Beside it lies the plan (plan.json).
+Environment: BUCKET; PREFIX of the deployment, with which its streams' names begin. Beside it lies
+the plan (plan.json).
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from cdclake.plan import Plan
 from cdclake.redrive.objects import FailedObject, FailedObjects
 from cdclake.redrive.puts import MOST_BYTES, Puts
 from cdclake.redrive.rows import Destined, Redrive
+from cdclake.redrive.stream import change_streams
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
@@ -48,7 +49,7 @@ class Done:
     redriven: Counter[str] = field(default_factory=Counter)  # by log
     dropped: int = 0  # no change of a table
     quarantined: Counter[str] = field(default_factory=Counter)  # by reason
-    too_large: Counter[str] = field(default_factory=Counter)  # by the object in which they stay
+    too_large: dict[str, int] = field(default_factory=dict)  # by the object in which they stay
 
     def note(self, made: Destined | None) -> None:
         """Count what became of a record."""
@@ -91,13 +92,18 @@ class Turn:
     """One call's work."""
 
     def __init__(self, plan: Plan, dry_run: bool) -> None:
-        stream, names = os.environ["STREAM"], os.environ["NAMES"]
-        tables = {names + each.name: each.tables for each in plan.deliveries}
-        folders = [each.error_prefix for each in plan.deliveries]
+        prefix = os.environ["PREFIX"]
+        ours = {stream.name for stream in change_streams(plan)}
+        others = [s.name for s in plan.deliveries if s.name not in ours]
+        foreign = {naming.delivery_stream_name(prefix, name) for name in others}
+        folders = [stream.error_prefix for stream in change_streams(plan)]
         self._bucket, self._dry_run = os.environ["BUCKET"], dry_run
-        self.objects = FailedObjects(boto3.client("s3", config=_CALLS), self._bucket, folders)
+        self.objects = FailedObjects(
+            boto3.client("s3", config=_CALLS), self._bucket, folders, foreign
+        )
+        stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._puts = Puts(boto3.client("firehose", config=_CALLS), stream)
-        self._redrive = Redrive(plan, tables, stream)
+        self._redrive = Redrive(plan, prefix)
         self.done = Done()
 
     def take(self, failed: FailedObject) -> None:
@@ -117,7 +123,7 @@ class Turn:
         self._puts.flush()
         self.done.objects += 1
         place = failed.key
-        if is_done and not self._dry_run:
+        if (is_done or not left) and not self._dry_run:
             place = self.objects.move(failed, left) or place
         if left:
-            self.done.too_large[f"s3://{self._bucket}/{place}"] += len(left)
+            self.done.too_large[f"s3://{self._bucket}/{place}"] = len(left)

@@ -4,28 +4,31 @@ Each record names its relation, `{"table": ..., "row": {...}}`; the answer is th
 the relation as metadata. A record that is not so fails, and Firehose keeps it under its error
 prefix.
 
-Environment: DATABASE of the lake.
+Beside it lies the plan (plan.json).
 """
 
 from __future__ import annotations
 
 import base64
 import logging
-import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cdclake.debezium.delivered import encode, otf_metadata
+from cdclake.plan import Plan
 from cdclake.redrive.rows import unwrapped
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
+PLAN = Path(__file__).parent / "plan.json"
+
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """What Firehose calls."""
     del context
-    database = os.environ["DATABASE"]
+    database = Plan.from_json(PLAN.read_text(encoding="utf-8")).lake_database
     return {"records": [_answer(record, database) for record in event["records"]]}
 
 

@@ -97,13 +97,8 @@ def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bo
 
 
 def spec(lake: Lake) -> Spec:
-    """Its process; of another plan, or with other trouble, another one.
-
-    The plan lies in a file of its own, so that a process of the plan before can still be started.
-    """
-    text = lake.plan.to_json()
-    plan = lake.home.run / f"firehose-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-    write_atomically(plan, text)
+    """Its process; of another plan, or with other trouble, another one."""
+    plan = plan_file(lake)
     return Spec(
         name=NAME,
         argv=(
@@ -115,3 +110,11 @@ def spec(lake: Lake) -> Spec:
         port=urlparse(lake.endpoints.firehose).port,
         log=str(lake.home.log(NAME)),
     )
+
+
+def plan_file(lake: Lake) -> Path:
+    """The plan as a file of its own, so that a process of the plan before can still be started."""
+    text = lake.plan.to_json()
+    file = lake.home.run / f"firehose-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    write_atomically(file, text)
+    return file

@@ -18,6 +18,7 @@ from urllib.parse import urlparse
 from cdclake import naming
 from cdclake.delivery import DeliveryStream
 from cdclake.plan import Plan
+from cdclake.redrive.stream import redrive_stream
 from local import functions
 from local.aws.http_server import Server
 from local.firehose.delivery import Delivery, Source
@@ -58,12 +59,14 @@ def main() -> int:
 def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     plan = Plan.from_json(file.read_text(encoding="utf-8"))
     journal = Journal(lake.home.data("firehose") / "direct_put.db")
-    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in plan.deliveries]
+    redrive = redrive_stream(plan)
+    listed = [*plan.deliveries, *([redrive] if redrive else [])]
+    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
     threads = [threading.Thread(target=_deliver, args=(each, stop)) for each in deliveries]
     schedule = _schedule(lake, plan, deliveries)
     if schedule is not None:
         threads.append(threading.Thread(target=schedule.run, args=(stop,)))
-    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in plan.deliveries}
+    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # `up` has chosen it
     with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
@@ -112,7 +115,7 @@ def _delivery(
         source=_source(lake, plan, journal, stream),
         function=None if handler is None else Function(handler, stream, trouble=trouble),
         tables=LogTables(lake.glue, lake.s3, plan.lake_database),
-        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream.error_prefix, stream.name),
+        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream.error_prefix, name),
         trouble=trouble,
     )
 
