@@ -27,8 +27,8 @@ def redrive(
 ) -> None:
     """Put what Firehose could not deliver into the logs, or into the quarantine.
 
-    Records are made rows anew by the file of today. What can be no row goes into the quarantine with
-    its bytes, its place and the reason: mend causes first, and see with --dry-run what is left.
+    Records are made rows anew by the file of today. What can be no row goes into the quarantine
+    with its bytes, its place and the reason: mend causes first, --dry-run shows what is left.
     """
     if target is Target.AWS:
         call = _deployed(file, environment)

@@ -9,6 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.plan import Table
+from cdclake.redrive.stream import redrive_stream
 from glue_jobs.ingest.progress import Progress, TableProgress
 from local import stack
 from local.arrived import arrived_offsets
@@ -90,8 +91,11 @@ def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
 
 def _failed(lake: Lake) -> dict[str, Failed]:
     found: dict[str, Failed] = {}
-    for stream in lake.plan.deliveries:
-        failed = failed_records(lake.client("s3"), lake.bucket, stream)
+    redrive = redrive_stream(lake.plan)
+    # What failed to be redriven names no table: all hear of it that have no trouble of their own.
+    for stream in (*([redrive] if redrive else []), *lake.plan.deliveries):
+        name = naming.delivery_stream_name(lake.plan.name, stream.name)
+        failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
         if failed is not None:
             found |= dict.fromkeys(stream.tables, failed)
     return found

@@ -12,3 +12,13 @@ MODULE = "firehose_changes"
 def build_firehose_changes(plan: Plan) -> Packed:
     """The function for this plan; it needs nothing but Python."""
     return build_function(MODULE, {"plan.json": plan.to_json().encode()})
+
+
+def build_firehose_redrive(plan: Plan) -> Packed:
+    """The function that redrives what failed; Lambda's Python brings boto3."""
+    return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
+
+
+def build_firehose_unwrap(plan: Plan) -> Packed:
+    """The function of the stream by which redriven rows go."""
+    return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})

@@ -12,7 +12,7 @@ from cdclake.naming import delivery_error_prefix
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A stream's failed records."""
+    """A stream's failed records that wait to be redriven."""
 
     records: int
     folder: str  # of the newest, as an address
@@ -21,12 +21,12 @@ class Failed:
     def __str__(self) -> str:
         return (
             f"{self.records} records of its stream failed; the last, under {self.folder}:"
-            f" {self.reason}"
+            f" {self.reason}. When the cause is mended, `cdclake redrive` brings them in"
         )
 
 
-def failed_records(s3: Any, bucket: str, stream: DeliveryStream) -> Failed | None:
-    """What has failed of a stream and was not removed; None if nothing has."""
+def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> Failed | None:
+    """What waits to be redriven of a stream, which Firehose knows by `name`; None if nothing."""
     found = [
         entry
         for kind in ("processing-failed", "iceberg-failed")
@@ -34,7 +34,7 @@ def failed_records(s3: Any, bucket: str, stream: DeliveryStream) -> Failed | Non
             Bucket=bucket, Prefix=delivery_error_prefix(stream.error_prefix, kind, "")[:-1]
         )
         for entry in page.get("Contents", [])
-        if entry["Key"].rpartition("/")[2].startswith(f"{stream.name}-1-")
+        if entry["Key"].rpartition("/")[2].startswith(f"{name}-1-")
     ]
     if not found:
         return None

@@ -140,10 +140,10 @@ def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> 
     prefix.write("iceberg-failed", [failed])
     ErrorPrefix(s3, BUCKET, "firehose", "shop-2").write("iceberg-failed", [failed] * 5)
     stream = stream_of(TABLE, name="shop")
-    told = failed_records(s3, BUCKET, stream)
+    told = failed_records(s3, BUCKET, stream, "shop")
     assert told is not None and (told.records, told.reason) == (3, "Lambda.X: why")
     assert told.folder.startswith(f"s3://{BUCKET}/firehose/")
-    assert failed_records(s3, BUCKET, stream_of(TABLE, name="sho")) is None
+    assert failed_records(s3, BUCKET, stream, "sho") is None
     s3.delete_object(Bucket=BUCKET, Key=keys_of(s3, "iceberg-failed", "shop-2")[0])
     keys = keys_of(s3, "", "")
     assert [key.split("/")[1] for key in keys] == ["iceberg-failed", "processing-failed"]
