@@ -11,7 +11,8 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -62,10 +63,11 @@ def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     redrive = redrive_stream(plan)
     listed = [*plan.deliveries, *([redrive] if redrive else [])]
     deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
-    threads = [threading.Thread(target=_deliver, args=(each, stop)) for each in deliveries]
+    work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
     schedule = _schedule(lake, plan, deliveries)
     if schedule is not None:
-        threads.append(threading.Thread(target=schedule.run, args=(stop,)))
+        work["the apply job's schedule"] = partial(schedule.run, stop)
+    threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
     streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # `up` has chosen it
@@ -91,13 +93,13 @@ def _schedule(lake: Lake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySc
     )
 
 
-def _deliver(delivery: Delivery, stop: threading.Event) -> None:
-    """Whatever fails is tried again: nothing that a turn could not finish is forgotten."""
+def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> None:
+    """The work until `stop`; what fails is tried again, since nothing unfinished is forgotten."""
     while not stop.is_set():
         try:
-            delivery.turn()
+            work()
         except Exception:
-            log.exception("%s cannot deliver", delivery.stream.name)
+            log.exception("%s failed, and is tried again", name)
             stop.wait(_RETRY_S)
 
 
