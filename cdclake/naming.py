@@ -137,6 +137,22 @@ def delivery_group(pipeline: str, stream: str) -> str:
     return f"firehose.{pipeline}.{stream}"
 
 
+_STREAM_LENGTH = 64  # of a name that Firehose takes
+
+
+def delivery_stream(prefix: str, stream: str) -> str:
+    """Name of a stream of Firehose on AWS; `prefix` is the deployment's.
+
+    >>> delivery_stream("shop-prod", "orders")
+    'shop-prod-orders'
+    """
+    name = f"{prefix}-{stream}"
+    if len(name) <= _STREAM_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
+
+
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
@@ -219,6 +235,22 @@ def delivery_error_prefix(
     'firehose/iceberg-failed/2026/11/22/'
     """
     return f"{folder}/{kind}/{day}/"
+
+
+REFUSED_METRIC = "Refused"  # what Firehose's function answers with ProcessingFailed
+
+
+def delivery_metrics(prefix: str) -> str:
+    """CloudWatch's namespace for what is counted in the log of Firehose's function.
+
+    Of the deployment's own, since a log's filter can name no deployment as a dimension.
+    """
+    return f"cdclake/{prefix}"
+
+
+def delivery_backup_prefix(folder: str, stream: str) -> str:
+    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read."""
+    return f"{folder}/as-it-came/{stream}/!{{timestamp:yyyy/MM/dd}}/"
 
 
 def source_server(prefix: str) -> str:
