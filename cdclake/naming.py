@@ -137,6 +137,23 @@ def delivery_group(pipeline: str, stream: str) -> str:
     return f"firehose.{pipeline}.{stream}"
 
 
+REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
+_STREAM_LENGTH = 64  # of a name that Firehose takes
+
+
+def delivery_stream(prefix: str, stream: str) -> str:
+    """Name of a stream in Firehose; `prefix` is the deployment's, locally the pipeline's name.
+
+    >>> delivery_stream("shop-prod", "orders")
+    'shop-prod-orders'
+    """
+    name = f"{prefix}-{stream}"
+    if len(name) <= _STREAM_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
+
+
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
@@ -208,14 +225,6 @@ def load_start(epoch: int) -> str:
     return f"loads/{epoch}.json"
 
 
-REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
-
-
-def delivery_stream_name(prefix: str, stream: str) -> str:
-    """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name."""
-    return f"{prefix}-{stream}"
-
-
 def redrive_function(prefix: str) -> str:
     """The function's name in Lambda; `prefix` is the deployment's."""
     return f"{prefix}-redrive"
@@ -241,6 +250,22 @@ def redriven_prefix(folder: str) -> str:
     'firehose/redriven/'
     """
     return f"{folder}/redriven/"
+
+
+REFUSED_METRIC = "Refused"  # what Firehose's function answers with ProcessingFailed
+
+
+def delivery_metrics(prefix: str) -> str:
+    """CloudWatch's namespace for what is counted in the log of Firehose's function.
+
+    Of the deployment's own, since a log's filter can name no deployment as a dimension.
+    """
+    return f"cdclake/{prefix}"
+
+
+def delivery_backup_prefix(folder: str, stream: str) -> str:
+    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read."""
+    return f"{folder}/as-it-came/{stream}/!{{timestamp:yyyy/MM/dd}}/"
 
 
 def source_server(prefix: str) -> str:

@@ -13,7 +13,9 @@ from cdclake.config.aws_model import ExistingKafka, ExistingSource
 from cdclake.config.deployment import Deployment
 from stacks.constructs.alarm_topic import AlarmTopic
 from stacks.constructs.dashboard import Dashboard
-from stacks.constructs.watches import Watch, watches
+from stacks.constructs.watch import Watch
+from stacks.constructs.watches import watches
+from stacks.delivery_stack import DeliveryStack
 from stacks.network_stack import NetworkStack
 from stacks.pipeline_stack import PipelineStack
 from stacks.processing_stack import ProcessingStack
@@ -29,15 +31,23 @@ class ObservabilityStack(PipelineStack):
         *,
         network: NetworkStack,
         processing: ProcessingStack,
+        delivery: DeliveryStack | None,
     ) -> None:
         super().__init__(scope, deployment, "observability", "dashboard and alarms")
         topic = AlarmTopic(
             self, "Topic", emails=deployment.aws.monitoring.email, ground=network.ground
         )
         self._action = SnsAction(Topic.from_topic_arn(self, "Told", topic.arn))
-        queue = processing.failed_queue
-        alarms = [self._add_alarm(each) for each in watches(deployment, failed_queue=queue)]
-        Dashboard(self, "Dashboard", deployment=deployment, alarms=alarms, failed_queue=queue)
+        queue, function = processing.failed_queue, delivery and delivery.function_name
+        watched = watches(deployment, failed_queue=queue, function=function)
+        Dashboard(
+            self,
+            "Dashboard",
+            deployment=deployment,
+            alarms=[self._add_alarm(each) for each in watched],
+            failed_queue=queue,
+            function=function,
+        )
         CfnOutput(self, "AlarmTopic", value=topic.arn, description="What alarms are sent to")
         self._ask_owners()
 
@@ -45,8 +55,8 @@ class ObservabilityStack(PipelineStack):
         prefix = self.deployment.prefix
         alarm = Alarm(
             self,
-            "".join(word.capitalize() for word in watch.name.split("-")),
-            alarm_name=f"{prefix}-{watch.name}",
+            "".join(word.capitalize() for word in watch.full_name.split("-")),
+            alarm_name=f"{prefix}-{watch.full_name}",
             alarm_description=f"{prefix}: {watch.says}. Runbook: {naming.runbook(watch.name)}",
             metric=watch.metric,
             threshold=watch.threshold,

@@ -8,9 +8,9 @@ from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import refuse_to_deploy
 from cdclake.plan import Plan, Table
 from stacks.cdc_stack import CdcStack
+from stacks.delivery_stack import DeliveryStack
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
 from stacks.observability_stack import ObservabilityStack
@@ -34,6 +34,7 @@ class Stacks:
     lake: LakeStack
     cdc: CdcStack
     processing: ProcessingStack
+    delivery: DeliveryStack | None
     optimizers: tuple[OptimizersStack, ...]
     observability: ObservabilityStack
     queries: tuple[SavedQueriesStack, ...]
@@ -41,7 +42,6 @@ class Stacks:
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app; InputError if it asks for what is not built."""
-    refuse_to_deploy(deployment.plan.deliveries)
     network = NetworkStack(app, deployment)
     source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)
@@ -58,6 +58,17 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
     processing = ProcessingStack(
         app, deployment, network=network, source=source, streaming=streaming, lake=lake
     )
+    delivery = None
+    if deployment.delivers:
+        delivery = DeliveryStack(
+            app,
+            deployment,
+            network=network,
+            streaming=streaming,
+            lake=lake,
+            cdc=cdc,
+            processing=processing,
+        )
     return Stacks(
         network=network,
         source=source,
@@ -66,8 +77,11 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
         lake=lake,
         cdc=cdc,
         processing=processing,
+        delivery=delivery,
         optimizers=_add_optimizers(app, deployment, network, lake, processing),
-        observability=ObservabilityStack(app, deployment, network=network, processing=processing),
+        observability=ObservabilityStack(
+            app, deployment, network=network, processing=processing, delivery=delivery
+        ),
         queries=_add_queries(app, deployment, network, lake),
     )
 

@@ -72,7 +72,11 @@ class Transform:
                 failures.setdefault(reason, []).append(_spelled_place(record))
             answers.append({"recordId": record["recordId"], **answer})
         for reason, places in failures.items():
-            log.warning("%d of %d failed: %s; %s", len(places), len(records), reason, places[0])
+            log.warning(
+                "%d of %d failed: %s; %s",
+                *(len(places), len(records), reason, places[0]),
+                extra={"refused": len(places)},  # a field of its own, which CloudWatch counts
+            )
         return answers
 
     def _answer(self, record: Mapping[str, Any], ingested_at: int, room: int) -> Answer:

@@ -95,13 +95,13 @@ class Turn:
         prefix = os.environ["PREFIX"]
         ours = {stream.name for stream in change_streams(plan)}
         others = [s.name for s in plan.deliveries if s.name not in ours]
-        foreign = {naming.delivery_stream_name(prefix, name) for name in others}
+        foreign = {naming.delivery_stream(prefix, name) for name in others}
         folders = [stream.error_prefix for stream in change_streams(plan)]
         self._bucket, self._dry_run = os.environ["BUCKET"], dry_run
         self.objects = FailedObjects(
             boto3.client("s3", config=_CALLS), self._bucket, folders, foreign
         )
-        stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
+        stream = naming.delivery_stream(prefix, naming.REDRIVE)
         self._puts = Puts(boto3.client("firehose", config=_CALLS), stream)
         self._redrive = Redrive(plan, prefix)
         self.done = Done()

@@ -68,7 +68,7 @@ def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     if schedule is not None:
         work["the apply job's schedule"] = partial(schedule.run, stop)
     threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
-    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
+    streams = {naming.delivery_stream(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # `up` has chosen it
     with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
@@ -107,7 +107,7 @@ def _delivery(
     lake: Lake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
 ) -> Delivery:
     trouble = Trouble.parse(spelled)
-    name = naming.delivery_stream_name(plan.name, stream.name)
+    name = naming.delivery_stream(plan.name, stream.name)
     read = stream.topic or "what is put directly"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
     handler = None if stream.function is None else _handler(stream.function, file)
@@ -124,7 +124,7 @@ def _delivery(
 
 def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:
     if stream.source == "direct_put":
-        return JournalSource(journal, naming.delivery_stream_name(plan.name, stream.name))
+        return JournalSource(journal, naming.delivery_stream(plan.name, stream.name))
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
 
 

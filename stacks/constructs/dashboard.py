@@ -11,6 +11,7 @@ from constructs import Construct
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
+from stacks.constructs.delivery_metrics import failed_calls, metrics_of, refused
 from stacks.constructs.deployment_metrics import (
     FIVE_MINUTES,
     DeploymentMetrics,
@@ -32,12 +33,15 @@ class Dashboard(Construct):
         deployment: Deployment,
         alarms: Sequence[cloudwatch.IAlarm],
         failed_queue: str,
+        function: str | None,
     ) -> None:
+        """`function` is the name of Firehose's, if there is one."""
         super().__init__(scope, construct_id)
         known = DeploymentMetrics(deployment.prefix)
         graphs = [
             *_to_kafka(deployment, known),
             *_through_the_stream(known, deployment.prefix),
+            *_through_firehose(deployment, function),
             *_upkeep(known, failed_queue),
         ]
         rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
@@ -79,6 +83,21 @@ def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidg
     yield _graph("Lake: quarantined events", known.own(metrics.QUARANTINED, "Sum"))
     yield _graph("Lake: stopped tables", known.own(metrics.STOPPED_TABLES, "Maximum"))
     yield _stopped_tables(log_group_name(prefix, naming.STREAM_JOB))
+
+
+def _through_firehose(deployment: Deployment, function: str | None) -> Iterator[IWidget]:
+    if function is None:
+        return
+    parts = list(metrics_of(deployment.prefix, deployment.plan.deliveries))
+    yield _graph("Delivery: records unread in Kafka", *(each.lag() for each in parts))
+    yield _graph("Delivery: oldest record in Firehose", *(each.age() for each in parts))
+    yield _graph("Delivery: rows appended", *(each.appended() for each in parts))
+    yield _graph("Delivery: rows not appended", *(each.failed() for each in parts))
+    yield _graph(
+        "Delivery: events refused, failed calls",
+        refused(deployment.prefix),
+        failed_calls(function),
+    )
 
 
 def _stopped_tables(logs: str) -> IWidget:

@@ -91,6 +91,9 @@ CALLS = {
     "AWS::KafkaConnect::WorkerConfiguration": Call(
         service="kafkaconnect", operation="CreateWorkerConfiguration"
     ),
+    "AWS::KinesisFirehose::DeliveryStream": Call(
+        service="firehose", operation="CreateDeliveryStream"
+    ),
     "AWS::KMS::Alias": Call(service="kms", operation="CreateAlias"),
     "AWS::KMS::Key": Call(
         service="kms",
@@ -110,7 +113,12 @@ CALLS = {
         elsewhere=frozenset({"RetentionInDays"}),
         named=("logGroupName",),
     ),
+    "AWS::Logs::LogStream": Call(service="logs", operation="CreateLogStream"),
+    "AWS::Logs::MetricFilter": Call(
+        service="logs", operation="PutMetricFilter", named=("filterName",)
+    ),
     "AWS::MSK::Cluster": Call(service="kafka", operation="CreateCluster"),
+    "AWS::MSK::ClusterPolicy": Call(service="kafka", operation="PutClusterPolicy"),
     "AWS::MSK::Configuration": Call(service="kafka", operation="CreateConfiguration"),
     "AWS::MSK::Topic": Call(service="kafka", operation="CreateTopic"),
     "AWS::RDS::DBInstance": Call(

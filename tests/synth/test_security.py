@@ -16,6 +16,7 @@ ACCEPTED = {
     "created": ALWAYS | {"RDS11"},
     "existing": ALWAYS,
     "small": ALWAYS | {"RDS3", "RDS10", "RDS11"},
+    "delivered": ALWAYS | {"RDS11", "KDF1"},
 }
 
 

@@ -11,6 +11,12 @@ from tests.synth.rules.access import (
     no_wildcard,
     nothing_public,
 )
+from tests.synth.rules.delivering import (
+    appends_only,
+    connectivity_comes_second,
+    keeps_what_fails,
+    reads_all_there_is,
+)
 from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
 from tests.synth.rules.querying import queries_are_bounded
 from tests.synth.rules.reading import Rule
@@ -54,15 +60,21 @@ RULES: tuple[Rule, ...] = (
     topics_are_for_alarms,
     keys_are_for_this_account,
     queries_are_bounded,
+    reads_all_there_is,
+    appends_only,
+    keeps_what_fails,
 )
+# These look at a whole stack.
+WIDE_RULES = (every_bucket_has_a_policy, connectivity_comes_second)
 
 
 def broken_rules(templates: dict[str, Template]) -> list[str]:
     """What is wrong, as `rule: stack/resource: what`."""
     without = [
-        f"{every_bucket_has_a_policy.__name__}: {stack}/{what}"
+        f"{rule.__name__}: {stack}/{what}"
         for stack, template in templates.items()
-        for what in every_bucket_has_a_policy(template)
+        for rule in WIDE_RULES
+        for what in rule(template)
     ]
     return without + [
         f"{rule.__name__}: {stack}/{name}: {what}"

@@ -1,0 +1,184 @@
+"""The delivery stack: Firehose's streams, from Kafka to the change logs."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_logs
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.delivery import DeliveryStream
+from cdclake.iceberg.schemas import changes_schema
+from stacks.cdc_stack import CdcStack
+from stacks.constructs import delivery_access
+from stacks.constructs.custom_resource import OwnResource
+from stacks.constructs.delivery_source import KafkaTopic
+from stacks.constructs.function import Function
+from stacks.constructs.grant import on_tables
+from stacks.constructs.iceberg_stream import (
+    Collecting,
+    Destination,
+    IcebergStream,
+    Processor,
+    by_function,
+    by_query,
+)
+from stacks.constructs.log_group import LogGroup
+from stacks.firehose_zip import MODULE, build_firehose_changes
+from stacks.lake_stack import LakeStack
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+from stacks.processing_stack import ProcessingStack
+from stacks.streaming_stack import StreamingStack
+
+_LONGEST_S = 900
+_FUNCTION_S = 300  # the longest that Firehose waits
+_MEMORY_MB = 1024  # a call's records, their rows and both spelled in base64
+_LOGS = naming.changes_name("*")
+
+
+class DeliveryStack(PipelineStack):
+    """A stream for each of the plan's deliveries, over one function that makes their rows.
+
+    It waits for the logs with the plan's columns, which the stream makes when events come: what a
+    log does not take would lie in S3.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkStack,
+        streaming: StreamingStack,
+        lake: LakeStack,
+        cdc: CdcStack,
+        processing: ProcessingStack,
+    ) -> None:
+        _check_connectivity(deployment)
+        super().__init__(scope, deployment, "delivery", "streams of Firehose from Kafka to logs")
+        for stack in (cdc, processing):
+            self.add_stack_dependency(stack)
+        self._network, self._streaming, self._lake = network, streaming, lake
+        there = self._await_logs()
+        function = self._add_function()
+        function.resource.node.add_dependency(there)
+        self.function_name = function.resource.ref
+        self._log = LogGroup(
+            self,
+            "Log",
+            ground=network.ground,
+            name=f"/aws/kinesisfirehose/{deployment.prefix}",
+        )
+        for stream in deployment.plan.deliveries:
+            self._add_stream(stream, function.arn).node.add_dependency(there)
+
+    def _await_logs(self) -> OwnResource:
+        plan = self.deployment.plan
+        delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
+        columns = {
+            table.changes: [name for name, _ in changes_schema(table, plan).columns]
+            for table in delivered
+        }
+        return OwnResource(
+            self,
+            "Logs",
+            what="Tables",
+            properties={
+                "Database": plan.lake_database,
+                "Tables": list(columns),
+                "Columns": columns,
+            },
+            grants=[
+                on_tables(
+                    "glue:GetTable",
+                    database=plan.lake_database,
+                    tables=[_LOGS],
+                    because="the logs of the pipeline's own database, which change with the file",
+                )
+            ],
+            ground=self._network.ground,
+            timeout_s=_LONGEST_S,
+        )
+
+    def _add_function(self) -> Function:
+        function = Function(
+            self,
+            "Rows",
+            module=MODULE,
+            code=build_firehose_changes(self.deployment.plan).path,
+            environment={},
+            grants=[],
+            timeout_s=_FUNCTION_S,
+            memory_mb=_MEMORY_MB,
+            ground=self._network.ground,
+        )
+        aws_logs.CfnMetricFilter(
+            self,
+            "Refused",
+            log_group_name=function.log.name,
+            filter_pattern="{ $.refused > 0 }",
+            metric_transformations=[
+                aws_logs.CfnMetricFilter.MetricTransformationProperty(
+                    metric_namespace=naming.delivery_metrics(self.deployment.prefix),
+                    metric_name=naming.REFUSED_METRIC,
+                    metric_value="$.refused",
+                    unit="Count",
+                )
+            ],
+        )
+        return function
+
+    def _add_stream(self, stream: DeliveryStream, function_arn: str) -> IcebergStream:
+        plan = self.deployment.plan
+        return IcebergStream(
+            self,
+            stream.name,
+            name=naming.delivery_stream(self.deployment.prefix, stream.name),
+            source=KafkaTopic(
+                cluster_arn=self._streaming.cluster_arn,
+                cluster=self._streaming.cluster_path,
+                topic=stream.topic,
+            ),
+            into=Destination(
+                database=plan.lake_database,
+                tables=[plan.table(name).changes for name in stream.tables],
+                writable=[_LOGS],
+                warehouse=self._lake.warehouse,
+                state=self._lake.state,
+            ),
+            collecting=Collecting(
+                seconds=stream.buffer_seconds,
+                mib=stream.buffer_mib,
+                retry_seconds=stream.retry_seconds,
+                backup=stream.backup,
+                error_prefix=stream.error_prefix,
+            ),
+            processors=_processors(stream, function_arn),
+            calls=[delivery_access.calls(function_arn)],
+            log=self._log,
+            ground=self._network.ground,
+        )
+
+
+def _processors(stream: DeliveryStream, function_arn: str) -> list[Processor]:
+    """Firehose transforms first, and then reads what the function has made."""
+    made = by_function(
+        function_arn,
+        seconds=stream.function_seconds,
+        mib=stream.function_mib,
+        retries=stream.function_retries,
+    )
+    return [made, *([by_query(stream.route)] if stream.route else [])]
+
+
+def _check_connectivity(deployment: Deployment) -> None:
+    """Firehose reaches Kafka by private links alone, which no cluster has at its creation."""
+    if deployment.aws.private_connectivity == "off":
+        raise deployment.refusal(
+            ("aws", "private_connectivity"),
+            "Firehose cannot read Kafka: its private connectivity is off, as MSK demands while it"
+            " creates a cluster",
+            "deploy with `aws: {delivery: off}` first; when the cluster is there, deploy with"
+            " `aws: {private_connectivity: on, delivery: on}`",
+        )
