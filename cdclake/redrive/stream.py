@@ -31,7 +31,7 @@ def redrive_stream(plan: Plan) -> DeliveryStream | None:
         routed=True,
         buffer_seconds=60,
         buffer_mib=64,
-        function_seconds=0,
+        function_seconds=10,
         function_mib=1,
         function_retries=3,
         retry_seconds=300,

@@ -87,3 +87,28 @@ class KafkaTopic:
     def accept(self, stream: Construct) -> None:
         """Firehose encrypts what it collects by a key of ours only if it is put there directly."""
         accept(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kafka has ours")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectPut:
+    """What callers of Firehose's own API put into the stream; it waits there under our key."""
+
+    key_arn: str
+
+    def grants(self) -> Sequence[Grant]:
+        """None: Firehose uses the key by a grant of whoever makes the stream."""
+        return []
+
+    def properties(self, role_arn: str) -> dict[str, Any]:
+        """Encrypted while it waits."""
+        del role_arn
+        encrypted = _Stream.DeliveryStreamEncryptionConfigurationInputProperty(
+            key_type="CUSTOMER_MANAGED_CMK", key_arn=self.key_arn
+        )
+        return {
+            "delivery_stream_type": "DirectPut",
+            "delivery_stream_encryption_configuration_input": encrypted,
+        }
+
+    def accept(self, stream: Construct) -> None:
+        """Nothing."""

@@ -122,6 +122,7 @@ PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
 STREAM, INTO = "AWS::KinesisFirehose::DeliveryStream", "IcebergDestinationConfiguration"
 FROM, ON_S3 = "MSKSourceConfiguration", "S3Configuration"
+STREAM_KEY = "DeliveryStreamEncryptionConfigurationInput"
 BY_LINKS = ("ConnectivityInfo", "VpcConnectivity", AUTHENTICATION, "Sasl")
 LINKED_BY_IAM = {"VpcConnectivity": {AUTHENTICATION: {"Sasl": {"Iam": {"Enabled": True}}}}}
 OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
@@ -180,7 +181,7 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "connectivity_comes_second", "AWS::MSK::ClusterPolicy", put("ClusterArn", value="another"),
     ),
     "stream of another type": (
-        "reads_all_there_is", STREAM, put("DeliveryStreamType", value="DirectPut"),
+        "reads_all_there_is", STREAM, put("DeliveryStreamType", value="KinesisStreamAsSource"),
     ),
     "stream from now on": (
         "reads_all_there_is", STREAM, drop(FROM, "ReadFromTimestamp"),
@@ -190,9 +191,9 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         put(FROM, "AuthenticationConfiguration", "Connectivity", value="PUBLIC"),
     ),
     "key of a stream that takes none": (
-        "reads_all_there_is", STREAM,
-        put("DeliveryStreamEncryptionConfigurationInput", value={"KeyType": "AWS_OWNED_CMK"}),
+        "waits_under_our_key", STREAM, put(STREAM_KEY, value={"KeyType": "AWS_OWNED_CMK"}),
     ),
+    "key of Firehose's own": ("waits_under_our_key", STREAM, drop(STREAM_KEY, "KeyARN")),
     "stream that updates": ("appends_only", STREAM, put(INTO, "AppendOnly", value=False)),
     "stream by keys": (
         "appends_only", STREAM,

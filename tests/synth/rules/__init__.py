@@ -16,6 +16,7 @@ from tests.synth.rules.delivering import (
     connectivity_comes_second,
     keeps_what_fails,
     reads_all_there_is,
+    waits_under_our_key,
 )
 from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
 from tests.synth.rules.querying import queries_are_bounded
@@ -61,6 +62,7 @@ RULES: tuple[Rule, ...] = (
     keys_are_for_this_account,
     queries_are_bounded,
     reads_all_there_is,
+    waits_under_our_key,
     appends_only,
     keeps_what_fails,
 )

@@ -8,7 +8,9 @@ from typing import Any
 from tests.synth.deployments import Template
 
 STREAM = "AWS::KinesisFirehose::DeliveryStream"
-OF_SOURCE = {"MSKAsSource": "MSKSourceConfiguration"}
+OF_SOURCE = {"MSKAsSource": {"MSKSourceConfiguration"}, "DirectPut": set[str]()}
+SOURCES = set[str]().union(*OF_SOURCE.values())
+KEY = "DeliveryStreamEncryptionConfigurationInput"
 NEEDED = {"LambdaArn", "NumberOfRetries", "BufferSizeInMBs", "BufferIntervalInSeconds"}
 
 
@@ -16,17 +18,28 @@ def reads_all_there_is(kind: str, properties: dict[str, Any], _: Template) -> It
     """A stream has the source that it says, and begins with what was there before it."""
     if kind != STREAM:
         return
-    said = properties.get("DeliveryStreamType")
-    sources = {key for key in OF_SOURCE.values() if key in properties}
-    if {OF_SOURCE.get(said)} != sources:
-        yield f"{kind} of type {said} reads {sorted(sources)}"
+    said = str(properties.get("DeliveryStreamType"))
+    if OF_SOURCE.get(said) != SOURCES & properties.keys():
+        yield f"{kind} of type {said} reads {sorted(SOURCES & properties.keys())}"
+    if said == "DirectPut":
+        return
     kafka = properties.get("MSKSourceConfiguration", {})
     if kafka.get("ReadFromTimestamp") != "1970-01-01T00:00:00Z":
         yield f"{kind} skips what Kafka has already"
     if kafka.get("AuthenticationConfiguration", {}).get("Connectivity") != "PRIVATE":
         yield f"{kind} reads Kafka from outside"
-    if "DeliveryStreamEncryptionConfigurationInput" in properties:
-        yield f"{kind} has a key, which Firehose takes for Direct PUT only"
+
+
+def waits_under_our_key(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Firehose takes a key for Direct PUT only; there it must be ours."""
+    if kind != STREAM:
+        return
+    encrypted = properties.get(KEY, {})
+    if properties.get("DeliveryStreamType") != "DirectPut":
+        if KEY in properties:
+            yield f"{kind} has a key, which Firehose takes for Direct PUT only"
+    elif encrypted.get("KeyType") != "CUSTOMER_MANAGED_CMK" or "KeyARN" not in encrypted:
+        yield f"{kind} keeps what was put under a key of Firehose's"
 
 
 def appends_only(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
