@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from aws_cdk import aws_logs
+from aws_cdk import CustomResource, aws_logs
 from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.delivery import DeliveryStream
-from cdclake.iceberg.schemas import changes_schema
 from stacks.cdc_stack import CdcStack
 from stacks.constructs import delivery_access
 from stacks.constructs.custom_resource import OwnResource
@@ -78,14 +77,11 @@ class DeliveryStack(PipelineStack):
         )
         redrive.node.add_dependency(there)
 
-    def _await_logs(self) -> OwnResource:
+    def _await_logs(self) -> CustomResource:
         plan = self.deployment.plan
         delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
-        columns = {
-            table.changes: [name for name, _ in changes_schema(table, plan).columns]
-            for table in delivered
-        }
-        return OwnResource(
+        columns = {table.changes: [each.name for each in table.columns] for table in delivered}
+        there = OwnResource(
             self,
             "Logs",
             what="Tables",
@@ -105,6 +101,7 @@ class DeliveryStack(PipelineStack):
             ground=self._network.ground,
             timeout_s=_LONGEST_S,
         )
+        return there.resource
 
     def _add_function(self) -> Function:
         function = Function(
