@@ -230,6 +230,11 @@ def redrive_function(prefix: str) -> str:
     return f"{prefix}-redrive"
 
 
+def kinesis_stream_name(prefix: str, web_logs: str) -> str:
+    """The stream of Kinesis that web logs go through; `prefix` is as for streams of Firehose."""
+    return f"{prefix}-{web_logs}"
+
+
 def delivery_error_prefix(
     folder: str,
     kind: str = "!{firehose:error-output-type}",

@@ -42,22 +42,25 @@ class DeliveryRedrive(Construct):
         stream = redrive_stream(deployment.plan)
         assert stream is not None
         self._deployment, self._lake, self._ground = deployment, lake, ground
-        self._add_stream(stream, log)
+        self._add_stream(stream, self._add_unwrap(), log)
         self._add_function(stream)
 
-    def _add_stream(self, stream: DeliveryStream, log: LogGroup) -> None:
-        plan = self._deployment.plan
-        unwrap = Function(
+    def _add_unwrap(self) -> str:
+        """What takes apart what is put; its ARN."""
+        return Function(
             self,
             "Unwrap",
             module=FUNCTION,
-            code=build_firehose_unwrap(plan).path,
+            code=build_firehose_unwrap(self._deployment.plan).path,
             environment={},
             grants=[],
             timeout_s=_UNWRAP_S,
             memory_mb=_MEMORY_MB,
             ground=self._ground,
-        )
+        ).arn
+
+    def _add_stream(self, stream: DeliveryStream, unwrap: str, log: LogGroup) -> None:
+        plan = self._deployment.plan
         IcebergStream(
             self,
             "Stream",
@@ -79,13 +82,13 @@ class DeliveryRedrive(Construct):
             ),
             processors=[
                 by_function(
-                    unwrap.arn,
+                    unwrap,
                     seconds=stream.function_seconds,
                     mib=stream.function_mib,
                     retries=stream.function_retries,
                 )
             ],
-            calls=[delivery_access.calls(unwrap.arn)],
+            calls=[delivery_access.calls(unwrap)],
             log=log,
             ground=self._ground,
         )

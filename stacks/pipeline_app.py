@@ -9,6 +9,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
+from cdclake.web_logs import refuse_to_deploy
 from stacks.cdc_stack import CdcStack
 from stacks.delivery_stack import DeliveryStack
 from stacks.lake_stack import LakeStack
@@ -42,6 +43,7 @@ class Stacks:
 
 def add_stacks(app: App, deployment: Deployment) -> Stacks:
     """Add the deployment's stacks to the app; InputError if it asks for what is not built."""
+    refuse_to_deploy(deployment.plan.web_logs)
     network = NetworkStack(app, deployment)
     source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)

@@ -22,7 +22,6 @@ from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.plan import Plan, Table
 from cdclake.redrive.objects import Line
 from cdclake.redrive.returned import ReturnedRows
-from cdclake.redrive.stream import change_streams
 
 log = logging.getLogger()
 
@@ -63,8 +62,7 @@ class Redrive:
         self._plan = plan
         self._own = naming.delivery_stream(prefix, naming.REDRIVE)
         self._tables = {
-            naming.delivery_stream(prefix, stream.name): stream.tables
-            for stream in change_streams(plan)
+            naming.delivery_stream(prefix, stream.name): stream.tables for stream in plan.deliveries
         }
         self._events = DeliveredRows(plan)
         self._returned = ReturnedRows(plan)

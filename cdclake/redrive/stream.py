@@ -5,8 +5,6 @@ Nobody can put into a stream that reads Kafka, so there is one of its own for ea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from cdclake import naming
 from cdclake.delivery import DeliveryStream
 from cdclake.plan import Plan
@@ -14,20 +12,14 @@ from cdclake.plan import Plan
 FUNCTION = "firehose_unwrap"
 
 
-def change_streams(plan: Plan) -> Iterator[DeliveryStream]:
-    """The streams that bring changes of tables, whose failed records can be redriven."""
-    return (stream for stream in plan.deliveries if stream.function == "firehose_changes")
-
-
 def redrive_stream(plan: Plan) -> DeliveryStream | None:
-    """That of the plan; None if it has no stream of changes."""
-    streams = list(change_streams(plan))
-    if not streams:
+    """That of the plan; None if Firehose delivers none of its tables."""
+    if not plan.deliveries:
         return None
     return DeliveryStream(
         name=naming.REDRIVE,
         source="direct_put",
-        tables=tuple(table for stream in streams for table in stream.tables),
+        tables=tuple(table for stream in plan.deliveries for table in stream.tables),
         routed=True,
         buffer_seconds=60,
         buffer_mib=64,
@@ -36,7 +28,7 @@ def redrive_stream(plan: Plan) -> DeliveryStream | None:
         function_retries=3,
         retry_seconds=300,
         backup="failed",
-        error_prefix=streams[0].error_prefix,
+        error_prefix=plan.deliveries[0].error_prefix,
         mib_per_second=1,
         function=FUNCTION,
     )

@@ -31,7 +31,6 @@ from cdclake.plan import Plan
 from cdclake.redrive.objects import FailedObject, FailedObjects
 from cdclake.redrive.puts import MOST_BYTES, Puts
 from cdclake.redrive.rows import Destined, Redrive
-from cdclake.redrive.stream import change_streams
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
@@ -93,10 +92,8 @@ class Turn:
 
     def __init__(self, plan: Plan, dry_run: bool) -> None:
         prefix = os.environ["PREFIX"]
-        ours = {stream.name for stream in change_streams(plan)}
-        others = [s.name for s in plan.deliveries if s.name not in ours]
-        foreign = {naming.delivery_stream(prefix, name) for name in others}
-        folders = [stream.error_prefix for stream in change_streams(plan)]
+        foreign = {naming.delivery_stream(prefix, logs.name) for logs in plan.web_logs}
+        folders = [stream.error_prefix for stream in plan.deliveries]
         self._bucket, self._dry_run = os.environ["BUCKET"], dry_run
         self.objects = FailedObjects(
             boto3.client("s3", config=_CALLS), self._bucket, folders, foreign

@@ -20,6 +20,7 @@ create table if not exists record (
     data blob not null);
 create index if not exists of_stream on record (stream, offset);
 """
+_MOMENT_S = 0.2
 _READ_BYTES = 16 << 20  # at once: records have up to a megabyte each
 
 
@@ -32,7 +33,7 @@ class Journal:
         self._connection.execute("pragma journal_mode=wal")
         self._connection.execute("pragma synchronous=full")
         self._connection.executescript(_SCHEMA)
-        self._lock = threading.Lock()
+        self._lock = threading.Condition()
 
     def append(self, stream: str, records: Sequence[bytes]) -> list[int]:
         """Keep the records, all of them or none; their offsets."""
@@ -45,6 +46,7 @@ class Journal:
             except BaseException:
                 self._connection.execute("rollback")
                 raise
+            self._lock.notify_all()
         return offsets
 
     def _insert(self, stream: str, arrived_ms: int, data: bytes) -> int:
@@ -72,6 +74,11 @@ class Journal:
                     break
         return found
 
+    def wait(self) -> None:
+        """For something to be appended, at most a moment."""
+        with self._lock:
+            self._lock.wait(_MOMENT_S)
+
     def forget(self, stream: str, end: int) -> None:
         """Remove the stream's records before that offset: they are delivered."""
         with self._lock:
@@ -96,8 +103,11 @@ class JournalSource:
         self._next = 0
 
     def read(self, most: int) -> Sequence[Record]:
-        """The next records, if there are any."""
+        """The next records, if any come within a moment."""
         found = self._journal.read(self._stream, self._next, most)
+        if not found:
+            self._journal.wait()
+            found = self._journal.read(self._stream, self._next, most)
         if found:
             self._next = found[-1].offset + 1
         return found

@@ -28,6 +28,7 @@ from local.firehose.failures import ErrorPrefix
 from local.firehose.function import Function, Handler
 from local.firehose.journal import Journal, JournalSource
 from local.firehose.schedule import ApplySchedule, seconds_between
+from local.firehose.shards import KinesisSource
 from local.firehose.tables import LogTables
 from local.firehose.topic import TopicSource
 from local.firehose.trouble import Trouble
@@ -61,7 +62,7 @@ def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     plan = Plan.from_json(file.read_text(encoding="utf-8"))
     journal = Journal(lake.home.data("firehose") / "direct_put.db")
     redrive = redrive_stream(plan)
-    listed = [*plan.deliveries, *([redrive] if redrive else [])]
+    listed = [*plan.streams, *([redrive] if redrive else [])]
     deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
     work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
     schedule = _schedule(lake, plan, deliveries)
@@ -117,14 +118,19 @@ def _delivery(
         source=_source(lake, plan, journal, stream),
         function=None if handler is None else Function(handler, stream, trouble=trouble),
         tables=LogTables(lake.glue, lake.s3, plan.lake_database),
-        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream.error_prefix, name),
+        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
         trouble=trouble,
     )
 
 
 def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:
+    name = naming.delivery_stream(plan.name, stream.name)
     if stream.source == "direct_put":
-        return JournalSource(journal, naming.delivery_stream(plan.name, stream.name))
+        return JournalSource(journal, name)
+    if stream.source == "kinesis":
+        checkpoints = lake.home.data("firehose") / f"{name}.json"
+        shards = naming.kinesis_stream_name(plan.name, stream.topic)
+        return KinesisSource(lake.client("kinesis"), shards, checkpoints)
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
 
 

@@ -62,8 +62,8 @@ def delivered(plan: Plan) -> Plan:
 
 def handed_over(records: Iterable[Record]) -> dict[str, Any]:
     """The event that calls the function with these records, as AWS documents it."""
-    [topic] = {record.topic for record in records}
-    stream = DeliveryStream(name="shop-orders", topic=topic, tables=(), routed=False, **_SETTINGS)
+    named = {"name": "sales", "topic": "shop.sales", "tables": (), "routed": True}
+    stream = DeliveryStream(**{**named, **_SETTINGS})
     return firehose.invocation(stream, map(read_by_firehose, records))
 
 

@@ -18,6 +18,7 @@ from cdclake.debezium import refusals
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS
 from cdclake.plan import Plan
 from cdclake.redrive import puts
+from cdclake.web_logs import WebLogs
 from local.functions import load
 from tests.unit.deployed.redriving import (
     BUCKET,
@@ -300,10 +301,11 @@ def test_a_dry_run_touches_nothing(stream: Stream) -> None:
 
 
 def test_another_streams_failures_are_left_alone(
-    stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    weblog = replace(plan().deliveries[0], name="weblogs", source="direct_put", function=None)
-    deploy(replace(plan(), deliveries=(*plan().deliveries, weblog)), tmp_path, monkeypatch)
+    stream = replace(plan().deliveries[0], name="weblogs", source="direct_put")
+    web_logs = WebLogs(stream=stream, by="day")
+    deploy(replace(plan(), web_logs=(web_logs,)), tmp_path, monkeypatch)
     fail("iceberg-failed", "weblogs", [b"a line"])
     fail("iceberg-failed", "rest", as_json(rows("pair")))
     assert redrive()["redriven"] == {"pair_changes": len(rows("pair"))}

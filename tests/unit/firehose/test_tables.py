@@ -9,10 +9,26 @@ import boto3
 import duckdb
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import (
+    BinaryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
 
 from cdclake import naming
+from cdclake.debezium.refusals import UNREADABLE_VALUE
+from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.redrive.objects import Line
+from cdclake.redrive.rows import Redrive, unwrapped
 from glue_jobs.reader.catalog import Catalog
 from glue_jobs.reader.duck import _secret, extension_file
 from glue_jobs.reader.tail import added_files, files_since, with_tail
@@ -20,6 +36,7 @@ from local.components.installed import REGION
 from local.firehose.failed import failed_records
 from local.firehose.failures import ErrorPrefix
 from local.firehose.records import Failure, Record
+from local.firehose.rows import read_row
 from local.firehose.tables import LogTables
 from tests.recorded.firehose import INGESTED_AT, Logs, delivered, rows_of, stream_of
 from tests.recorded.recording import Recording
@@ -124,6 +141,38 @@ def test_appended_rows_are_there_and_tell_when_they_were_ingested(
     assert sorted(added.values()) == sorted(s.committed_ms for s in log.snapshots.values())
 
 
+def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
+    server: AwsProcess, tables: LogTables, session: duckdb.DuckDBPyConnection
+) -> None:
+    pair = StructType(NestedField(11, "key", StringType()), NestedField(12, "value", BinaryType()))
+    kinds: dict[str, IcebergType] = {
+        "string": StringType(), "int": IntegerType(), "bigint": LongType(),
+        "binary": BinaryType(), "timestamp": TimestamptzType(),
+        "array<struct<key:string,value:binary>>": ListType(10, pair, element_required=False),
+    }  # fmt: skip
+    columns = quarantine_schema(PLAN).columns
+    fields = [NestedField(n, name, kinds[kind]) for n, (name, kind) in enumerate(columns, 1)]
+    tables._catalog.create_table(
+        ("lake", naming.QUARANTINE), Schema(*fields), location=f"s3://{BUCKET}/warehouse/q",
+        properties={"format-version": "2"},
+    )  # fmt: skip
+    line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
+    made = Redrive(PLAN, "changes").destined(line, 1_790_000_000_000_000)
+    assert made is not None and made.relation == naming.QUARANTINE
+    _, row = unwrapped(made.record())
+    for _ in range(2):  # Firehose may
+        fitting = read_row(json.dumps(row).encode(), tables.schema(naming.QUARANTINE))
+        tables.append(naming.QUARANTINE, [fitting])
+    log = Catalog(client(server, "glue"), client(server, "s3"), "lake").load(naming.QUARANTINE)
+    [found] = session.execute(
+        'SELECT DISTINCT topic, partition, "offset", key, value, reason,'
+        f" epoch_us(quarantined_at) FROM iceberg_scan('{log.location}')"
+    ).fetchall()
+    assert found == (
+        "s3://b/k", None, 3, None, b"\x00\xffab", UNREADABLE_VALUE, 1_790_000_000_000_000,
+    )  # fmt: skip
+
+
 def keys_of(s3: Any, folder: str, stream: str) -> list[str]:
     listed = s3.list_objects_v2(Bucket=BUCKET, Prefix=f"firehose/{folder}")["Contents"]
     keys = [entry["Key"] for entry in listed]
@@ -132,13 +181,13 @@ def keys_of(s3: Any, folder: str, stream: str) -> list[str]:
 
 def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> None:
     s3 = client(server, "s3")
-    prefix = ErrorPrefix(s3, BUCKET, "firehose", "shop")
+    prefix = ErrorPrefix(s3, BUCKET, stream_of(TABLE), "shop")
     prefix.write("processing-failed", [])
     record = Record(0, 7, 1_790_000_000_123, b"\x00raw")
     failed = Failure(record=record, code="Lambda.X", message="why", attempts=4, raw=b"\x00raw")
     prefix.write("processing-failed", [failed, failed])
     prefix.write("iceberg-failed", [failed])
-    ErrorPrefix(s3, BUCKET, "firehose", "shop-2").write("iceberg-failed", [failed] * 5)
+    ErrorPrefix(s3, BUCKET, stream_of(TABLE), "shop-2").write("iceberg-failed", [failed] * 5)
     stream = stream_of(TABLE, name="shop")
     told = failed_records(s3, BUCKET, stream, "shop")
     assert told is not None and (told.records, told.reason) == (3, "Lambda.X: why")
