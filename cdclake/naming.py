@@ -268,9 +268,13 @@ def delivery_metrics(prefix: str) -> str:
     return f"cdclake/{prefix}"
 
 
-def delivery_backup_prefix(folder: str, stream: str) -> str:
-    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read."""
-    return f"{folder}/as-it-came/{stream}/!{{timestamp:yyyy/MM/dd}}/"
+def delivery_backup_prefix(folder: str, stream: str, day: str = "!{timestamp:yyyy/MM/dd}") -> str:
+    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read.
+
+    >>> delivery_backup_prefix("firehose", "shop-orders", "2026/11/22")
+    'firehose/as-it-came/shop-orders/2026/11/22/'
+    """
+    return f"{folder}/as-it-came/{stream}/{day}/"
 
 
 def source_server(prefix: str) -> str:

@@ -22,6 +22,7 @@ from cdclake.plan import Plan
 from cdclake.redrive.stream import redrive_stream
 from local import functions
 from local.aws.http_server import Server
+from local.firehose.backup import Backup
 from local.firehose.delivery import Delivery, Source
 from local.firehose.direct_put import DirectPut
 from local.firehose.failures import ErrorPrefix
@@ -119,8 +120,15 @@ def _delivery(
         function=None if handler is None else Function(handler, stream, trouble=trouble),
         tables=LogTables(lake.glue, lake.s3, plan.lake_database),
         errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
+        backup=_backup(lake, stream, name),
         trouble=trouble,
     )
+
+
+def _backup(lake: Lake, stream: DeliveryStream, name: str) -> Backup | None:
+    if stream.backup == "failed":
+        return None
+    return Backup(lake.client("s3"), lake.bucket, stream, name)
 
 
 def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdclake.config.deployment import Deployment
+from cdclake.redrive.stream import redrive_stream
 from stacks.constructs.delivery_metrics import (
     DeliveryMetrics,
     failed_calls,
@@ -37,6 +38,14 @@ def watches_of_delivery(deployment: Deployment, *, function: str) -> Iterator[Wa
         metric=failed_calls(function),
         threshold=0,
         periods=3,
+    )
+    redrive = redrive_stream(deployment.plan)
+    assert redrive is not None  # there are streams
+    yield Watch(
+        name="redrive",
+        says="within an hour redriven rows could not be appended either; they lie in S3 again",
+        metric=DeliveryMetrics(deployment.prefix, [redrive], 1).failed(HOUR),
+        threshold=0,
     )
 
 

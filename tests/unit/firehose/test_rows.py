@@ -36,7 +36,8 @@ SCHEMA = Schema(
     ("column", "value", "held"),
     [
         ("b", True, True), ("i", -(2**31), -(2**31)), ("l", 2**63 - 1, 2**63 - 1), ("f", 1.5, 1.5),
-        ("d", 1, 1.0), ("s", "ä", "ä"), ("bytes", "AP8=", b"\x00\xff"), ("list", ["x"], ["x"]), ("l", None, None),
+        ("d", 1, 1.0), ("s", "ä", "ä"), ("bytes", "AP8=", b"\x00\xff"),
+        ("list", ["x"], ["x"]), ("l", None, None),
         ("day", 20_000, datetime.date(2024, 10, 4)),
         ("at", 1, datetime.datetime(1970, 1, 1, microsecond=1, tzinfo=datetime.UTC)),
     ],
