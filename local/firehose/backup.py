@@ -24,7 +24,7 @@ class Backup:
         self._s3, self._bucket, self._stream, self._name = s3, bucket, stream, name
 
     def keep(self, records: Sequence[Record]) -> None:
-        """Put the records into one object, if any has a value; what is read again is there again."""
+        """Put the records into one object, if any has a value; read again, they are there again."""
         values = b"".join(record.value or b"" for record in records)
         if not values:
             return
