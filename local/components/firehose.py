@@ -17,6 +17,7 @@ from glue_jobs.ingest.progress import Progress
 from local import stack
 from local.arrived import arrived_offsets
 from local.components.installed import environment
+from local.firehose.journal import Journal, journal_file
 from local.firehose.trouble import Trouble
 from local.home import PROJECT, write_atomically
 from local.keeper import log_tail
@@ -43,7 +44,7 @@ def run(lake: Lake) -> None:
 
     The logs must be there: Firehose makes none.
     """
-    if not lake.plan.deliveries:
+    if not lake.plan.streams:
         stack.stop_component(lake.home, NAME)
         return
     stack.run_component(lake.home, spec(lake), lambda: answers(lake), READY_S)
@@ -88,6 +89,9 @@ def _plan_of_before(lake: Lake) -> Plan:
 
 
 def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bool:
+    redriven = naming.delivery_stream(plan.name, naming.REDRIVE)
+    if Journal(journal_file(lake.home)).waiting(redriven):
+        return False
     arrived = arrived_offsets(lake.kafka, plan, Progress())
     return all(
         arrived[stream.tables[0]].get(partition, 0) >= end

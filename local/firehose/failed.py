@@ -12,7 +12,7 @@ from cdclake.naming import delivery_error_prefix
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A stream's failed records that wait to be redriven."""
+    """A stream's failed records."""
 
     records: int
     folder: str  # of the newest, as an address
@@ -21,12 +21,13 @@ class Failed:
     def __str__(self) -> str:
         return (
             f"{self.records} records of its stream failed; the last, under {self.folder}:"
-            f" {self.reason}. When the cause is mended, `cdclake redrive` brings them in"
+            f" {self.reason}"
         )
 
 
 def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> Failed | None:
-    """What waits to be redriven of a stream, which Firehose knows by `name`; None if nothing."""
+    """What has failed of a stream, which Firehose knows by `name`, and was not redriven; None if
+    nothing has."""
     found = [
         entry
         for kind in ("processing-failed", "iceberg-failed")

@@ -22,6 +22,7 @@ from stacks.constructs.function_zip import build_function
 from stacks.firehose_zip import (
     build_firehose_changes,
     build_firehose_redrive,
+    build_firehose_requests,
     build_firehose_unwrap,
 )
 from stacks.preparation_zip import build_preparation
@@ -34,6 +35,7 @@ BUILDERS: dict[str, Callable[[Plan], Packed]] = {
     "firehose_changes": build_firehose_changes,
     "firehose_redrive": build_firehose_redrive,
     "firehose_unwrap": build_firehose_unwrap,
+    "firehose_requests": lambda plan: build_firehose_requests(),
     "prepare_source": build_preparation,
     "stream_keeper": lambda plan: build_function("stream_keeper"),
 }

@@ -82,5 +82,7 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
     assert kept.failures == []
     arrived = {row[naming.LSN] for row in relations.rows("plain_changes")}
     assert arrived == {row[naming.LSN] for row in rows("plain")}
-    assert {row["offset"] for row in relations.rows(naming.QUARANTINE)} == {len(events("plain")) + 1}
+    assert {row["offset"] for row in relations.rows(naming.QUARANTINE)} == {
+        len(events("plain")) + 1
+    }
     assert journal.waiting(NAME) == 0
