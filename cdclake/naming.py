@@ -137,22 +137,6 @@ def delivery_group(pipeline: str, stream: str) -> str:
     return f"firehose.{pipeline}.{stream}"
 
 
-_STREAM_LENGTH = 64  # of a name that Firehose takes
-
-
-def delivery_stream(prefix: str, stream: str) -> str:
-    """Name of a stream of Firehose on AWS; `prefix` is the deployment's.
-
-    >>> delivery_stream("shop-prod", "orders")
-    'shop-prod-orders'
-    """
-    name = f"{prefix}-{stream}"
-    if len(name) <= _STREAM_LENGTH:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
-
-
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
@@ -222,6 +206,27 @@ def report_name(run: str) -> str:
 def load_start(epoch: int) -> str:
     """The control object in which a bulk load says at which LSN the slot takes over."""
     return f"loads/{epoch}.json"
+
+
+_STREAM_LENGTH = 64  # of a name that Firehose takes
+
+
+def delivery_stream_name(prefix: str, stream: str) -> str:
+    """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name.
+
+    >>> delivery_stream_name("shop-prod", "orders")
+    'shop-prod-orders'
+    """
+    name = f"{prefix}-{stream}"
+    if len(name) <= _STREAM_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
+
+
+def kinesis_stream_name(prefix: str, web_logs: str) -> str:
+    """The stream of Kinesis that web logs go through; `prefix` is as for streams of Firehose."""
+    return f"{prefix}-{web_logs}"
 
 
 def delivery_error_prefix(

@@ -135,6 +135,7 @@ def aws_environment(endpoints: Endpoints) -> dict[str, str]:
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": endpoints.s3,
+        "AWS_ENDPOINT_URL_FIREHOSE": endpoints.firehose,
         "NO_PROXY": "127.0.0.1",
     }
 

@@ -78,7 +78,8 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     refuse_if_read(lake, () if change.is_first else change.joining)
     state = _start_streaming(lake, change)
     state.save(home)
-    return _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    return answer | ({"firehose": endpoints.firehose} if plan.deliveries else {})
 
 
 def _start_streaming(lake: Lake, change: Change) -> LakeState:
@@ -323,7 +324,7 @@ def _leave_source(home: Home, state: LakeState) -> None:
 
 def _purge(home: Home, state: LakeState) -> None:
     """Remove logs, topics, lake and checkpoints; the embedded database keeps the user's tables."""
-    for name in ("kafka", "aws", "checkpoints", "spark"):
+    for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
         shutil.rmtree(home.data(name), ignore_errors=True)
     kept = LakeState(database=state.database)
     kept.save(home)

@@ -42,6 +42,7 @@ class Endpoints:
     s3: str
     glue: str
     logs: str
+    firehose: str = ""  # its API, while a stream has it run
 
 
 def bring_up(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
@@ -85,6 +86,8 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
         s3=f"http://{HOST}:{port['aws']}",
         glue=f"http://{HOST}:{port['aws']}",
         logs=str(home.logs),
+        # A home that an earlier version brought up has no port for it until the next `up`.
+        firehose=f"http://{HOST}:{port.get('firehose', '')}",
     )
 
 

@@ -131,7 +131,7 @@ class DeliveryStack(PipelineStack):
         return IcebergStream(
             self,
             stream.name,
-            name=naming.delivery_stream(self.deployment.prefix, stream.name),
+            name=naming.delivery_stream_name(self.deployment.prefix, stream.name),
             source=KafkaTopic(
                 cluster_arn=self._streaming.cluster_arn,
                 cluster=self._streaming.cluster_path,

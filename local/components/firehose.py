@@ -8,6 +8,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlparse
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed
@@ -45,7 +46,12 @@ def run(lake: Lake) -> None:
     if not lake.plan.deliveries:
         stack.stop_component(lake.home, NAME)
         return
-    stack.run_component(lake.home, spec(lake), lambda: True, READY_S)
+    stack.run_component(lake.home, spec(lake), lambda: answers(lake), READY_S)
+
+
+def answers(lake: Lake) -> bool:
+    """Whether its API does; it delivers from then on."""
+    return bool(lake.client("firehose").list_delivery_streams()["DeliveryStreamNames"])
 
 
 def deliver_what_was_sent(lake: Lake) -> None:
@@ -106,5 +112,6 @@ def spec(lake: Lake) -> Spec:
         ),
         env=environment(**aws_environment(lake.endpoints)),
         cwd=str(PROJECT),
+        port=urlparse(lake.endpoints.firehose).port,
         log=str(lake.home.log(NAME)),
     )

@@ -86,7 +86,7 @@ class DeliveryMetrics:
                 namespace="AWS/Firehose",
                 metric_name=metric,
                 dimensions_map={
-                    "DeliveryStreamName": naming.delivery_stream(self.prefix, stream.name)
+                    "DeliveryStreamName": naming.delivery_stream_name(self.prefix, stream.name)
                 },
                 statistic=statistic,
                 period=period,

@@ -132,13 +132,13 @@ def keys_of(s3: Any, folder: str, stream: str) -> list[str]:
 
 def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> None:
     s3 = client(server, "s3")
-    prefix = ErrorPrefix(s3, BUCKET, "firehose", "shop")
+    prefix = ErrorPrefix(s3, BUCKET, stream_of(TABLE, name="shop"))
     prefix.write("processing-failed", [])
     record = Record(0, 7, 1_790_000_000_123, b"\x00raw")
     failed = Failure(record=record, code="Lambda.X", message="why", attempts=4, raw=b"\x00raw")
     prefix.write("processing-failed", [failed, failed])
     prefix.write("iceberg-failed", [failed])
-    ErrorPrefix(s3, BUCKET, "firehose", "shop-2").write("iceberg-failed", [failed] * 5)
+    ErrorPrefix(s3, BUCKET, stream_of(TABLE, name="shop-2")).write("iceberg-failed", [failed] * 5)
     stream = stream_of(TABLE, name="shop")
     told = failed_records(s3, BUCKET, stream)
     assert told is not None and (told.records, told.reason) == (3, "Lambda.X: why")
