@@ -10,6 +10,7 @@ from aws_cdk import Aws, aws_kinesisfirehose, aws_logs
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.delivery import DeliveryStream
 from stacks.constructs import delivery_access
 from stacks.constructs.delivery_source import DeliverySource
 from stacks.constructs.grant import Grant, arn, through_s3
@@ -33,6 +34,17 @@ class Collecting:
     retry_seconds: int
     backup: Literal["failed", "all"]
     error_prefix: str  # folder of the bucket
+
+    @staticmethod
+    def of(stream: DeliveryStream) -> Collecting:
+        """As the plan has it."""
+        return Collecting(
+            seconds=stream.buffer_seconds,
+            mib=stream.buffer_mib,
+            retry_seconds=stream.retry_seconds,
+            backup=stream.backup,
+            error_prefix=stream.error_prefix,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

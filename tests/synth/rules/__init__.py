@@ -14,6 +14,7 @@ from tests.synth.rules.access import (
 from tests.synth.rules.delivering import (
     appends_only,
     connectivity_comes_second,
+    iceberg_tables_alone,
     keeps_what_fails,
     reads_all_there_is,
 )
@@ -24,6 +25,11 @@ from tests.synth.rules.running import (
     one_run_at_a_time,
     schedules_fail_loudly,
     what_runs_is_known,
+)
+from tests.synth.rules.serving import (
+    containers_are_known,
+    shards_are_ours,
+    web_servers_are_private,
 )
 from tests.synth.rules.storage import (
     every_bucket_has_a_policy,
@@ -63,6 +69,10 @@ RULES: tuple[Rule, ...] = (
     reads_all_there_is,
     appends_only,
     keeps_what_fails,
+    iceberg_tables_alone,
+    web_servers_are_private,
+    containers_are_known,
+    shards_are_ours,
 )
 # These look at a whole stack.
 WIDE_RULES = (every_bucket_has_a_policy, connectivity_comes_second)
