@@ -60,8 +60,8 @@ class NetworkStack(PipelineStack):
 
     @property
     def clients(self) -> tuple[ClientGroup, ...]:
-        """Everybody who connects to something."""
-        return self.connect, self.functions, self.jobs, *filter(None, [self.web])
+        """Everybody who connects to something of the lake."""
+        return self.connect, self.functions, self.jobs
 
     def _create(self, sizes: CreatedNetwork) -> PrivateNetwork:
         return PrivateNetwork(
@@ -70,7 +70,7 @@ class NetworkStack(PipelineStack):
 
     def _add_endpoints(self, network: PrivateNetwork) -> None:
         endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, who="endpoints")
-        endpoints.admit(*self.clients, port=_HTTPS)
+        endpoints.admit(*self.clients, *filter(None, [self.web]), port=_HTTPS)
         network.add_endpoints(
             interfaces_of(self.deployment.plan), security_group=endpoints.group_id
         )

@@ -72,18 +72,8 @@ class WebServer(Construct):
             desired_count=_TASKS,
             enable_execute_command=False,
             propagate_tags="SERVICE",
-            deployment_configuration=_Service.DeploymentConfigurationProperty(
-                deployment_circuit_breaker=_Service.DeploymentCircuitBreakerProperty(
-                    enable=True, rollback=True
-                )
-            ),
-            network_configuration=_Service.NetworkConfigurationProperty(
-                awsvpc_configuration=_Service.AwsVpcConfigurationProperty(
-                    subnets=list(ground.subnet_ids),
-                    security_groups=[security_group],
-                    assign_public_ip="DISABLED",
-                )
-            ),
+            deployment_configuration=_back_at_failure(),
+            network_configuration=_in_private(ground, security_group),
         )
         service.node.add_dependency(after)
 
@@ -142,6 +132,22 @@ class WebServer(Construct):
                 },
             ),
         )
+
+
+def _back_at_failure() -> aws_ecs.CfnService.DeploymentConfigurationProperty:
+    breaker = _Service.DeploymentCircuitBreakerProperty(enable=True, rollback=True)
+    return _Service.DeploymentConfigurationProperty(deployment_circuit_breaker=breaker)
+
+
+def _in_private(
+    ground: Ground, security_group: str
+) -> aws_ecs.CfnService.NetworkConfigurationProperty:
+    place = _Service.AwsVpcConfigurationProperty(
+        subnets=list(ground.subnet_ids),
+        security_groups=[security_group],
+        assign_public_ip="DISABLED",
+    )
+    return _Service.NetworkConfigurationProperty(awsvpc_configuration=place)
 
 
 def _server(

@@ -22,7 +22,7 @@ def reads_all_there_is(kind: str, properties: dict[str, Any], _: Template) -> It
         return
     said = properties.get("DeliveryStreamType")
     sources = {key for key in OF_SOURCE.values() if key in properties}
-    if {OF_SOURCE.get(said)} != sources:
+    if {OF_SOURCE.get(str(said))} != sources:
         yield f"{kind} of type {said} has {sorted(sources)}"
     direct = properties.get(OF_SOURCE["DirectPut"], {"KeyType": "CUSTOMER_MANAGED_CMK"})
     if direct["KeyType"] != "CUSTOMER_MANAGED_CMK":
