@@ -25,12 +25,13 @@ _PARSER = "nginx_access"
 _MATCH = f"{CONTAINER}-firelens*"
 _ERRORS = "nginx-errors"
 
-# nginx escapes quotes within its fields, so a field ends at the next one. A name that a user gives
-# may have spaces and brackets: it ends where a time follows that a quote comes after.
+# The format `combined`, or `main` of nginx's own image, which has one more field behind. nginx
+# escapes quotes within its fields, so a field ends at the next one. A name that a user gives may
+# have spaces and brackets: it ends where a time follows that a quote comes after.
 EXPRESSION = (
     rf"^(?<{REMOTE_ADDR}>[^ ]+) - (?<{REMOTE_USER}>.*?) \[(?<{TIME_LOCAL}>[^\]]+)\]"
     rf' "(?<{REQUEST}>[^"]*)" (?<{STATUS}>[0-9]{{3}}) (?<{BODY_BYTES_SENT}>[0-9]+)'
-    rf' "(?<{HTTP_REFERER}>[^"]*)" "(?<{HTTP_USER_AGENT}>[^"]*)"$'
+    rf' "(?<{HTTP_REFERER}>[^"]*)" "(?<{HTTP_USER_AGENT}>[^"]*)"(?: "[^"]*")?$'
 )
 
 

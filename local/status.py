@@ -21,6 +21,7 @@ from local.reader.figures import table_figures
 from local.source import slot_wal
 from local.source_changes import Lines, SourceChange, source_changes
 from local.topics import end_offsets
+from local.web_logs.figures import web_log_figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,17 @@ def lake_status(home: Home) -> dict[str, Any]:
         "epoch": state.epoch,
         "paused": state.paused,
         "file": state.pipeline_file,
-        "tables": _tables(lake, running),
-        "slot": _slot(lake, running),
+        "tables": _tables(lake, running) if lake.plan.tables else [],
+        "web_logs": _web_logs(lake, running),
+        "slot": _slot(lake, running) if lake.plan.tables else None,
     }
+
+
+def _web_logs(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
+    """Empty also where their tables can't be read."""
+    if not lake.plan.web_logs or "aws" not in running:
+        return []
+    return [figures.to_json() for figures in web_log_figures(lake)]
 
 
 def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:

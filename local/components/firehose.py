@@ -43,7 +43,7 @@ def run(lake: Lake) -> None:
 
     The logs must be there: Firehose makes none.
     """
-    if not lake.plan.deliveries:
+    if not lake.plan.streams:
         stack.stop_component(lake.home, NAME)
         return
     stack.run_component(lake.home, spec(lake), lambda: answers(lake), READY_S)

@@ -13,19 +13,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from local.firehose.records import Record
+from local.home import Home
 
 _SCHEMA = """
 create table if not exists record (
     offset integer primary key autoincrement, stream text not null, arrived_ms integer not null,
     data blob not null);
+create table if not exists stream (name text primary key, acknowledged integer not null);
 create index if not exists of_stream on record (stream, offset);
+"""
+_COUNT = """
+insert into stream values (?, ?)
+on conflict (name) do update set acknowledged = acknowledged + excluded.acknowledged
 """
 _MOMENT_S = 0.2
 _READ_BYTES = 16 << 20  # at once: records have up to a megabyte each
 
 
+def journal_file(home: Home) -> Path:
+    """Where a lake has it."""
+    return home.data("firehose") / "direct_put.db"
+
+
 class Journal:
-    """One file for all streams; its methods may be called from any thread."""
+    """One file for all streams; its methods may be called from any thread, and any process."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -42,6 +53,7 @@ class Journal:
             self._connection.execute("begin immediate")
             try:
                 offsets = [self._insert(stream, now_ms, data) for data in records]
+                self._connection.execute(_COUNT, (stream, len(records)))
                 self._connection.execute("commit")
             except BaseException:
                 self._connection.execute("rollback")
@@ -93,6 +105,14 @@ class Journal:
                 "select count(*) from record where stream = ?", (stream,)
             ).fetchone()
         return int(row[0])
+
+    def acknowledged(self, stream: str) -> int:
+        """How many records of the stream were ever appended."""
+        with self._lock:
+            row = self._connection.execute(
+                "select acknowledged from stream where name = ?", (stream,)
+            ).fetchone()
+        return 0 if row is None else int(row[0])
 
 
 class JournalSource:

@@ -24,9 +24,9 @@ from local.firehose.delivery import Delivery, Source
 from local.firehose.direct_put import DirectPut
 from local.firehose.failures import ErrorPrefix
 from local.firehose.function import Function, Handler
-from local.firehose.journal import Journal, JournalSource
+from local.firehose.journal import Journal, JournalSource, journal_file
 from local.firehose.schedule import ApplySchedule, seconds_between
-from local.firehose.shards import KinesisSource
+from local.firehose.shards import KinesisSource, checkpoints_file
 from local.firehose.tables import LogTables
 from local.firehose.topic import TopicSource
 from local.firehose.trouble import Trouble
@@ -58,7 +58,7 @@ def main() -> int:
 
 def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     plan = Plan.from_json(file.read_text(encoding="utf-8"))
-    journal = Journal(lake.home.data("firehose") / "direct_put.db")
+    journal = Journal(journal_file(lake.home))
     deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in plan.streams]
     threads = [threading.Thread(target=_deliver, args=(each, stop)) for each in deliveries]
     schedule = _schedule(lake, plan, deliveries)
@@ -123,9 +123,8 @@ def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) ->
     if stream.source == "direct_put":
         return JournalSource(journal, name)
     if stream.source == "kinesis":
-        checkpoints = lake.home.data("firehose") / f"{name}.json"
         shards = naming.kinesis_stream_name(plan.name, stream.topic)
-        return KinesisSource(lake.client("kinesis"), shards, checkpoints)
+        return KinesisSource(lake.client("kinesis"), shards, checkpoints_file(lake.home, shards))
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
 
 

@@ -9,10 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from local.firehose.records import Record, shard_id
-from local.home import read_json, write_atomically
+from local.home import Home, read_json, write_atomically
 
 _MOMENT_S = 0.2
 _MOST_OF_A_CALL = 10_000  # Kinesis' own
+
+
+def checkpoints_file(home: Home, stream: str) -> Path:
+    """Where a lake keeps how far a stream of Kinesis is delivered."""
+    return home.data("firehose") / f"{stream}.json"
 
 
 class KinesisSource:

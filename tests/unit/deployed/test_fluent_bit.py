@@ -34,6 +34,7 @@ PARSED = {
             "http_user_agent": r"a \x22b\x22 \x5C \xC3\xBC [x]",
         }),
         ("200 615", "000 0", {"status": 0, "body_bytes_sent": 0}),
+        ("curl/8.5.0\"", "curl/8.5.0\" \"192.0.2.9, 10.0.0.1\"", {}),  # the image's own format
     ],
 )  # fmt: skip
 def test_lines_of_nginx_are_parsed(old: str, new: str, fields: dict[str, Any]) -> None:
@@ -47,6 +48,7 @@ def test_lines_of_nginx_are_parsed(old: str, new: str, fields: dict[str, Any]) -
         "2026/11/22 19:00:00 [error] 7#7: *1 open() failed",
         LINE[:-1],
         LINE + " more",
+        LINE + ' "-" "-"',
         LINE.replace("200", "2000"),
     ],
 )
