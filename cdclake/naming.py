@@ -137,23 +137,6 @@ def delivery_group(pipeline: str, stream: str) -> str:
     return f"firehose.{pipeline}.{stream}"
 
 
-REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
-_STREAM_LENGTH = 64  # of a name that Firehose takes
-
-
-def delivery_stream(prefix: str, stream: str) -> str:
-    """Name of a stream in Firehose; `prefix` is the deployment's, locally the pipeline's name.
-
-    >>> delivery_stream("shop-prod", "orders")
-    'shop-prod-orders'
-    """
-    name = f"{prefix}-{stream}"
-    if len(name) <= _STREAM_LENGTH:
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
-
-
 # --- our objects in the source database -----------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
@@ -223,6 +206,23 @@ def report_name(run: str) -> str:
 def load_start(epoch: int) -> str:
     """The control object in which a bulk load says at which LSN the slot takes over."""
     return f"loads/{epoch}.json"
+
+
+REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
+_STREAM_LENGTH = 64  # of a name that Firehose takes
+
+
+def delivery_stream_name(prefix: str, stream: str) -> str:
+    """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name.
+
+    >>> delivery_stream_name("shop-prod", "orders")
+    'shop-prod-orders'
+    """
+    name = f"{prefix}-{stream}"
+    if len(name) <= _STREAM_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
 
 
 def redrive_function(prefix: str) -> str:

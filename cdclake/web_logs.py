@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from cdclake.access_log import STATUS
 from cdclake.delivery import DeliveryStream
-from cdclake.errors import InputError
 
 FUNCTION = "firehose_requests"  # in lambda/: makes rows of what Fluent Bit has parsed
 _OTHERS = "other"
@@ -39,16 +37,6 @@ class WebLogs:
         """The web logs of which these are the fields, as JSON has them."""
         stream = DeliveryStream.from_raw(raw["stream"])
         return WebLogs(**{**raw, "stream": stream, "statuses": tuple(raw["statuses"])})
-
-
-def refuse_to_deploy(web_logs: Iterable[WebLogs]) -> None:
-    """InputError if there are any: no stack has a web server or its stream yet."""
-    names = [each.name for each in web_logs]
-    if names:
-        raise InputError(
-            f"this version does not deploy web logs yet: {', '.join(names)}",
-            "leave `weblogs:` out; a local lake runs the file as it is",
-        )
 
 
 def request_tables(name: str, by: str, statuses: tuple[int, ...]) -> tuple[str, ...]:

@@ -103,7 +103,7 @@ def _failed(lake: Lake) -> dict[str, Failed]:
     redrive = redrive_stream(lake.plan)
     # What failed to be redriven names no table: all hear of it that have no trouble of their own.
     for stream in (*([redrive] if redrive else []), *lake.plan.deliveries):
-        name = naming.delivery_stream(lake.plan.name, stream.name)
+        name = naming.delivery_stream_name(lake.plan.name, stream.name)
         failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
         if failed is not None:
             found |= dict.fromkeys(stream.tables, failed)

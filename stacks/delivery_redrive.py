@@ -118,7 +118,7 @@ class DeliveryRedrive(Construct):
 
     @property
     def _stream_name(self) -> str:
-        return naming.delivery_stream(self._deployment.prefix, naming.REDRIVE)
+        return naming.delivery_stream_name(self._deployment.prefix, naming.REDRIVE)
 
 
 def _moves_failed(state: BucketReference, folder: str) -> list[Grant]:

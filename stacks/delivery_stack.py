@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import CustomResource, aws_logs
+from aws_cdk import CustomResource
 from constructs import Construct
 
 from cdclake import naming
@@ -12,7 +12,6 @@ from stacks.cdc_stack import CdcStack
 from stacks.constructs import delivery_access
 from stacks.constructs.custom_resource import OwnResource
 from stacks.constructs.delivery_source import KafkaTopic
-from stacks.constructs.function import Function
 from stacks.constructs.grant import on_tables
 from stacks.constructs.iceberg_stream import (
     Collecting,
@@ -23,6 +22,7 @@ from stacks.constructs.iceberg_stream import (
     by_query,
 )
 from stacks.constructs.log_group import LogGroup
+from stacks.constructs.rows_function import RowsFunction
 from stacks.delivery_redrive import DeliveryRedrive
 from stacks.firehose_zip import MODULE, build_firehose_changes
 from stacks.lake_stack import LakeStack
@@ -32,8 +32,6 @@ from stacks.processing_stack import ProcessingStack
 from stacks.streaming_stack import StreamingStack
 
 _LONGEST_S = 900
-_FUNCTION_S = 300  # the longest that Firehose waits
-_MEMORY_MB = 1024  # a call's records, their rows and both spelled in base64
 _LOGS = naming.changes_name("*")
 
 
@@ -61,9 +59,15 @@ class DeliveryStack(PipelineStack):
             self.add_stack_dependency(stack)
         self._network, self._streaming, self._lake = network, streaming, lake
         there = self._await_logs()
-        function = self._add_function()
+        function = RowsFunction(
+            self,
+            "Rows",
+            module=MODULE,
+            code=build_firehose_changes(deployment.plan).path,
+            ground=network.ground,
+        )
         function.resource.node.add_dependency(there)
-        self.function_name = function.resource.ref
+        self.function_name = function.name
         self._log = LogGroup(
             self,
             "Log",
@@ -103,40 +107,12 @@ class DeliveryStack(PipelineStack):
         )
         return there.resource
 
-    def _add_function(self) -> Function:
-        function = Function(
-            self,
-            "Rows",
-            module=MODULE,
-            code=build_firehose_changes(self.deployment.plan).path,
-            environment={},
-            grants=[],
-            timeout_s=_FUNCTION_S,
-            memory_mb=_MEMORY_MB,
-            ground=self._network.ground,
-        )
-        aws_logs.CfnMetricFilter(
-            self,
-            "Refused",
-            log_group_name=function.log.name,
-            filter_pattern="{ $.refused > 0 }",
-            metric_transformations=[
-                aws_logs.CfnMetricFilter.MetricTransformationProperty(
-                    metric_namespace=naming.delivery_metrics(self.deployment.prefix),
-                    metric_name=naming.REFUSED_METRIC,
-                    metric_value="$.refused",
-                    unit="Count",
-                )
-            ],
-        )
-        return function
-
     def _add_stream(self, stream: DeliveryStream, function_arn: str) -> IcebergStream:
         plan = self.deployment.plan
         return IcebergStream(
             self,
             stream.name,
-            name=naming.delivery_stream(self.deployment.prefix, stream.name),
+            name=naming.delivery_stream_name(self.deployment.prefix, stream.name),
             source=KafkaTopic(
                 cluster_arn=self._streaming.cluster_arn,
                 cluster=self._streaming.cluster_path,
@@ -149,13 +125,7 @@ class DeliveryStack(PipelineStack):
                 warehouse=self._lake.warehouse,
                 state=self._lake.state,
             ),
-            collecting=Collecting(
-                seconds=stream.buffer_seconds,
-                mib=stream.buffer_mib,
-                retry_seconds=stream.retry_seconds,
-                backup=stream.backup,
-                error_prefix=stream.error_prefix,
-            ),
+            collecting=Collecting.of(stream),
             processors=_processors(stream, function_arn),
             calls=[delivery_access.calls(function_arn)],
             log=self._log,

@@ -37,9 +37,7 @@ class LakeStack(PipelineStack):
             "State",
             access_log=access_log,
             restorable_days=_RESTORABLE_DAYS,
-            expiring={
-                s.error_prefix: deployment.aws.failed_days for s in deployment.plan.deliveries
-            },
+            expiring={s.error_prefix: deployment.aws.failed_days for s in deployment.plan.streams},
             ground=ground,
         )
         self.warehouse, self.state = warehouse.seen_from_elsewhere(), state.seen_from_elsewhere()

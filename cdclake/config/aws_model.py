@@ -231,7 +231,8 @@ class Aws(Section):
     )
     delivery: Literal["on", "off"] = Field(
         default="on",
-        description="off: no streams of Firehose; made again, they read all that Kafka keeps.",
+        description="off: no streams of Firehose from Kafka; made again, they read all that it"
+        " keeps.",
     )
     failed_days: int = Field(
         default=365,

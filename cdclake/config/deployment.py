@@ -10,6 +10,7 @@ from cdclake.config.document import Location, read_document
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_file, resolve_plan
+from cdclake.delivery import DeliveryStream
 from cdclake.plan import Plan
 
 
@@ -29,8 +30,14 @@ class Deployment:
 
     @property
     def delivers(self) -> bool:
-        """Whether streams of Firehose are deployed."""
+        """Whether streams of Firehose from Kafka are deployed."""
         return bool(self.plan.deliveries) and self.aws.delivery == "on"
+
+    @property
+    def delivered(self) -> list[DeliveryStream]:
+        """The streams of Firehose that are deployed, those from Kafka first."""
+        of_kafka = self.plan.deliveries if self.delivers else ()
+        return [*of_kafka, *(logs.stream for logs in self.plan.web_logs)]
 
     def refusal(self, location: Location, message: str, remedy: str) -> InvalidPipeline:
         """What only the stacks can see of the file, said as all else: with its line and column."""

@@ -60,9 +60,10 @@ class Redrive:
 
     def __init__(self, plan: Plan, prefix: str) -> None:
         self._plan = plan
-        self._own = naming.delivery_stream(prefix, naming.REDRIVE)
+        self._own = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._tables = {
-            naming.delivery_stream(prefix, stream.name): stream.tables for stream in plan.deliveries
+            naming.delivery_stream_name(prefix, stream.name): stream.tables
+            for stream in plan.deliveries
         }
         self._events = DeliveredRows(plan)
         self._returned = ReturnedRows(plan)

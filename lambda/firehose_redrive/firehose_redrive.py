@@ -92,13 +92,13 @@ class Turn:
 
     def __init__(self, plan: Plan, dry_run: bool) -> None:
         prefix = os.environ["PREFIX"]
-        foreign = {naming.delivery_stream(prefix, logs.name) for logs in plan.web_logs}
+        foreign = {naming.delivery_stream_name(prefix, logs.name) for logs in plan.web_logs}
         folders = [stream.error_prefix for stream in plan.deliveries]
         self._bucket, self._dry_run = os.environ["BUCKET"], dry_run
         self.objects = FailedObjects(
             boto3.client("s3", config=_CALLS), self._bucket, folders, foreign
         )
-        stream = naming.delivery_stream(prefix, naming.REDRIVE)
+        stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._puts = Puts(boto3.client("firehose", config=_CALLS), stream)
         self._redrive = Redrive(plan, prefix)
         self.done = Done()

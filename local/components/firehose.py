@@ -89,7 +89,7 @@ def _plan_of_before(lake: Lake) -> Plan:
 
 
 def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bool:
-    redriven = naming.delivery_stream(plan.name, naming.REDRIVE)
+    redriven = naming.delivery_stream_name(plan.name, naming.REDRIVE)
     if Journal(journal_file(lake.home)).waiting(redriven):
         return False
     arrived = arrived_offsets(lake.kafka, plan, Progress())

@@ -70,7 +70,7 @@ def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     if schedule is not None:
         work["the apply job's schedule"] = partial(schedule.run, stop)
     threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
-    streams = {naming.delivery_stream(plan.name, s.name): s for s in listed}
+    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # `up` has chosen it
     with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
@@ -109,7 +109,7 @@ def _delivery(
     lake: Lake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
 ) -> Delivery:
     trouble = Trouble.parse(spelled)
-    name = naming.delivery_stream(plan.name, stream.name)
+    name = naming.delivery_stream_name(plan.name, stream.name)
     read = stream.topic or "what is put directly"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
     handler = None if stream.function is None else _handler(stream.function, file)
@@ -132,7 +132,7 @@ def _backup(lake: Lake, stream: DeliveryStream, name: str) -> Backup | None:
 
 
 def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:
-    name = naming.delivery_stream(plan.name, stream.name)
+    name = naming.delivery_stream_name(plan.name, stream.name)
     if stream.source == "direct_put":
         return JournalSource(journal, name)
     if stream.source == "kinesis":

@@ -70,7 +70,7 @@ def settled_figures(lake: Lake, wait_s: float) -> list[Figures]:
 
 
 def _figures(lake: Lake, logs: WebLogs, journal: Journal) -> Figures:
-    name = naming.delivery_stream(lake.plan.name, logs.name)
+    name = naming.delivery_stream_name(lake.plan.name, logs.name)
     is_direct = logs.stream.source == "direct_put"
     # In this order: what is delivered meanwhile is then counted twice, and not missed.
     acknowledged = journal.acknowledged(name) if is_direct else None

@@ -57,7 +57,7 @@ def described(plan: Plan) -> list[dict[str, Any]]:
         {
             "web_logs": logs.name,
             "source": logs.stream.source,
-            "stream": naming.delivery_stream(plan.name, logs.name),
+            "stream": naming.delivery_stream_name(plan.name, logs.name),
             "tables": [*logs.tables],
         }
         for logs in plan.web_logs
@@ -94,7 +94,7 @@ def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
 
 def _direct(plan: Plan) -> set[str]:
     return {
-        naming.delivery_stream(plan.name, stream.name)
+        naming.delivery_stream_name(plan.name, stream.name)
         for stream in plan.streams
         if stream.source == "direct_put"
     }

@@ -32,18 +32,20 @@ class Dashboard(Construct):
         *,
         deployment: Deployment,
         alarms: Sequence[cloudwatch.IAlarm],
-        failed_queue: str,
-        function: str | None,
+        failed_queue: str | None,
+        functions: Sequence[str],
     ) -> None:
-        """`function` is the name of Firehose's, if there is one."""
+        """`functions` are the names of Firehose's; without the queue there are no jobs."""
         super().__init__(scope, construct_id)
         known = DeploymentMetrics(deployment.prefix)
-        graphs = [
-            *_to_kafka(deployment, known),
-            *_through_the_stream(known, deployment.prefix),
-            *_through_firehose(deployment, function),
-            *_upkeep(known, failed_queue),
-        ]
+        graphs: list[IWidget] = []
+        if failed_queue is not None:
+            graphs += _to_kafka(deployment, known)
+            graphs += _through_the_stream(known, deployment.prefix)
+        if functions:
+            graphs += _through_firehose(deployment, functions)
+        if failed_queue is not None:
+            graphs += _upkeep(known, failed_queue)
         rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
         status = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=_WIDTH)
         cloudwatch.Dashboard(
@@ -85,18 +87,18 @@ def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidg
     yield _stopped_tables(log_group_name(prefix, naming.STREAM_JOB))
 
 
-def _through_firehose(deployment: Deployment, function: str | None) -> Iterator[IWidget]:
-    if function is None:
-        return
-    parts = list(metrics_of(deployment.prefix, deployment.plan.deliveries))
-    yield _graph("Delivery: records unread in Kafka", *(each.lag() for each in parts))
+def _through_firehose(deployment: Deployment, functions: Sequence[str]) -> Iterator[IWidget]:
+    parts = list(metrics_of(deployment.prefix, deployment.delivered))
+    of_kafka = [each.lag() for each in parts if each.of_kafka]
+    if of_kafka:
+        yield _graph("Delivery: records unread in Kafka", *of_kafka)
     yield _graph("Delivery: oldest record in Firehose", *(each.age() for each in parts))
     yield _graph("Delivery: rows appended", *(each.appended() for each in parts))
     yield _graph("Delivery: rows not appended", *(each.failed() for each in parts))
     yield _graph(
         "Delivery: events refused, failed calls",
         refused(deployment.prefix),
-        failed_calls(function),
+        failed_calls(functions),
     )
 
 

@@ -18,12 +18,38 @@ from stacks.constructs.deployment_metrics import FIVE_MINUTES, HOUR
 
 # An alarm looks at ten metrics, of which one is what is made of the others.
 _STREAMS = 9
+_LAG = "KafkaOffsetLag"  # only a stream from Kafka has it
 
 
 def metrics_of(prefix: str, streams: Sequence[DeliveryStream]) -> Iterator[DeliveryMetrics]:
     """The streams' metrics, in parts that an alarm can look at."""
     for part, first in enumerate(range(0, len(streams), _STREAMS), start=1):
         yield DeliveryMetrics(prefix, streams[first : first + _STREAMS], part)
+
+
+def throttled(prefix: str, stream: str) -> IMetric:
+    """Records that a stream of Direct PUT did not take, of which the sender tries each again."""
+    return Metric(
+        namespace="AWS/Firehose",
+        metric_name="ThrottledRecords",
+        dimensions_map={"DeliveryStreamName": naming.delivery_stream_name(prefix, stream)},
+        statistic="Sum",
+        period=FIVE_MINUTES,
+        label="records not taken",
+    )
+
+
+def running(prefix: str, name: str) -> IMetric:
+    """Points of a web server's load, of which its running tasks send one a minute."""
+    server = naming.delivery_stream_name(prefix, name)
+    return Metric(
+        namespace="AWS/ECS",
+        metric_name="CPUUtilization",
+        dimensions_map={"ClusterName": server, "ServiceName": server},
+        statistic="SampleCount",
+        period=FIVE_MINUTES,
+        label="points of the web server's load",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +59,11 @@ class DeliveryMetrics:
     prefix: str
     streams: Sequence[DeliveryStream]
     part: int  # a graph shows several, and knows metrics by their names
+
+    @property
+    def of_kafka(self) -> bool:
+        """Whether one of them reads a topic."""
+        return any(each.source == "msk" for each in self.streams)
 
     @property
     def collecting_seconds(self) -> int:
@@ -45,11 +76,11 @@ class DeliveryMetrics:
 
     def lag(self) -> IMetric:
         """Records that Kafka has and Firehose has not read, of the stream furthest behind."""
-        return self._folded("MAX", "KafkaOffsetLag", "Maximum", "unread records")
+        return self._folded("MAX", _LAG, "Maximum", "unread records")
 
     def growing_lag(self, beyond: int) -> IMetric:
         """1 where more records than that are unread and there are more than before, else 0."""
-        used = self._each("KafkaOffsetLag", "Maximum", FIVE_MINUTES)
+        used = self._each(_LAG, "Maximum", FIVE_MINUTES)
         lag = f"MAX([{', '.join(used)}])"
         return MathExpression(
             expression=f"IF({lag} > {beyond} AND DIFF({lag}) > 0, 1, 0)",
@@ -86,12 +117,13 @@ class DeliveryMetrics:
                 namespace="AWS/Firehose",
                 metric_name=metric,
                 dimensions_map={
-                    "DeliveryStreamName": naming.delivery_stream(self.prefix, stream.name)
+                    "DeliveryStreamName": naming.delivery_stream_name(self.prefix, stream.name)
                 },
                 statistic=statistic,
                 period=period,
             )
             for number, stream in enumerate(self.streams)
+            if stream.source == "msk" or metric != _LAG
         }
 
 
@@ -106,20 +138,22 @@ def refused(prefix: str) -> IMetric:
     )
 
 
-def failed_calls(function: str) -> IMetric:
-    """Calls of the function that ended badly or were not let in."""
+def failed_calls(functions: Sequence[str]) -> IMetric:
+    """Calls of these functions, four at most, that ended badly or were not let in."""
+    used: dict[str, IMetric] = {
+        f"{name.lower()}{number}": Metric(
+            namespace="AWS/Lambda",
+            metric_name=name,
+            dimensions_map={"FunctionName": function},
+            statistic="Sum",
+            period=FIVE_MINUTES,
+        )
+        for number, function in enumerate(functions)
+        for name in ("Errors", "Throttles")
+    }
     return MathExpression(
-        expression="FILL(errors, 0) + FILL(throttles, 0)",
-        using_metrics={
-            name.lower(): Metric(
-                namespace="AWS/Lambda",
-                metric_name=name,
-                dimensions_map={"FunctionName": function},
-                statistic="Sum",
-                period=FIVE_MINUTES,
-            )
-            for name in ("Errors", "Throttles")
-        },
+        expression=" + ".join(f"FILL({each}, 0)" for each in used),
+        using_metrics=used,
         label="failed calls of the function",
         period=FIVE_MINUTES,
     )

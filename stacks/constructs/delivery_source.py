@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from aws_cdk import aws_kinesisfirehose
+from aws_cdk import Aws, aws_kinesisfirehose
 from constructs import Construct
 
 from stacks.constructs.accepted import accept
@@ -91,24 +91,68 @@ class KafkaTopic:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectPut:
-    """What callers of Firehose's own API put into the stream; it waits there under our key."""
+    """Whoever may put records into the stream, which Firehose keeps under our key."""
 
     key_arn: str
 
     def grants(self) -> Sequence[Grant]:
-        """None: Firehose uses the key by a grant of whoever makes the stream."""
+        """None: it reads nothing."""
         return []
 
     def properties(self, role_arn: str) -> dict[str, Any]:
-        """Encrypted while it waits."""
+        """The key is used by a grant that Firehose makes for whoever deploys."""
         del role_arn
-        encrypted = _Stream.DeliveryStreamEncryptionConfigurationInputProperty(
+        encryption = _Stream.DeliveryStreamEncryptionConfigurationInputProperty(
             key_type="CUSTOMER_MANAGED_CMK", key_arn=self.key_arn
         )
         return {
             "delivery_stream_type": "DirectPut",
-            "delivery_stream_encryption_configuration_input": encrypted,
+            "delivery_stream_encryption_configuration_input": encryption,
         }
 
     def accept(self, stream: Construct) -> None:
-        """Nothing."""
+        """Nothing: it has its key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KinesisShards:
+    """A stream of Kinesis under our key."""
+
+    stream_arn: str
+    key_arn: str
+
+    def grants(self) -> Sequence[Grant]:
+        """Reading it.
+
+        Source: Firehose's developer guide, "Grant Firehose access to an Amazon S3 destination".
+        """
+        return [
+            Grant(
+                actions=[
+                    "kinesis:DescribeStream",
+                    "kinesis:GetRecords",
+                    "kinesis:GetShardIterator",
+                    "kinesis:ListShards",
+                ],
+                on=[self.stream_arn],
+            ),
+            Grant(
+                actions=["kms:Decrypt"],
+                on=[self.key_arn],
+                only_if={"StringEquals": {"kms:ViaService": f"kinesis.{Aws.REGION}.amazonaws.com"}},
+            ),
+        ]
+
+    def properties(self, role_arn: str) -> dict[str, Any]:
+        """Firehose begins with the oldest record that Kinesis keeps."""
+        source = _Stream.KinesisStreamSourceConfigurationProperty(
+            kinesis_stream_arn=self.stream_arn, role_arn=role_arn
+        )
+        return {
+            "delivery_stream_type": "KinesisStreamAsSource",
+            "kinesis_stream_source_configuration": source,
+        }
+
+    def accept(self, stream: Construct) -> None:
+        """As of a topic."""
+        accept(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kinesis has ours")

@@ -56,12 +56,14 @@ class Function(Construct):
             memory_size=memory_mb,
             code=_Function.CodeProperty(s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key),
             environment=_Function.EnvironmentProperty(variables=dict(environment)),
-            logging_config=_Function.LoggingConfigProperty(
-                log_group=self.log.name, log_format="JSON"
-            ),
+            logging_config=_logged(self.log),
             vpc_config=place,
         )
         self.arn = self.resource.attr_arn
+
+
+def _logged(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
+    return _Function.LoggingConfigProperty(log_group=log.name, log_format="JSON")
 
 
 def _stands_in_network(ground: Ground, security_group: str) -> list[Grant]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from aws_cdk import Aws, aws_kinesisfirehose, aws_logs
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.delivery import DeliveryStream
 from stacks.constructs import delivery_access
 from stacks.constructs.delivery_source import DeliverySource
 from stacks.constructs.grant import Grant, arn, through_s3
@@ -20,8 +21,8 @@ from stacks.constructs.service_role import ServiceRole
 
 _Stream = aws_kinesisfirehose.CfnDeliveryStream
 Processor = _Stream.ProcessorProperty
+_Into = _Stream.IcebergDestinationConfigurationProperty
 _JQ = "JQ-1.6"
-_OFF = False  # the jobs own the tables: a schema with two owners has none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,17 @@ class Collecting:
     retry_seconds: int
     backup: Literal["failed", "all"]
     error_prefix: str  # folder of the bucket
+
+    @staticmethod
+    def of(stream: DeliveryStream) -> Collecting:
+        """As the plan has it."""
+        return Collecting(
+            seconds=stream.buffer_seconds,
+            mib=stream.buffer_mib,
+            retry_seconds=stream.retry_seconds,
+            backup=stream.backup,
+            error_prefix=stream.error_prefix,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,57 +77,39 @@ class IcebergStream(Construct):
     ) -> None:
         """`calls`: what the processors ask of the role."""
         super().__init__(scope, construct_id)
-        logged = aws_logs.CfnLogStream(self, "Log", log_group_name=log.name, log_stream_name=name)
+        grants = [*source.grants(), *_delivers(into, collecting), *calls]
+        grants += [delivery_access.logs_to(log.name, name), through_s3(ground.key_arn)]
         role = ServiceRole(
             self,
             "Role",
             service="firehose",
             for_arn=f"firehose:{Aws.REGION}:{Aws.ACCOUNT_ID}:deliverystream/{name}",
-            statements=[
-                *source.grants(),
-                *delivery_access.appends(into.database, into.writable, into.warehouse),
-                *delivery_access.keeps_failed(into.state, collecting.error_prefix),
-                *calls,
-                delivery_access.logs_to(log.name, name),
-                through_s3(ground.key_arn),
-            ],
+            statements=grants,
         )
         stream = _Stream(
             self,
             "Stream",
             delivery_stream_name=name,
             **source.properties(role.arn),
-            iceberg_destination_configuration=_Stream.IcebergDestinationConfigurationProperty(
+            iceberg_destination_configuration=_Into(
                 role_arn=role.arn,
-                catalog_configuration=_Stream.CatalogConfigurationProperty(
-                    catalog_arn=arn("glue", "catalog")
-                ),
-                # Without keys, for nothing is ever updated here; then Firehose grows by itself.
-                append_only=True,
-                destination_table_configuration_list=[
-                    _Stream.DestinationTableConfigurationProperty(
-                        destination_database_name=into.database, destination_table_name=table
-                    )
-                    for table in into.tables
-                ],
-                processing_configuration=_Stream.ProcessingConfigurationProperty(
-                    enabled=True, processors=list(processors)
-                ),
+                **_appended(into),
                 **_collected(collecting),
+                processing_configuration=_processed(processors),
                 s3_configuration=_kept(name, collecting, into.state, role.arn),
-                cloud_watch_logging_options=_Stream.CloudWatchLoggingOptionsProperty(
-                    enabled=True, log_group_name=log.name, log_stream_name=logged.ref
-                ),
-                schema_evolution_configuration=_Stream.SchemaEvolutionConfigurationProperty(
-                    enabled=_OFF
-                ),
-                table_creation_configuration=_Stream.TableCreationConfigurationProperty(
-                    enabled=_OFF
-                ),
+                cloud_watch_logging_options=self._logged(name, log),
             ),
         )
         source.accept(stream)
-        self.resource = stream
+
+    def _logged(
+        self, name: str, log: LogGroup
+    ) -> aws_kinesisfirehose.CfnDeliveryStream.CloudWatchLoggingOptionsProperty:
+        """Firehose makes no log stream itself."""
+        made = aws_logs.CfnLogStream(self, "Log", log_group_name=log.name, log_stream_name=name)
+        return _Stream.CloudWatchLoggingOptionsProperty(
+            enabled=True, log_group_name=log.name, log_stream_name=made.ref
+        )
 
 
 def by_function(function_arn: str, *, seconds: int, mib: int, retries: int) -> Processor:
@@ -144,7 +138,44 @@ def _processor(kind: str, **parameters: str) -> Processor:
     )
 
 
-def _collected(collecting: Collecting) -> dict[str, object]:
+def _delivers(into: Destination, collecting: Collecting) -> list[Grant]:
+    return [
+        *delivery_access.appends(into.database, into.writable, into.warehouse),
+        *delivery_access.keeps_failed(into.state, collecting.error_prefix),
+    ]
+
+
+def _appended(into: Destination) -> dict[str, Any]:
+    """Without keys, for nothing is ever updated here; then Firehose grows by itself.
+
+    The tables have owners, and a schema with two has none: it makes and changes none of them.
+    """
+    tables = [
+        _Stream.DestinationTableConfigurationProperty(
+            destination_database_name=into.database, destination_table_name=table
+        )
+        for table in into.tables
+    ]
+    return {
+        "catalog_configuration": _Stream.CatalogConfigurationProperty(
+            catalog_arn=arn("glue", "catalog")
+        ),
+        "append_only": True,
+        "destination_table_configuration_list": tables,
+        "schema_evolution_configuration": _Stream.SchemaEvolutionConfigurationProperty(
+            enabled=False
+        ),
+        "table_creation_configuration": _Stream.TableCreationConfigurationProperty(enabled=False),
+    }
+
+
+def _processed(
+    processors: Sequence[Processor],
+) -> aws_kinesisfirehose.CfnDeliveryStream.ProcessingConfigurationProperty:
+    return _Stream.ProcessingConfigurationProperty(enabled=True, processors=list(processors))
+
+
+def _collected(collecting: Collecting) -> dict[str, Any]:
     return {
         "buffering_hints": _Stream.BufferingHintsProperty(
             interval_in_seconds=collecting.seconds, size_in_m_bs=collecting.mib

@@ -5,7 +5,7 @@ None of them is of one table: 500 tables have as many alarms as one, but for wha
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import Duration
 from aws_cdk.aws_cloudwatch import TreatMissingData
@@ -13,19 +13,32 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.delivery_watches import watches_of_delivery
+from stacks.constructs.delivery_watches import watches_of_delivery, watches_of_web_server
 from stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from stacks.constructs.watch import LESS, Watch
 
 _GIB = 1024**3
 
 
-def watches(deployment: Deployment, *, failed_queue: str, function: str | None) -> Iterator[Watch]:
+def watches(
+    deployment: Deployment, *, failed_queue: str | None, functions: Sequence[str]
+) -> Iterator[Watch]:
     """Those of the parts that this deployment has, from the source to the lake.
 
-    `function` is the name of Firehose's, if there is one.
+    `functions` are the names of Firehose's; without the queue there are no jobs.
     """
     known = DeploymentMetrics(deployment.prefix)
+    if deployment.plan.tables:
+        yield from _of_way_to_lake(deployment, known)
+    if functions:
+        yield from watches_of_delivery(deployment, functions=functions)
+    for logs in deployment.plan.web_logs:
+        yield from watches_of_web_server(deployment, logs)
+    if failed_queue is not None:
+        yield from _of_jobs(deployment, known, failed_queue)
+
+
+def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Watch]:
     source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
     if isinstance(source, CreatedSource):
         yield from _of_source(deployment, source, known)
@@ -37,9 +50,6 @@ def watches(deployment: Deployment, *, failed_queue: str, function: str | None) 
         yield from _of_stream(deployment, known)
     if deployment.plan.mode == "always_on":
         yield from _of_keeper(known)
-    if function is not None:
-        yield from watches_of_delivery(deployment, function=function)
-    yield from _of_jobs(deployment, known, failed_queue)
 
 
 def _of_source(

@@ -83,6 +83,18 @@ firehose:
         destinationTableName: (if has("sale_id") then "sales_changes" else "returns_changes" end),
         operation: "insert"}
 """
+_ECR = "111122223333.dkr.ecr.eu-west-1.amazonaws.com"
+WEB_LOGS = f"""\
+version: 1
+name: shop
+weblogs:
+  request:
+    statuses: [200, 404]
+    images:
+      nginx: {_ECR}/nginx@sha256:{"0a" * 32}
+      router: {_ECR}/aws-for-fluent-bit@sha256:{"1b" * 32}
+"""
+SHARDS = WEB_LOGS.replace("statuses: [200, 404]", "source: kinesis\n    route: day")
 PRIVATE = "aws: {private_connectivity: on}\n"
 WIDER = PIPELINE.replace("order_id: bigint,", "order_id: bigint, total: money,")
 OFF = PIPELINE + "aws: {connector: off}\n"
@@ -103,6 +115,8 @@ VARIANTS = {
     "existing": PIPELINE + OPTIMIZED + EXISTING,
     "small": PIPELINE + SMALL,
     "delivered": PIPELINE + DELIVERED + PRIVATE,
+    "web logs": WEB_LOGS,
+    "shards": SHARDS,
 }
 
 

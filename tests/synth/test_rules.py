@@ -17,7 +17,7 @@ from tests.synth.rules.kafka import OFFSETS
 Edit = Callable[[Template], None]
 
 
-@pytest.mark.parametrize("name", ["created", "existing", "delivered"])
+@pytest.mark.parametrize("name", ["created", "existing", "delivered", "web logs", "shards"])
 def test_no_rule_is_broken(variants, name):
     assert broken_rules(variants[name].templates) == []
 
@@ -28,7 +28,7 @@ def test_what_is_not_protected_breaks_that_rule_only(variants):
 
 
 def test_there_is_something_for_every_rule(variants):
-    deployed = (variants[name] for name in ("created", "delivered"))
+    deployed = (variants[name] for name in SEEDED)
     templates = [each for one in deployed for each in one.templates.values()]
     kinds = {r["Type"] for template in templates for r in template["Resources"].values()}
     assert {
@@ -36,9 +36,13 @@ def test_there_is_something_for_every_rule(variants):
         "AWS::Athena::WorkGroup",
         "AWS::CloudWatch::Alarm",
         "AWS::EC2::SecurityGroup",
+        "AWS::ECS::Service",
+        "AWS::ECS::TaskDefinition",
         "AWS::Glue::Job",
+        "AWS::Glue::Table",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
+        "AWS::Kinesis::Stream",
         "AWS::KinesisFirehose::DeliveryStream",
         "AWS::KafkaConnect::Connector",
         "AWS::KafkaConnect::CustomPlugin",
@@ -117,12 +121,14 @@ SETTINGS = "ConnectorConfiguration"
 JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
 ALARM, TOPIC_POLICY = "AWS::CloudWatch::Alarm", "AWS::SNS::TopicPolicy"
 WORKGROUP = "AWS::Athena::WorkGroup"
+SERVICE, TASK, SHARDS = "AWS::ECS::Service", "AWS::ECS::TaskDefinition", "AWS::Kinesis::Stream"
+CONTAINERS, KEYED = "ContainerDefinitions", "DeliveryStreamEncryptionConfigurationInput"
+SEEDED = ("created", "delivered", "web logs", "shards")  # faults go into the first that fits
 STATEMENT = ("PolicyDocument", "Statement")
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
 STREAM, INTO = "AWS::KinesisFirehose::DeliveryStream", "IcebergDestinationConfiguration"
 FROM, ON_S3 = "MSKSourceConfiguration", "S3Configuration"
-STREAM_KEY = "DeliveryStreamEncryptionConfigurationInput"
 BY_LINKS = ("ConnectivityInfo", "VpcConnectivity", AUTHENTICATION, "Sasl")
 LINKED_BY_IAM = {"VpcConnectivity": {AUTHENTICATION: {"Sasl": {"Iam": {"Enabled": True}}}}}
 OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
@@ -181,7 +187,7 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "connectivity_comes_second", "AWS::MSK::ClusterPolicy", put("ClusterArn", value="another"),
     ),
     "stream of another type": (
-        "reads_all_there_is", STREAM, put("DeliveryStreamType", value="KinesisStreamAsSource"),
+        "reads_all_there_is", STREAM, put("DeliveryStreamType", value="DirectPut"),
     ),
     "stream from now on": (
         "reads_all_there_is", STREAM, drop(FROM, "ReadFromTimestamp"),
@@ -191,9 +197,44 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         put(FROM, "AuthenticationConfiguration", "Connectivity", value="PUBLIC"),
     ),
     "key of a stream that takes none": (
-        "waits_under_our_key", STREAM, put(STREAM_KEY, value={"KeyType": "AWS_OWNED_CMK"}),
+        "reads_all_there_is", STREAM, put(KEYED, value={"KeyType": "CUSTOMER_MANAGED_CMK"}),
     ),
-    "key of Firehose's own": ("waits_under_our_key", STREAM, drop(STREAM_KEY, "KeyARN")),
+    "stream of Firehose's own key": (
+        "reads_all_there_is", STREAM, put(KEYED, "KeyType", value="AWS_OWNED_CMK"),
+    ),
+    "table described twice": (
+        "iceberg_tables_alone", "AWS::Glue::Table", put("TableInput", value={"Name": "request"}),
+    ),
+    "table of another version": (
+        "iceberg_tables_alone", "AWS::Glue::Table",
+        put("OpenTableFormatInput", "IcebergInput", "Version", value="3"),
+    ),
+    "table lost": ("kept_when_deleted", "AWS::Glue::Table", is_lost),
+    "shards lost": ("kept_when_deleted", SHARDS, is_lost),
+    "shards in the clear": ("shards_are_ours", SHARDS, drop("StreamEncryption")),
+    "shards of a day": ("shards_are_ours", SHARDS, drop("RetentionPeriodHours")),
+    "server with an address": (
+        "web_servers_are_private", SERVICE,
+        put("NetworkConfiguration", "AwsvpcConfiguration", "AssignPublicIp", value="ENABLED"),
+    ),
+    "server with a shell": (
+        "web_servers_are_private", SERVICE, put("EnableExecuteCommand", value=True),
+    ),
+    "server that does not come back": (
+        "web_servers_are_private", SERVICE, drop("DeploymentConfiguration"),
+    ),
+    "image of a tag": (
+        "containers_are_known", TASK, put(CONTAINERS, 0, "Image", value="nginx:latest"),
+    ),
+    "server that writes": (
+        "containers_are_known", TASK, drop(CONTAINERS, 0, "ReadonlyRootFilesystem"),
+    ),
+    "router without a log": (
+        "containers_are_known", TASK, drop(CONTAINERS, 1, "LogConfiguration"),
+    ),
+    "server of the host": (
+        "containers_are_known", TASK, put(CONTAINERS, 0, "Privileged", value=True),
+    ),
     "stream that updates": ("appends_only", STREAM, put(INTO, "AppendOnly", value=False)),
     "stream by keys": (
         "appends_only", STREAM,
@@ -389,7 +430,7 @@ def seeded(templates: dict[str, Template], kind: str, edit: Edit) -> Iterator[di
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_noticed(variants, name):
     rule, kind, edit = FAULTS[name]
-    found = (seeded(variants[each].templates, kind, edit) for each in ("created", "delivered"))
+    found = (seeded(variants[each].templates, kind, edit) for each in SEEDED)
     faulty = next(itertools.chain.from_iterable(found))
     assert {line.split(": ")[0] for line in broken_rules(faulty)} == {rule}
 

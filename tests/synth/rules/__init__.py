@@ -14,9 +14,9 @@ from tests.synth.rules.access import (
 from tests.synth.rules.delivering import (
     appends_only,
     connectivity_comes_second,
+    iceberg_tables_alone,
     keeps_what_fails,
     reads_all_there_is,
-    waits_under_our_key,
 )
 from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
 from tests.synth.rules.querying import queries_are_bounded
@@ -25,6 +25,11 @@ from tests.synth.rules.running import (
     one_run_at_a_time,
     schedules_fail_loudly,
     what_runs_is_known,
+)
+from tests.synth.rules.serving import (
+    containers_are_known,
+    shards_are_ours,
+    web_servers_are_private,
 )
 from tests.synth.rules.storage import (
     every_bucket_has_a_policy,
@@ -62,9 +67,12 @@ RULES: tuple[Rule, ...] = (
     keys_are_for_this_account,
     queries_are_bounded,
     reads_all_there_is,
-    waits_under_our_key,
     appends_only,
     keeps_what_fails,
+    iceberg_tables_alone,
+    web_servers_are_private,
+    containers_are_known,
+    shards_are_ours,
 )
 # These look at a whole stack.
 WIDE_RULES = (every_bucket_has_a_policy, connectivity_comes_second)

@@ -8,38 +8,32 @@ from typing import Any
 from tests.synth.deployments import Template
 
 STREAM = "AWS::KinesisFirehose::DeliveryStream"
-OF_SOURCE = {"MSKAsSource": {"MSKSourceConfiguration"}, "DirectPut": set[str]()}
-SOURCES = set[str]().union(*OF_SOURCE.values())
-KEY = "DeliveryStreamEncryptionConfigurationInput"
+OF_SOURCE = {
+    "DirectPut": "DeliveryStreamEncryptionConfigurationInput",
+    "KinesisStreamAsSource": "KinesisStreamSourceConfiguration",
+    "MSKAsSource": "MSKSourceConfiguration",
+}
 NEEDED = {"LambdaArn", "NumberOfRetries", "BufferSizeInMBs", "BufferIntervalInSeconds"}
 
 
 def reads_all_there_is(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
-    """A stream has the source that it says, and begins with what was there before it."""
+    """A stream has the source that it says, or our key, and begins with what was there before."""
     if kind != STREAM:
         return
-    said = str(properties.get("DeliveryStreamType"))
-    if OF_SOURCE.get(said) != SOURCES & properties.keys():
-        yield f"{kind} of type {said} reads {sorted(SOURCES & properties.keys())}"
-    if said == "DirectPut":
+    said = properties.get("DeliveryStreamType")
+    sources = {key for key in OF_SOURCE.values() if key in properties}
+    if {OF_SOURCE.get(str(said))} != sources:
+        yield f"{kind} of type {said} has {sorted(sources)}"
+    direct = properties.get(OF_SOURCE["DirectPut"], {"KeyType": "CUSTOMER_MANAGED_CMK"})
+    if direct["KeyType"] != "CUSTOMER_MANAGED_CMK":
+        yield f"{kind} is under Firehose's own key"
+    kafka = properties.get("MSKSourceConfiguration")
+    if kafka is None:
         return
-    kafka = properties.get("MSKSourceConfiguration", {})
     if kafka.get("ReadFromTimestamp") != "1970-01-01T00:00:00Z":
         yield f"{kind} skips what Kafka has already"
     if kafka.get("AuthenticationConfiguration", {}).get("Connectivity") != "PRIVATE":
         yield f"{kind} reads Kafka from outside"
-
-
-def waits_under_our_key(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
-    """Firehose takes a key for Direct PUT only; there it must be ours."""
-    if kind != STREAM:
-        return
-    encrypted = properties.get(KEY, {})
-    if properties.get("DeliveryStreamType") != "DirectPut":
-        if KEY in properties:
-            yield f"{kind} has a key, which Firehose takes for Direct PUT only"
-    elif encrypted.get("KeyType") != "CUSTOMER_MANAGED_CMK" or "KeyARN" not in encrypted:
-        yield f"{kind} keeps what was put under a key of Firehose's"
 
 
 def appends_only(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
@@ -76,6 +70,16 @@ def keeps_what_fails(kind: str, properties: dict[str, Any], _: Template) -> Iter
     logged = into.get("CloudWatchLoggingOptions", {})
     if logged.get("Enabled") is not True or not {"LogGroupName", "LogStreamName"} <= set(logged):
         yield f"{kind} does not log"
+
+
+def iceberg_tables_alone(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Glue refuses Iceberg's own input beside a table's, or forgets at a change what it made."""
+    if kind == "AWS::Glue::Table":
+        if "TableInput" in properties:
+            yield f"{kind} has two descriptions"
+        made = properties.get("OpenTableFormatInput", {}).get("IcebergInput", {})
+        if made.get("Version") != "2":
+            yield f"{kind} is not of the version that Firehose writes"
 
 
 def connectivity_comes_second(template: Template) -> Iterator[str]:

@@ -97,7 +97,7 @@ class Stream:
 
 def fail(kind: Kind, stream: str, raw: Sequence[bytes], *, prefix: str = PREFIX) -> None:
     """Have the stream of that name fail with these records, in one object."""
-    name = naming.delivery_stream(prefix, stream)
+    name = naming.delivery_stream_name(prefix, stream)
     record = Read(0, 7, 1_795_300_000_000, b"")
     ErrorPrefix(boto3.client("s3"), BUCKET, plan().deliveries[0], name).write(
         kind, [Failure(record=record, code="Lambda.X", message="m", attempts=1, raw=r) for r in raw]

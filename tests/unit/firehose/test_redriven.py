@@ -28,7 +28,7 @@ from tests.recorded.firehose import Kept, Logs
 from tests.unit.deployed.redriving import NOW, events, plan, rows
 from tests.unit.firehose.test_direct_put import client_of
 
-NAME = naming.delivery_stream("changes", naming.REDRIVE)
+NAME = naming.delivery_stream_name("changes", naming.REDRIVE)
 
 
 class Relations(Logs):
@@ -50,7 +50,7 @@ class Relations(Logs):
 
 def lines(raw: Sequence[bytes]) -> list[Line]:
     spelled = [json.dumps({"rawData": base64.b64encode(each).decode()}).encode() for each in raw]
-    name = naming.delivery_stream("changes", "plain")
+    name = naming.delivery_stream_name("changes", "plain")
     return [Line("processing-failed", name, "s3://b/k", n, t) for n, t in enumerate(spelled, 1)]
 
 
