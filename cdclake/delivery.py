@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from cdclake.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,13 +35,3 @@ class DeliveryStream:
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:
         """The stream of which these are the fields, as JSON has them."""
         return DeliveryStream(**{**raw, "tables": tuple(raw["tables"])})
-
-
-def refuse_to_deploy(deliveries: Iterable[DeliveryStream]) -> None:
-    """InputError if there are any: nobody would write the logs of their tables on AWS yet."""
-    tables = [table for stream in deliveries for table in stream.tables]
-    if tables:
-        raise InputError(
-            f"this version does not deploy yet what Firehose delivers: {', '.join(tables)}",
-            "write `delivery: stream` at each of them; a local lake runs the file as it is",
-        )
