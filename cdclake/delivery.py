@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from cdclake.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStream:
-    """One Firehose stream: it reads one topic, and appends to the logs of its tables."""
+    """One Firehose stream: what it reads, by what its rows are made, and where they go.
+
+    Of MSK it reads one topic, and appends to the logs of its tables.
+    """
 
     name: str  # the domain's, or the lake's name of its only table
-    topic: str
+    source: Literal["msk", "direct_put", "kinesis"] = "msk"
+    topic: str = ""  # that it reads of MSK; of Kinesis its stream; Direct PUT has none
     tables: tuple[str, ...]  # names in the lake
     routed: bool  # the topic carries a domain's tables, and more may join them
     buffer_seconds: int
@@ -27,18 +28,10 @@ class DeliveryStream:
     error_prefix: str  # folder of the bucket, without slashes around it
     mib_per_second: int  # the most that is expected
     route: str | None = None  # jq that tells a row's log, where the function does not
+    table: str | None = None  # of the lake: where rows go of which neither of them tells it
+    function: str | None = "firehose_changes"  # in lambda/; None: records are rows as they come
 
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:
         """The stream of which these are the fields, as JSON has them."""
         return DeliveryStream(**{**raw, "tables": tuple(raw["tables"])})
-
-
-def refuse_to_deploy(deliveries: Iterable[DeliveryStream]) -> None:
-    """InputError if there are any: nobody would write the logs of their tables on AWS yet."""
-    tables = [table for stream in deliveries for table in stream.tables]
-    if tables:
-        raise InputError(
-            f"this version does not deploy yet what Firehose delivers: {', '.join(tables)}",
-            "write `delivery: stream` at each of them; a local lake runs the file as it is",
-        )

@@ -208,6 +208,33 @@ def load_start(epoch: int) -> str:
     return f"loads/{epoch}.json"
 
 
+REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
+_STREAM_LENGTH = 64  # of a name that Firehose takes
+
+
+def delivery_stream_name(prefix: str, stream: str) -> str:
+    """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name.
+
+    >>> delivery_stream_name("shop-prod", "orders")
+    'shop-prod-orders'
+    """
+    name = f"{prefix}-{stream}"
+    if len(name) <= _STREAM_LENGTH:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
+
+
+def redrive_function(prefix: str) -> str:
+    """The function's name in Lambda; `prefix` is the deployment's."""
+    return f"{prefix}-redrive"
+
+
+def kinesis_stream_name(prefix: str, web_logs: str) -> str:
+    """The stream of Kinesis that web logs go through; `prefix` is as for streams of Firehose."""
+    return f"{prefix}-{web_logs}"
+
+
 def delivery_error_prefix(
     folder: str,
     kind: str = "!{firehose:error-output-type}",
@@ -219,6 +246,35 @@ def delivery_error_prefix(
     'firehose/iceberg-failed/2026/11/22/'
     """
     return f"{folder}/{kind}/{day}/"
+
+
+def redriven_prefix(folder: str) -> str:
+    """Where in the bucket the objects of an error prefix go when their records are redriven.
+
+    >>> redriven_prefix("firehose")
+    'firehose/redriven/'
+    """
+    return f"{folder}/redriven/"
+
+
+REFUSED_METRIC = "Refused"  # what Firehose's function answers with ProcessingFailed
+
+
+def delivery_metrics(prefix: str) -> str:
+    """CloudWatch's namespace for what is counted in the log of Firehose's function.
+
+    Of the deployment's own, since a log's filter can name no deployment as a dimension.
+    """
+    return f"cdclake/{prefix}"
+
+
+def delivery_backup_prefix(folder: str, stream: str, day: str = "!{timestamp:yyyy/MM/dd}") -> str:
+    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read.
+
+    >>> delivery_backup_prefix("firehose", "shop-orders", "2026/11/22")
+    'firehose/as-it-came/shop-orders/2026/11/22/'
+    """
+    return f"{folder}/as-it-came/{stream}/{day}/"
 
 
 def source_server(prefix: str) -> str:

@@ -15,6 +15,7 @@ from cdclake import naming
 from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.delivery import DeliveryStream
 from cdclake.errors import InputError
+from cdclake.web_logs import WebLogs
 
 PLAN_VERSION = 1
 
@@ -123,7 +124,7 @@ class Plan:
 
     version: int = PLAN_VERSION
     name: str
-    source_database: str
+    source_database: str  # empty: there are web logs alone
     snapshot_mode: Literal["initial", "bulk"] = "initial"
     lake_database: str
     readers: tuple[str, ...] = ("athena", "spark", "duckdb")
@@ -136,6 +137,12 @@ class Plan:
     stop_table_after: int = 100
     tables: tuple[Table, ...]
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
+    web_logs: tuple[WebLogs, ...] = ()
+
+    @property
+    def streams(self) -> tuple[DeliveryStream, ...]:
+        """Every stream of Firehose."""
+        return (*self.deliveries, *(logs.stream for logs in self.web_logs))
 
     @property
     def source_object(self) -> str:
@@ -210,6 +217,7 @@ class Plan:
         raw.pop("aws", None)  # plans held the deployment's sizes before it had a model of its own
         raw["readers"] = tuple(raw["readers"])
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
+        raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
         return Plan(tables=tables, **raw)
 
 

@@ -37,6 +37,11 @@ def _render(answer: dict[str, Any]) -> None:
         )
         for line in _notes(table, answer["file"]):
             say(f"  {line}")
+    for logs in answer.get("web_logs", ()):
+        counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
+        say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} wait, {logs['failed']} failed")
+        if logs["last_error"]:
+            say(f"  {logs['last_error']}")
     if answer["slot"]:
         say(f"slot holds {answer['slot']['wal_bytes']} bytes of WAL")
 

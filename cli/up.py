@@ -27,6 +27,7 @@ def up(
     from cdclake.config.resolve import load_plan
     from local import life
     from local.home import Home
+    from local.web_logs import life as web_logs
 
     home = Home.from_environment()
     chosen = _chosen_file(home, file)
@@ -35,6 +36,8 @@ def up(
         dsn = _kept_dsn(home, source or os.environ.get("CDCLAKE_SOURCE_DSN"))
         if plan is None or no_stream:
             answer = life.up_bare(home, plan, dsn)
+        elif not plan.tables:
+            answer = web_logs.up(home, plan, str(chosen), dsn)
         else:
             answer = life.up(home, plan, str(chosen), dsn)
     emit(answer, json_output, lambda: _render(answer))
@@ -67,14 +70,19 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
 
 def _render(answer: dict[str, Any]) -> None:
     source = answer["source"]
-    say(
-        f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
-        f"/{source['dbname']}   (password in the lake's secrets.properties, or --json)"
-    )
-    say(f"kafka     {answer['kafka']}")
+    if source is not None:
+        say(
+            f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
+            f"/{source['dbname']}   (password in the lake's secrets.properties, or --json)"
+        )
+        say(f"kafka     {answer['kafka']}")
     say(f"s3, glue  {answer['s3']}")
+    if "firehose" in answer:
+        say(f"firehose  {answer['firehose']}")
     say(f"logs      {answer['logs']}")
     for table in answer["tables"]:
         say(f"table     {table['source']} -> {table['table']}")
-    if not answer["tables"]:
+    for logs in answer.get("web_logs", ()):
+        say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
+    if not answer["tables"] and not answer.get("web_logs"):
         say("no tables stream yet: `cdclake up FILE`")

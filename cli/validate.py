@@ -44,13 +44,17 @@ def _render_problems(invalid: InvalidPipeline) -> None:
 
 def _summary(plan: Plan) -> dict[str, Any]:
     tables = [{"source": table.source, "table": table.name} for table in plan.tables]
-    return {"ok": True, "problems": [], "name": plan.name, "tables": tables}
+    logs = [{"web_logs": each.name, "tables": [*each.tables]} for each in plan.web_logs]
+    return {"ok": True, "problems": [], "name": plan.name, "tables": tables, "web_logs": logs}
 
 
 def _render_plan(file: Path, plan: Plan) -> None:
     columns = sum(len(table.columns) for table in plan.tables)
     say(f"{file}: valid")
-    say(
-        f"pipeline {plan.name}: {len(plan.tables)} tables, {columns} columns, "
-        f"database {plan.source_database} -> {plan.lake_database}"
-    )
+    if plan.tables:
+        say(
+            f"pipeline {plan.name}: {len(plan.tables)} tables, {columns} columns, "
+            f"database {plan.source_database} -> {plan.lake_database}"
+        )
+    for logs in plan.web_logs:
+        say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")

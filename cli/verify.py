@@ -38,6 +38,7 @@ def verify(
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
 
+    Of web logs the requests are counted: none that was acknowledged may be missing.
     A table that has stopped is a difference. Keys that changed in every round of reading are
     counted as `unsettled`, which is none.
     """
@@ -55,8 +56,15 @@ def _verify_here(wait: float, table: str | None, sample: int | None) -> Report:
     from local.home import Home
     from local.lake import open_lake
     from local.verify import verify_lake
+    from local.web_logs.figures import settled_figures
 
-    return verify_lake(open_lake(Home.from_environment()), wait, table, sample).to_json()
+    lake = open_lake(Home.from_environment())
+    report = verify_lake(lake, wait, table, sample).to_json()
+    if table is not None or not lake.plan.web_logs:
+        return report
+    logs = [figures.to_json() for figures in settled_figures(lake, wait)]
+    ok = report["ok"] and not any(each["missing"] for each in logs)
+    return {**report, "ok": ok, "web_logs": logs}
 
 
 def _verify_on_aws(
@@ -83,6 +91,11 @@ def _render(report: Report) -> None:
                 for name in example["columns"]:
                     source, lake = example["source"][name], example["lake"][name]
                     say(f"    {name}: source {source!r}, lake {lake!r}")
+    for logs in report.get("web_logs", ()):
+        say(
+            f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
+            f" {logs['failed']} failed, {logs['missing']} missing"
+        )
     said = "equal" if report["ok"] else "NOT equal"
     sample = report["sample"]
     part = f" (a sample of about {sample} rows a table)" if sample else ""

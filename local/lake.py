@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import boto3
+from botocore.exceptions import ClientError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import NotRunning
@@ -135,8 +136,19 @@ def aws_environment(endpoints: Endpoints) -> dict[str, str]:
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": endpoints.s3,
+        "AWS_ENDPOINT_URL_FIREHOSE": endpoints.firehose,
         "NO_PROXY": "127.0.0.1",
     }
+
+
+def create_bucket_and_database(lake: Lake) -> None:
+    """Where the tables are, if it is not there."""
+    lake.client("s3").create_bucket(Bucket=BUCKET)
+    try:
+        lake.client("glue").create_database(DatabaseInput={"Name": lake.plan.lake_database})
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "AlreadyExistsException":
+            raise
 
 
 def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:

@@ -10,7 +10,6 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import psycopg
-from botocore.exceptions import ClientError
 from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
@@ -30,12 +29,20 @@ from local.first_load import end_epoch, load_and_hand_over
 from local.home import Home
 from local.jobs import STREAM, checkpoint_folder, stream_spec
 from local.keeper import log_tail
-from local.lake import BUCKET, Lake, LakeState, describe_lake, source_parts
+from local.lake import (
+    BUCKET,
+    Lake,
+    LakeState,
+    create_bucket_and_database,
+    describe_lake,
+    source_parts,
+)
 from local.login import keep_login, keep_salt
 from local.membership import Change, compare, join_tables
 from local.repair import refuse_if_read
 from local.source import prepare_source, remove_from_source
 from local.topics import MarkerReader, create_topics
+from local.web_logs import life as web_logs
 
 READY_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
 _POLL_S = 0.5
@@ -48,7 +55,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     if dsn is not None:
         home.remember("source_dsn", dsn)
     database = state.database
-    if plan is not None and endpoints.source is not None and not state.epoch:
+    if plan is not None and plan.tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database
         _create_database(make_conninfo(**asdict(endpoints.source)), database)
     state = replace(state, external=dsn is not None, database=database)
@@ -63,7 +70,10 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     """Start or heal the lake and have it stream `plan`; returns when a marker has come through."""
     firehose.asked_trouble()
     before = LakeState.load(home)
-    change = compare(Plan.from_json(before.plan) if before.plan else None, plan)
+    web_logs.refuse_to_leave(home, before, plan)
+    # A lake of web logs alone has never streamed: its first tables are a lake's first.
+    streamed = Plan.from_json(before.plan) if before.plan else None
+    change = compare(streamed if streamed and streamed.tables else None, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
     if dsn is not None:
         home.remember("source_dsn", dsn)
@@ -78,7 +88,10 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     refuse_if_read(lake, () if change.is_first else change.joining)
     state = _start_streaming(lake, change)
     state.save(home)
-    return _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    if plan.streams:
+        answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
+    return answer
 
 
 def _start_streaming(lake: Lake, change: Change) -> LakeState:
@@ -107,7 +120,8 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
     _save_but_the_plan(lake.home, state)
     lake = replace(lake, state=state)
     create_topics(lake.kafka, plan)
-    _create_bucket_and_database(lake)
+    create_bucket_and_database(lake)
+    web_logs.prepare(lake)
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
     markers = MarkerReader(lake.kafka, plan)
     try:
@@ -226,15 +240,6 @@ def _component_failed(lake: Lake, name: str, message: str) -> ComponentFailed:
     )
 
 
-def _create_bucket_and_database(lake: Lake) -> None:
-    lake.client("s3").create_bucket(Bucket=BUCKET)
-    try:
-        lake.client("glue").create_database(DatabaseInput={"Name": lake.plan.lake_database})
-    except ClientError as error:
-        if error.response["Error"]["Code"] != "AlreadyExistsException":
-            raise
-
-
 def _write_plan(lake: Lake) -> None:
     lake.client("s3").put_object(
         Bucket=BUCKET,
@@ -323,7 +328,7 @@ def _leave_source(home: Home, state: LakeState) -> None:
 
 def _purge(home: Home, state: LakeState) -> None:
     """Remove logs, topics, lake and checkpoints; the embedded database keeps the user's tables."""
-    for name in ("kafka", "aws", "checkpoints", "spark"):
+    for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
         shutil.rmtree(home.data(name), ignore_errors=True)
     kept = LakeState(database=state.database)
     kept.save(home)
@@ -348,6 +353,7 @@ def resume(home: Home, lake: Lake) -> dict[str, Any]:
         did = "asked to rejoin" if stopped else "resumed" if lake.state.paused else "flows"
         done.append({"table": table.name, "did": did})
     replace(lake.state, paused=False).save(home)
-    _run_stream(lake)
+    if lake.plan.tables:
+        _run_stream(lake)
     firehose.run(lake)
     return {"ok": True, "tables": done}

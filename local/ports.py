@@ -16,7 +16,7 @@ from pathlib import Path
 from cdclake.errors import ComponentFailed
 from local.home import Home, read_json, write_atomically
 
-NAMES = ("postgres", "kafka", "kafka-controller", "connect", "aws")
+NAMES = ("postgres", "kafka", "kafka-controller", "connect", "aws", "firehose")
 LOWEST = 15000
 RELEASE_WAIT_S = 5.0
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")

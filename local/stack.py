@@ -42,16 +42,20 @@ class Endpoints:
     s3: str
     glue: str
     logs: str
+    firehose: str = ""  # its API, while a stream has it run
 
 
-def bring_up(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
-    """Start what is not running, wait until all of it is ready, and say where it is."""
+def bring_up(home: Home, *, embedded_postgres: bool = True, streaming: bool = True) -> Endpoints:
+    """Start what is not running, wait until all of it is ready, and say where it is.
+
+    `streaming`: with what tables of a database need.
+    """
     with home.changing():
         observed = keeper.observe(home)
         assigned = ports.assign(home, observed.living())
-        if not embedded_postgres and postgres.NAME in observed.living():
+        if streaming and not embedded_postgres and postgres.NAME in observed.living():
             keeper.remove(home, postgres.NAME)
-        wanted = _components(home, assigned, embedded_postgres)
+        wanted = _components(home, assigned, embedded_postgres, streaming)
         prepare = _preparations(home, assigned)
         dead = [part.spec.name for part in wanted if part.spec.name not in observed.living()]
         with ThreadPoolExecutor(max_workers=len(prepare)) as pool:
@@ -85,6 +89,8 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
         s3=f"http://{HOST}:{port['aws']}",
         glue=f"http://{HOST}:{port['aws']}",
         logs=str(home.logs),
+        # A home that an earlier version brought up has no port for it until the next `up`.
+        firehose=f"http://{HOST}:{port.get('firehose', '')}",
     )
 
 
@@ -172,8 +178,12 @@ def _desired(home: Home) -> Desired:
     return Desired.from_json(read_json(home.desired_file))
 
 
-def _components(home: Home, port: dict[str, int], embedded_postgres: bool) -> list[Component]:
+def _components(
+    home: Home, port: dict[str, int], embedded_postgres: bool, streaming: bool
+) -> list[Component]:
     """In the order of starting, which the supervisor reverses to stop."""
+    if not streaming:
+        return [aws.component(home, port["aws"])]
     source = [postgres.component(home, port["postgres"])] if embedded_postgres else []
     return [
         *source,

@@ -9,6 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.plan import Table
+from cdclake.redrive.stream import redrive_stream
 from glue_jobs.ingest.progress import Progress, TableProgress
 from local import stack
 from local.arrived import arrived_offsets
@@ -21,6 +22,7 @@ from local.reader.figures import table_figures
 from local.source import slot_wal
 from local.source_changes import Lines, SourceChange, source_changes
 from local.topics import end_offsets
+from local.web_logs.figures import web_log_figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,17 @@ def lake_status(home: Home) -> dict[str, Any]:
         "epoch": state.epoch,
         "paused": state.paused,
         "file": state.pipeline_file,
-        "tables": _tables(lake, running),
-        "slot": _slot(lake, running),
+        "tables": _tables(lake, running) if lake.plan.tables else [],
+        "web_logs": _web_logs(lake, running),
+        "slot": _slot(lake, running) if lake.plan.tables else None,
     }
+
+
+def _web_logs(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
+    """Empty also where their tables can't be read."""
+    if not lake.plan.web_logs or "aws" not in running:
+        return []
+    return [figures.to_json() for figures in web_log_figures(lake)]
 
 
 def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
@@ -90,8 +100,11 @@ def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
 
 def _failed(lake: Lake) -> dict[str, Failed]:
     found: dict[str, Failed] = {}
-    for stream in lake.plan.deliveries:
-        failed = failed_records(lake.client("s3"), lake.bucket, stream)
+    redrive = redrive_stream(lake.plan)
+    # What failed to be redriven names no table: all hear of it that have no trouble of their own.
+    for stream in (*([redrive] if redrive else []), *lake.plan.deliveries):
+        name = naming.delivery_stream_name(lake.plan.name, stream.name)
+        failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
         if failed is not None:
             found |= dict.fromkeys(stream.tables, failed)
     return found
@@ -129,11 +142,15 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
     gap = facts.gaps.get(table.name)
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)
-        return progress.last_error or facts.trouble or (str(failed) if failed else None)
+        return progress.last_error or facts.trouble or (_told(failed) if failed else None)
     return (
         f"{progress.last_error}. Kafka no longer keeps {gap.lost_events} events of its gap: when"
         f" the cause is mended, `cdclake resync {table.name}` reads the table from the source again"
     )
+
+
+def _told(failed: Failed) -> str:
+    return f"{failed}. When the cause is mended, `cdclake redrive` brings them in"
 
 
 def _shown(

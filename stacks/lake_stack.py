@@ -33,7 +33,12 @@ class LakeStack(PipelineStack):
         )
         # Plan, control objects, checkpoints: small, and written anew all the time.
         state = LakeBucket(
-            self, "State", access_log=access_log, restorable_days=_RESTORABLE_DAYS, ground=ground
+            self,
+            "State",
+            access_log=access_log,
+            restorable_days=_RESTORABLE_DAYS,
+            expiring={s.error_prefix: deployment.aws.failed_days for s in deployment.plan.streams},
+            ground=ground,
         )
         self.warehouse, self.state = warehouse.seen_from_elsewhere(), state.seen_from_elsewhere()
         database = aws_glue.CfnDatabase(

@@ -9,11 +9,12 @@ from cdclake.config.deployment import Deployment
 from stacks.constructs.encryption import Encryption
 from stacks.constructs.flow_log import FlowLog
 from stacks.constructs.ground import Ground, kept
-from stacks.constructs.private_network import INTERFACES, PrivateNetwork
+from stacks.constructs.private_network import PrivateNetwork, interfaces_of
 from stacks.constructs.security_groups import ClientGroup, ServerGroup
 from stacks.pipeline_stack import PipelineStack
 
 _HTTPS = 443
+WEB_PORT = 80  # nginx's, behind whatever takes HTTPS
 
 
 class NetworkStack(PipelineStack):
@@ -48,10 +49,18 @@ class NetworkStack(PipelineStack):
         self.functions = ClientGroup(self, "Functions", vpc_id=vpc_id, who="Lambda functions")
         self.jobs = ClientGroup(self, "Jobs", vpc_id=vpc_id, who="Glue jobs")
         self.jobs.admit_itself()  # as Glue demands of a connection: a job's workers
+        self.web = None
+        if self.deployment.plan.web_logs:
+            self.web = ClientGroup(self, "Web", vpc_id=vpc_id, who="web servers")
+            self.ask_owner(
+                "WebServerOwner",
+                f"Nobody reaches the web servers: let whoever may into {self.web.group_id} on port"
+                f" {WEB_PORT}, such as the group of a load balancer of yours",
+            )
 
     @property
     def clients(self) -> tuple[ClientGroup, ...]:
-        """Everybody who connects to something."""
+        """Everybody who connects to something of the lake."""
         return self.connect, self.functions, self.jobs
 
     def _create(self, sizes: CreatedNetwork) -> PrivateNetwork:
@@ -61,12 +70,15 @@ class NetworkStack(PipelineStack):
 
     def _add_endpoints(self, network: PrivateNetwork) -> None:
         endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, who="endpoints")
-        endpoints.admit(*self.clients, port=_HTTPS)
-        network.add_endpoints(security_group=endpoints.group_id)
+        endpoints.admit(*self.clients, *filter(None, [self.web]), port=_HTTPS)
+        network.add_endpoints(
+            interfaces_of(self.deployment.plan), security_group=endpoints.group_id
+        )
 
     def _ask_for_endpoints(self) -> None:
+        services = ", ".join(interfaces_of(self.deployment.plan))
         self.ask_owner(
             "NetworkOwner",
             f"Private subnets of {self.ground.vpc_id} must lead to S3 and to the endpoints of"
-            f" {', '.join(INTERFACES)}, which admit the groups of this stack on port {_HTTPS}",
+            f" {services}, which admit the groups of this stack on port {_HTTPS}",
         )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from aws_cdk import CfnOutput
 from aws_cdk.aws_cloudwatch import Alarm
 from aws_cdk.aws_cloudwatch_actions import SnsAction
@@ -13,7 +15,8 @@ from cdclake.config.aws_model import ExistingKafka, ExistingSource
 from cdclake.config.deployment import Deployment
 from stacks.constructs.alarm_topic import AlarmTopic
 from stacks.constructs.dashboard import Dashboard
-from stacks.constructs.watches import Watch, watches
+from stacks.constructs.watch import Watch
+from stacks.constructs.watches import watches
 from stacks.network_stack import NetworkStack
 from stacks.pipeline_stack import PipelineStack
 from stacks.processing_stack import ProcessingStack
@@ -28,16 +31,25 @@ class ObservabilityStack(PipelineStack):
         deployment: Deployment,
         *,
         network: NetworkStack,
-        processing: ProcessingStack,
+        processing: ProcessingStack | None,
+        functions: Sequence[str],
     ) -> None:
+        """`functions` are the names of Firehose's; without `processing` there are no jobs."""
         super().__init__(scope, deployment, "observability", "dashboard and alarms")
         topic = AlarmTopic(
             self, "Topic", emails=deployment.aws.monitoring.email, ground=network.ground
         )
         self._action = SnsAction(Topic.from_topic_arn(self, "Told", topic.arn))
-        queue = processing.failed_queue
-        alarms = [self._add_alarm(each) for each in watches(deployment, failed_queue=queue)]
-        Dashboard(self, "Dashboard", deployment=deployment, alarms=alarms, failed_queue=queue)
+        queue = processing.failed_queue if processing is not None else None
+        watched = watches(deployment, failed_queue=queue, functions=functions)
+        Dashboard(
+            self,
+            "Dashboard",
+            deployment=deployment,
+            alarms=[self._add_alarm(each) for each in watched],
+            failed_queue=queue,
+            functions=functions,
+        )
         CfnOutput(self, "AlarmTopic", value=topic.arn, description="What alarms are sent to")
         self._ask_owners()
 
@@ -45,8 +57,8 @@ class ObservabilityStack(PipelineStack):
         prefix = self.deployment.prefix
         alarm = Alarm(
             self,
-            "".join(word.capitalize() for word in watch.name.split("-")),
-            alarm_name=f"{prefix}-{watch.name}",
+            "".join(word.capitalize() for word in watch.full_name.split("-")),
+            alarm_name=f"{prefix}-{watch.full_name}",
             alarm_description=f"{prefix}: {watch.says}. Runbook: {naming.runbook(watch.name)}",
             metric=watch.metric,
             threshold=watch.threshold,
@@ -61,6 +73,8 @@ class ObservabilityStack(PipelineStack):
     def _ask_owners(self) -> None:
         """What exists has its owner's alarms; ours would have to know its name in CloudWatch."""
         aws = self.deployment.aws
+        if not self.deployment.plan.tables:
+            return
         if isinstance(aws.source.declared, ExistingSource):
             self.ask_owner(
                 "SourceOwner",

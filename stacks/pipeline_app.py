@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aws_cdk import App, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import refuse_to_deploy
 from cdclake.plan import Plan, Table
 from stacks.cdc_stack import CdcStack
+from stacks.delivery_stack import DeliveryStack
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
 from stacks.observability_stack import ObservabilityStack
@@ -21,28 +19,29 @@ from stacks.saved_queries_stack import SavedQueriesStack
 from stacks.source_stack import SourceStack
 from stacks.streaming_stack import StreamingStack
 from stacks.tables_stack import TablesStack
+from stacks.weblogs_stack import WebLogsStack
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stacks:
-    """The stacks of one deployment."""
-
-    network: NetworkStack
-    source: SourceStack
-    streaming: StreamingStack
-    tables: tuple[TablesStack, ...]
-    lake: LakeStack
-    cdc: CdcStack
-    processing: ProcessingStack
-    optimizers: tuple[OptimizersStack, ...]
-    observability: ObservabilityStack
-    queries: tuple[SavedQueriesStack, ...]
-
-
-def add_stacks(app: App, deployment: Deployment) -> Stacks:
-    """Add the deployment's stacks to the app; InputError if it asks for what is not built."""
-    refuse_to_deploy(deployment.plan.deliveries)
+def add_stacks(app: App, deployment: Deployment) -> None:
+    """Add the deployment's stacks to the app; InputError if it asks for what cannot be."""
     network = NetworkStack(app, deployment)
+    lake = LakeStack(app, deployment, network=network)
+    processing = delivery = None
+    if deployment.plan.tables:
+        processing, delivery = _add_changes(app, deployment, network, lake)
+    web = [
+        WebLogsStack(app, deployment, logs=logs, network=network, lake=lake)
+        for logs in deployment.plan.web_logs
+    ]
+    functions = [each.function_name for each in (delivery, *web) if each is not None]
+    ObservabilityStack(app, deployment, network=network, processing=processing, functions=functions)
+    _add_queries(app, deployment, network, lake)
+
+
+def _add_changes(
+    app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack
+) -> tuple[ProcessingStack, DeliveryStack | None]:
+    """What brings the changes of a database into the lake."""
     source = SourceStack(app, deployment, network=network)
     streaming = StreamingStack(app, deployment, network=network)
     tables = tuple(
@@ -54,22 +53,22 @@ def add_stacks(app: App, deployment: Deployment) -> Stacks:
     cdc = CdcStack(
         app, deployment, network=network, source=source, streaming=streaming, tables=tables
     )
-    lake = LakeStack(app, deployment, network=network)
     processing = ProcessingStack(
         app, deployment, network=network, source=source, streaming=streaming, lake=lake
     )
-    return Stacks(
-        network=network,
-        source=source,
-        streaming=streaming,
-        tables=tables,
-        lake=lake,
-        cdc=cdc,
-        processing=processing,
-        optimizers=_add_optimizers(app, deployment, network, lake, processing),
-        observability=ObservabilityStack(app, deployment, network=network, processing=processing),
-        queries=_add_queries(app, deployment, network, lake),
-    )
+    delivery = None
+    if deployment.delivers:
+        delivery = DeliveryStack(
+            app,
+            deployment,
+            network=network,
+            streaming=streaming,
+            lake=lake,
+            cdc=cdc,
+            processing=processing,
+        )
+    _add_optimizers(app, deployment, network, lake, processing)
+    return processing, delivery
 
 
 def _add_optimizers(
@@ -78,34 +77,29 @@ def _add_optimizers(
     network: NetworkStack,
     lake: LakeStack,
     processing: ProcessingStack,
-) -> tuple[OptimizersStack, ...]:
+) -> None:
     """Only for shards with a table that Glue maintains."""
-    return tuple(
-        OptimizersStack(
-            app,
-            deployment,
-            shard=shard,
-            tables=optimized,
-            network=network,
-            lake=lake,
-            processing=processing,
-        )
-        for shard, listed in _shards(deployment.plan)
-        if (optimized := [table for table in listed if table.maintenance == "glue"])
-    )
+    for shard, listed in _shards(deployment.plan):
+        optimized = [table for table in listed if table.maintenance == "glue"]
+        if optimized:
+            OptimizersStack(
+                app,
+                deployment,
+                shard=shard,
+                tables=optimized,
+                network=network,
+                lake=lake,
+                processing=processing,
+            )
 
 
-def _add_queries(
-    app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack
-) -> tuple[SavedQueriesStack, ...]:
+def _add_queries(app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack) -> None:
     """Only where the file lists Athena among the lake's readers."""
     if "athena" not in deployment.plan.readers:
-        return ()
+        return
     query = QueryStack(app, deployment, network=network, lake=lake)
-    return tuple(
+    for shard, listed in _shards(deployment.plan):
         SavedQueriesStack(app, deployment, shard=shard, tables=listed, query=query)
-        for shard, listed in _shards(deployment.plan)
-    )
 
 
 def _shards(plan: Plan) -> list[tuple[int, list[Table]]]:

@@ -8,7 +8,7 @@ from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
 from stacks.constructs.custom_resource import OwnResource
 from stacks.constructs.grant import Grant
-from stacks.constructs.kafka_cluster import KafkaCluster
+from stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS, KafkaCluster
 from stacks.constructs.security_groups import ServerGroup
 from stacks.constructs.topic import Topic
 from stacks.network_stack import NetworkStack
@@ -16,7 +16,7 @@ from stacks.pipeline_stack import PipelineStack
 
 
 class StreamingStack(PipelineStack):
-    """The cluster's ARN and brokers, how often it keeps a record, the topics that no table owns."""
+    """The cluster's ARN and brokers, how often it keeps a record, the topics of no single table."""
 
     def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
         super().__init__(scope, deployment, "streaming", "Kafka and the pipeline's own topics")
@@ -26,7 +26,8 @@ class StreamingStack(PipelineStack):
                 self._create(sizes, network)
             case ExistingKafka() as existing:
                 self._use(existing, network)
-        for construct_id, name in deployment.plan.own_topics.items():
+        domains = {each.topic: each.topic for each in deployment.plan.deliveries if each.routed}
+        for construct_id, name in {**deployment.plan.own_topics, **domains}.items():
             Topic(
                 self,
                 construct_id,
@@ -44,6 +45,7 @@ class StreamingStack(PipelineStack):
             self,
             "Kafka",
             sizes=sizes,
+            is_private=self.deployment.aws.private_connectivity == "on",
             security_group=group.group_id,
             ground=network.ground,
         )
@@ -75,3 +77,10 @@ class StreamingStack(PipelineStack):
             f"{existing.security_group} must admit {groups} on port {IAM_PORT}; the cluster needs"
             " IAM access, Kafka 3.6 or newer, and message.max.bytes for large rows",
         )
+        if self.deployment.plan.deliveries:
+            network.ask_owner(
+                "KafkaOwnerForFirehose",
+                f"{existing.cluster_arn} needs private connectivity (multi-VPC) for IAM, and a"
+                f" policy that lets firehose.amazonaws.com do {', '.join(FIREHOSE_ACTIONS)}; then"
+                " `aws: {private_connectivity: on}`",
+            )

@@ -31,7 +31,10 @@ class TablesStack(PipelineStack):
         streaming: StreamingStack,
     ) -> None:
         super().__init__(scope, deployment, f"tables-{shard}", f"tables of shard {shard}")
+        shared = {each.topic for each in deployment.plan.deliveries if each.routed}
         for table in tables:
+            if table.topic in shared:  # with tables of other shards
+                continue
             Topic(
                 self,
                 table.topic,  # what Kafka knows it by: the lake's name may be declared otherwise

@@ -224,6 +224,23 @@ class Aws(Section):
         description="off: the connector goes; slot and offsets stay, and `on` begins there.",
     )
     connect: Connect = Field(default_factory=Connect)
+    private_connectivity: Literal["on", "off"] = Field(
+        default="off",
+        description="on: Firehose reads Kafka, which must be there already: MSK refuses this for a"
+        " cluster that it is creating.",
+    )
+    delivery: Literal["on", "off"] = Field(
+        default="on",
+        description="off: no streams of Firehose from Kafka; made again, they read all that it"
+        " keeps.",
+    )
+    failed_days: int = Field(
+        default=365,
+        ge=30,
+        le=3650,
+        description="Days that S3 keeps what Firehose could not deliver, and under `backup: all`"
+        " what it read.",
+    )
     jobs: Jobs = Field(default_factory=Jobs)
     stream: Literal["on", "off"] = Field(
         default="on",

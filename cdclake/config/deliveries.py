@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from cdclake import naming
-from cdclake.config.firehose_model import settings_of
+from cdclake.config.firehose_model import StreamSettings, settings_of, with_settings_of_all
 from cdclake.config.model import PipelineFile
+from cdclake.config.weblogs_model import WebLogsEntry
 from cdclake.delivery import DeliveryStream
 from cdclake.plan import Table
+from cdclake.web_logs import FUNCTION, WebLogs, request_tables, status_query
 
 
 def resolve_deliveries(file: PipelineFile, tables: Mapping[str, Table]) -> list[DeliveryStream]:
@@ -36,14 +39,59 @@ def _stream(file: PipelineFile, domain: str | None, tables: Sequence[Table]) -> 
         topic=tables[0].topic,
         tables=tuple(table.name for table in tables),
         routed=domain is not None,
-        buffer_seconds=settings.buffer.seconds,
-        buffer_mib=settings.buffer.mib,
-        function_seconds=settings.function.seconds,
-        function_mib=settings.function.mib,
-        function_retries=settings.function.retries,
-        retry_seconds=settings.retry_seconds,
-        backup=settings.backup,
-        error_prefix=file.firehose.error_prefix,
-        mib_per_second=settings.mib_per_second,
         route=settings.route,
+        **_fields(file, settings),
     )
+
+
+def resolve_web_logs(file: PipelineFile) -> list[WebLogs]:
+    """Those of the file, each with its stream."""
+    shared = file.firehose.model_dump(exclude_unset=True)
+    return [
+        _web_logs(file, name, web_logs_settings(shared, entry.model_dump(exclude_unset=True)))
+        for name, entry in file.weblogs.items()
+    ]
+
+
+def web_logs_settings(section: Mapping[str, Any], own: Mapping[str, Any]) -> WebLogsEntry:
+    """Web logs as they are written, over what `section`, `firehose:`, says for all streams."""
+    return WebLogsEntry.model_validate(with_settings_of_all(section, own))
+
+
+def _web_logs(file: PipelineFile, name: str, entry: WebLogsEntry) -> WebLogs:
+    by_status = entry.route == "status"
+    statuses = tuple(entry.statuses) if by_status else ()
+    tables = request_tables(name, entry.route, statuses)
+    stream = DeliveryStream(
+        name=name,
+        source=entry.source,
+        topic=name if entry.source == "kinesis" else "",
+        tables=tables,
+        routed=by_status,
+        route=status_query(file.lake.database, name, statuses) if by_status else None,
+        table=None if by_status else name,
+        function=FUNCTION,
+        **_fields(file, entry),
+    )
+    images = entry.images
+    return WebLogs(
+        stream=stream,
+        by=entry.route,
+        statuses=statuses,
+        nginx=images.nginx,
+        router=images.router,
+    )
+
+
+def _fields(file: PipelineFile, settings: StreamSettings) -> dict[str, Any]:
+    return {
+        "buffer_seconds": settings.buffer.seconds,
+        "buffer_mib": settings.buffer.mib,
+        "function_seconds": settings.function.seconds,
+        "function_mib": settings.function.mib,
+        "function_retries": settings.function.retries,
+        "retry_seconds": settings.retry_seconds,
+        "backup": settings.backup,
+        "error_prefix": file.firehose.error_prefix,
+        "mib_per_second": settings.mib_per_second,
+    }

@@ -124,8 +124,13 @@ def settings_of(section: Mapping[str, Any], domain: str | None) -> Domain:
 
     `section` is `firehose:` as it is written; pydantic's ValidationError if it is wrong.
     """
-    merged = {key: value for key, value in section.items() if key in StreamSettings.model_fields}
     own = section.get("domains", {}).get(domain, {}) if domain else {}
+    return Domain.model_validate(with_settings_of_all(section, own))
+
+
+def with_settings_of_all(section: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a stream has of its own, over what `section`, `firehose:`, says for all of them."""
+    merged = {key: value for key, value in section.items() if key in StreamSettings.model_fields}
     for key, value in own.items():
         merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value
-    return Domain.model_validate(merged)
+    return merged

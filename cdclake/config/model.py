@@ -13,6 +13,7 @@ from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import parse_schedule
 from cdclake.config.spellings import check_source_name
 from cdclake.config.table_model import LakeName, Section, TableEntry
+from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
 
 ENVIRONMENT_NAME = r"[a-z][a-z0-9]{0,9}"
 
@@ -128,11 +129,12 @@ class Environment(Section):
     schedules: Schedules | None = None
     policies: Policies | None = None
     firehose: dict[str, JsonValue] = Field(default_factory=dict)
+    weblogs: dict[str, JsonValue] = Field(default_factory=dict)
     aws: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class PipelineFile(Section):
-    """One pipeline: which PostgreSQL tables flow into the lake, and how."""
+    """One pipeline: which PostgreSQL tables and web logs flow into the lake, and how."""
 
     version: Annotated[Literal[1], BeforeValidator(_check_whole)] = Field(
         description="Version of this file's format."
@@ -141,17 +143,23 @@ class PipelineFile(Section):
         pattern=r"^[a-z][a-z0-9-]{1,20}$",
         description="Prefix of every resource; it never changes once the pipeline runs.",
     )
-    source: Source
+    source: Source | None = Field(default=None, description="Where the tables are.")
     lake: Lake = Field(default_factory=Lake)
     stream: Stream = Field(default_factory=Stream)
     schedules: Schedules = Field(default_factory=Schedules)
     policies: Policies = Field(default_factory=Policies)
     tables: dict[str, TableEntry] = Field(
+        default_factory=dict,
         min_length=1,
         description="The tables, under `schema.table` in the source's exact spelling. The first dot"
         ' parts the two; names with dots are quoted: `\'"my.schema"."a.b"\'`.',
     )
     firehose: Firehose = Field(default_factory=Firehose)
+    weblogs: dict[WebLogsName, WebLogsEntry] = Field(
+        default_factory=dict,
+        description="Web servers whose requests Firehose brings into tables, by these tables' name"
+        " or its beginning. With them a file needs no `tables:`.",
+    )
     aws: Aws = Field(default_factory=Aws)
     environments: dict[EnvironmentName, Environment] = Field(
         default_factory=dict,

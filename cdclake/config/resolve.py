@@ -9,7 +9,7 @@ from cdclake import naming
 from cdclake.config import partition, spellings
 from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.checks.routes import check_routes, has_routes
-from cdclake.config.deliveries import resolve_deliveries, topic_of
+from cdclake.config.deliveries import resolve_deliveries, resolve_web_logs, topic_of
 from cdclake.config.document import Document, read_document
 from cdclake.config.explain import structure_problems
 from cdclake.config.model import PipelineFile
@@ -88,8 +88,8 @@ def resolve_plan(file: PipelineFile) -> Plan:
     tables = {key: _resolve_table(file.name, key, entry) for key, entry in file.tables.items()}
     return Plan(
         name=file.name,
-        source_database=file.source.database,
-        snapshot_mode=file.source.snapshot.mode,
+        source_database=file.source.database if file.source else "",
+        snapshot_mode=file.source.snapshot.mode if file.source else "initial",
         lake_database=file.lake.database,
         readers=tuple(file.lake.readers),
         format_version=file.lake.format_version,
@@ -101,6 +101,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         stop_table_after=file.policies.stop_table_after,
         tables=tuple(tables.values()),
         deliveries=tuple(resolve_deliveries(file, tables)),
+        web_logs=tuple(resolve_web_logs(file)),
     )
 
 

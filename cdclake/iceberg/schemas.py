@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdclake import naming
+from cdclake.access_log import COLUMNS, TIME_LOCAL
 from cdclake.plan import Plan, Table
 
 
@@ -111,8 +112,23 @@ def quarantine_schema(plan: Plan) -> TableSchema:
     )
 
 
+def request_schema(name: str) -> TableSchema:
+    """A table of a web log's requests, in the format that Firehose writes."""
+    return TableSchema(
+        name=name,
+        columns=COLUMNS,
+        partition_by=(f"days({TIME_LOCAL})",),
+        properties={"format-version": "2", **_KEPT_METADATA},
+    )
+
+
+def request_schemas(plan: Plan) -> tuple[TableSchema, ...]:
+    """The tables of the plan's web logs, which no job of ours writes."""
+    return tuple(request_schema(name) for logs in plan.web_logs for name in logs.tables)
+
+
 def all_schemas(plan: Plan) -> tuple[TableSchema, ...]:
-    """Every table of the plan: quarantine, then each table's log and state."""
+    """Every table that jobs of ours make: quarantine, then each table's log and state."""
     schemas = [quarantine_schema(plan)]
     for table in plan.tables:
         schemas += [changes_schema(table, plan), state_schema(table, plan)]

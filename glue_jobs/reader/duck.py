@@ -60,11 +60,18 @@ class Reader:
 
     @contextmanager
     def open(
-        self, tables: Collection[Table] | None = None, moment: Moment = NOW
+        self,
+        tables: Collection[Table] | None = None,
+        moment: Moment = NOW,
+        *,
+        requests: Collection[str] = (),
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A session with every relation of these tables (None: of all, and the quarantine)."""
+        """A session with every relation of these tables (None: of all, and the quarantine).
+
+        `requests` are tables of web logs.
+        """
         wanted = self.plan.tables if tables is None else tuple(tables)
-        loaded = self.load(wanted, quarantine=tables is None)
+        loaded = self.load(wanted, quarantine=tables is None, requests=requests)
         try:
             with self._session() as session:
                 self._define(session, wanted, loaded, moment)
@@ -86,11 +93,17 @@ class Reader:
         return None if row is None else row[0]
 
     def load(
-        self, tables: Sequence[Table], *, quarantine: bool = True
+        self,
+        tables: Sequence[Table],
+        *,
+        quarantine: bool = True,
+        requests: Collection[str] = (),
     ) -> Mapping[str, IcebergTable]:
         """The tables' states and logs by name. Every state is read before any log: then the logs
         hold at least what the states say is applied."""
-        states = [table.name for table in tables] + [naming.QUARANTINE] * quarantine
+        # A plan of web logs alone has no job that would have made the quarantine.
+        refused = [naming.QUARANTINE] if quarantine and self.plan.tables else []
+        states = [*(table.name for table in tables), *refused, *requests]
         logs = [table.changes for table in tables]
         with ThreadPoolExecutor(_LOADERS) as pool:
             loaded = [*pool.map(self.catalog.load, states), *pool.map(self.catalog.load, logs)]
@@ -134,6 +147,17 @@ def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
     """The tables of which the query may read: a relation of theirs stands somewhere in its text."""
     lowered = query.lower()
     return tuple(t for t in plan.tables if any(name in lowered for name in names_of(t)))
+
+
+def mentioned_requests(plan: Plan, query: str) -> tuple[str, ...]:
+    """The tables of web logs of which the query may read."""
+    lowered = query.lower()
+    return tuple(name for name in request_tables(plan) if name in lowered)
+
+
+def request_tables(plan: Plan) -> tuple[str, ...]:
+    """Every table of the plan's web logs."""
+    return tuple(name for logs in plan.web_logs for name in logs.tables)
 
 
 def extension_file(extension: str) -> Path:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import boto3
@@ -46,13 +46,14 @@ def find_brokers(properties: Properties) -> dict[str, str]:
 def await_tables(properties: Properties) -> dict[str, str]:
     """Wait until the catalog has every one of `Tables` in `Database`: the stream makes them.
 
-    TimeoutError, which names the missing, after a quarter of an hour less what an answer takes.
+    `Columns`, by table, are waited for, too. TimeoutError, which names what is missing, after a
+    quarter of an hour less what an answer takes.
     """
     glue, database = boto3.client("glue"), properties["Database"]
     deadline = time.monotonic() + _WAIT_S
-    missing = list(properties["Tables"])
+    wanted = {table: properties.get("Columns", {}).get(table, []) for table in properties["Tables"]}
     while True:
-        missing = [table for table in missing if not _exists(glue, database, table)]
+        missing = list(_missing(glue, database, wanted))
         if not missing:
             return {}
         if time.monotonic() > deadline:
@@ -61,12 +62,16 @@ def await_tables(properties: Properties) -> dict[str, str]:
         time.sleep(_POLL_S)
 
 
-def _exists(glue: Any, database: str, table: str) -> bool:
-    try:
-        glue.get_table(DatabaseName=database, Name=table)
-    except glue.exceptions.EntityNotFoundException:
-        return False
-    return True
+def _missing(glue: Any, database: str, wanted: Mapping[str, list[str]]) -> Iterator[str]:
+    """What the catalog lacks: `table`, or `table.column`."""
+    for table, columns in wanted.items():
+        try:
+            found = glue.get_table(DatabaseName=database, Name=table)["Table"]
+        except glue.exceptions.EntityNotFoundException:
+            yield table
+            continue
+        known = {c["Name"] for c in found.get("StorageDescriptor", {}).get("Columns", ())}
+        yield from (f"{table}.{column}" for column in columns if column not in known)
 
 
 ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {

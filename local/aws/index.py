@@ -1,4 +1,4 @@
-"""What must outlive the server, in one SQLite file: objects, tables and secrets.
+"""What must outlive the server, in one SQLite file: objects, tables, secrets, Kinesis' records.
 
 A commit is in the kernel's hands when it returns, which a killed process cannot take back; only a
 power cut could (synchronous=OFF, as elsewhere in the local lake).
@@ -25,6 +25,12 @@ create table if not exists glue_table (
     primary key (region, database, name));
 create table if not exists secret (
     region text not null, name text not null, value text not null, primary key (region, name));
+create table if not exists kinesis_stream (
+    region text not null, name text not null, shards integer not null, primary key (region, name));
+create table if not exists kinesis_record (
+    region text not null, stream text not null, shard text not null, sequence integer not null,
+    key text not null, data text not null, created real not null,
+    primary key (region, stream, shard, sequence));
 """
 
 

@@ -1,4 +1,4 @@
-"""`python -m local.aws.server --port N --data DIR`: S3, Glue, Secrets Manager; for any access key.
+"""`python -m local.aws.server --port N --data DIR`: S3, Glue, Secrets Manager and Kinesis; any key.
 
 moto answers on 127.0.0.1; the stores make it durable. A request that may change something runs
 alone, and what it changed is written before its response is sent: killed at any moment, the next
@@ -17,6 +17,7 @@ from typing import Any
 
 from moto.core.request import Request
 from moto.glue.responses import GlueResponse
+from moto.kinesis.responses import KinesisResponse
 from moto.s3.responses import S3Response
 from moto.secretsmanager.responses import SecretsManagerResponse
 
@@ -24,6 +25,7 @@ from local.aws import chunked
 from local.aws.glue_store import GlueStore
 from local.aws.http_server import Answer, Server
 from local.aws.index import Index
+from local.aws.kinesis_store import REFUSED, KinesisStore
 from local.aws.s3_store import S3Store
 from local.aws.secret_store import SecretStore
 
@@ -50,7 +52,8 @@ class DurableAws:
         self.s3 = S3Store(folder, index)
         self.glue = GlueStore(index)
         self.secrets = SecretStore(index)
-        for store in (self.s3, self.glue, self.secrets):
+        self.kinesis = KinesisStore(index)
+        for store in (self.s3, self.glue, self.secrets, self.kinesis):
             store.install()
         self.lock = threading.RLock()
 
@@ -65,6 +68,8 @@ class DurableAws:
             return self._s3(environ, body)
         if service == "secretsmanager":
             return self._secrets(environ, body, region)
+        if service == "kinesis" and action_of(environ) not in REFUSED:
+            return self._kinesis(environ, body, region)
         return 501, {"content-type": "text/plain"}, f"there is no {service} here".encode()
 
     def _s3(self, environ: dict[str, Any], body: bytes) -> Answer:
@@ -87,6 +92,12 @@ class DurableAws:
         with self.lock:
             answer = ask(SecretsManagerResponse.dispatch, environ, body)
             self.secrets.commit(region, action_of(environ))
+        return answer
+
+    def _kinesis(self, environ: dict[str, Any], body: bytes, region: str) -> Answer:
+        with self.lock:
+            answer = ask(KinesisResponse.dispatch, environ, body)
+            self.kinesis.commit(region, action_of(environ))
         return answer
 
 
@@ -121,7 +132,7 @@ def scope(environ: dict[str, Any]) -> tuple[str, str]:
 
 def main() -> int:
     """Serves until it is killed; there is nothing to finish, every response was written down."""
-    parser = argparse.ArgumentParser(description="S3, Glue and Secrets Manager on this machine.")
+    parser = argparse.ArgumentParser(description="Some of AWS on this machine.")
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--data", required=True, type=Path)
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""S3, the Glue catalog and Secrets Manager, on one port (see `local.aws.server`)."""
+"""S3, the Glue catalog, Secrets Manager and Kinesis, on one port (see `local.aws.server`)."""
 
 from __future__ import annotations
 

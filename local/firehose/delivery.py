@@ -1,4 +1,4 @@
-"""One stream of Firehose: from a topic through the function to the logs of its tables.
+"""One stream of Firehose: from its source through the function, if it has one, to its tables.
 
 Offsets are committed when everything before them is in a log, under the error prefix, or dropped.
 Whoever dies before that reads it again: at least once, as Firehose delivers.
@@ -25,14 +25,14 @@ log = logging.getLogger("cdclake.firehose")
 
 # A local lake does not let anybody wait as long as AWS lets files grow.
 LONGEST_CALL_S, LONGEST_BUFFER_S = 1.0, 10.0
-RECORDS_AT_ONCE = 2_000  # read from Kafka
+RECORDS_AT_ONCE = 2_000  # read of the source
 RETRY_S = 1.0
 _MIB = 1 << 20
 _NOT_DELIVERED = "Iceberg.DeliveryFailed"  # a code of ours: AWS documents none
 
 
 class Source(Protocol):
-    """A topic, read from where its group has committed."""
+    """A topic, a stream of Kinesis or what was put directly, read from where it was committed."""
 
     def read(self, most: int) -> Sequence[Record]:
         """The next records, if any come within a moment."""
@@ -42,10 +42,10 @@ class Source(Protocol):
 
 
 class Tables(Protocol):
-    """The logs of a database."""
+    """The logs and tables of a database."""
 
     def schema(self, table: str) -> Schema:
-        """A log's columns as they are now."""
+        """A table's columns as they are now."""
 
     def append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append rows in one commit."""
@@ -56,6 +56,13 @@ class Errors(Protocol):
 
     def write(self, kind: Kind, failures: Sequence[Failure]) -> None:
         """Keep what failed."""
+
+
+class Backups(Protocol):
+    """What `backup: all` keeps."""
+
+    def keep(self, records: Sequence[Record]) -> None:
+        """Keep what was read, as it came."""
 
 
 class _Row(NamedTuple):
@@ -72,16 +79,17 @@ class Delivery:
         database: str,
         *,
         source: Source,
-        function: Function,
+        function: Function | None,
         tables: Tables,
         errors: Errors,
+        backup: Backups | None = None,
         trouble: Trouble = CALM,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.stream, self._database = stream, database
         self._source, self._function = source, function
-        self._tables, self._errors = tables, errors
+        self._tables, self._errors, self._backup = tables, errors, backup
         self._trouble, self._clock, self._pause = trouble, clock, pause
         self._waiting: list[Record] = []  # for the function
         self._rows: list[_Row] = []  # for the logs
@@ -125,8 +133,10 @@ class Delivery:
         """Have the function make rows of what waits, in calls of its size."""
         while self._waiting:
             size = self._fits_a_call()
+            if self._backup is not None:
+                self._backup.keep(self._waiting[:size])
             for part in self._trouble.parts(self._waiting[:size]):
-                made, failures = self._function.transform(part)
+                made, failures = self._transform(part)
                 self._errors.write("processing-failed", failures)
                 by_table, lost = routed(self.stream, self._database, made)
                 self._errors.write("iceberg-failed", lost)
@@ -134,6 +144,11 @@ class Delivery:
                     self._rows_since = self._clock()
                 self._rows += [_Row(row, table) for table, rows in by_table.items() for row in rows]
             del self._waiting[:size]
+
+    def _transform(self, records: Sequence[Record]) -> tuple[list[Made], list[Failure]]:
+        if self._function is None:
+            return [Made(record, record.value or b"", {}) for record in records], []
+        return self._function.transform(records)
 
     def _fits_a_call(self) -> int:
         room = self.stream.function_mib * _MIB

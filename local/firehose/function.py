@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cdclake.delivery import DeliveryStream
-from local.firehose.records import Failure, Made, Record, invocation
+from local.firehose.records import Failure, Made, Record, invocation, value_name
 from local.firehose.trouble import CALM, Trouble
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
@@ -58,11 +58,11 @@ class Function:
             except _CallFailed as failed:
                 error = failed
             else:
-                return _results(records, answers, attempt)
+                return _results(records, answers, value_name(self._stream), attempt)
         return [], [_failure(record, error.code, error.message, attempt) for record in records]
 
     def _call(self, records: Sequence[Record]) -> list[dict[str, Any]]:
-        request = json.dumps(invocation(self._stream.name, self._stream.topic, records))
+        request = json.dumps(invocation(self._stream, records))
         if len(request) > LIMIT_BYTES:
             raise _CallFailed(_TOO_LARGE, f"the call has {len(request)} bytes")
         if self._trouble.strikes():
@@ -86,7 +86,7 @@ class Function:
 
 
 def _results(
-    records: Sequence[Record], answers: Sequence[dict[str, Any]], attempts: int
+    records: Sequence[Record], answers: Sequence[dict[str, Any]], value: str, attempts: int
 ) -> tuple[list[Made], list[Failure]]:
     by_id: dict[str, list[dict[str, Any]]] = {}
     for answer in answers:
@@ -100,7 +100,7 @@ def _results(
             message = f"the answer has the record {len(answered)} times"
             failures.append(_failure(record, code, message, attempts))
             continue
-        result = _result(record, answered[0], attempts)
+        result = _result(record, answered[0], value, attempts)
         if isinstance(result, Made):
             made.append(result)
         elif result is not None:
@@ -108,7 +108,9 @@ def _results(
     return made, failures
 
 
-def _result(record: Record, answer: dict[str, Any], attempts: int) -> Made | Failure | None:
+def _result(
+    record: Record, answer: dict[str, Any], value: str, attempts: int
+) -> Made | Failure | None:
     """None for a record that the function drops."""
     result = answer.get("result")
     if result == "Dropped":
@@ -117,7 +119,7 @@ def _result(record: Record, answer: dict[str, Any], attempts: int) -> Made | Fai
         message = "the function has answered ProcessingFailed; its log says why"
         return _failure(record, _FAILED_STATUS, message, attempts)
     try:
-        data = base64.b64decode(answer["kafkaRecordValue"], validate=True)
+        data = base64.b64decode(answer[value], validate=True)
     except (KeyError, TypeError, ValueError):
         data = None
     if result != "Ok" or data is None:

@@ -1,4 +1,5 @@
-"""Which table a row goes to: by the function's word, or by a query through real libjq."""
+"""Which table a row goes to: by the function's word, by a query through real libjq, or the
+stream's only one."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def routed(
     """The rows by table, and those that go to none."""
     by_table: dict[str, list[Made]] = {}
     failures: list[Failure] = []
-    for row, found in zip(rows, _destinations(stream, rows), strict=True):
+    for row, found in zip(rows, _destinations(stream, database, rows), strict=True):
         wrong = str(found) if isinstance(found, Nowhere) else _wrong(found, database)
         if isinstance(found, Nowhere) or wrong:
             failures.append(
@@ -32,21 +33,27 @@ def routed(
     return by_table, failures
 
 
-def _destinations(stream: DeliveryStream, rows: Sequence[Made]) -> Sequence[Destination | Nowhere]:
+def _destinations(
+    stream: DeliveryStream, database: str, rows: Sequence[Made]
+) -> Sequence[Destination | Nowhere]:
     if stream.route is None:
-        return [_named(row.metadata) for row in rows]
+        return [_named(stream, database, row.metadata) for row in rows]
     try:
         return destinations(stream.route, [row.data for row in rows])
     except Refused as refused:
         return [Nowhere(refused.message)] * len(rows)
 
 
-def _named(metadata: Mapping[str, Any]) -> Destination | Nowhere:
-    found = metadata.get("otfMetadata") or {}
-    database, table = found.get("destinationDatabaseName"), found.get("destinationTableName")
-    if not isinstance(database, str) or not isinstance(table, str):
+def _named(
+    stream: DeliveryStream, database: str, metadata: Mapping[str, Any]
+) -> Destination | Nowhere:
+    found: Mapping[str, Any] = metadata.get("otfMetadata") or {}
+    if not found and stream.table is not None:
+        return Destination(database, stream.table)
+    named, table = found.get("destinationDatabaseName"), found.get("destinationTableName")
+    if not isinstance(named, str) or not isinstance(table, str):
         return Nowhere("the function names no table")
-    return Destination(database, table, found.get("operation") or "insert")
+    return Destination(named, table, found.get("operation") or "insert")
 
 
 def _wrong(found: Destination, database: str) -> str | None:

@@ -16,7 +16,7 @@ import duckdb
 
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
-from glue_jobs.reader.duck import Reader, mentioned
+from glue_jobs.reader.duck import Reader, mentioned, mentioned_requests, request_tables
 from glue_jobs.reader.moment import NOW, Moment, at_snapshot, at_time, snapshot_id
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
@@ -49,8 +49,11 @@ def run_query(
 ) -> Answer:
     """The answer, at most `limit` rows of it; InputError, in DuckDB's words, if there is none."""
     tables = _tables(reader.plan, query)
+    requests = mentioned_requests(reader.plan, query)
+    if tables is None:
+        requests = request_tables(reader.plan)
     moment = NOW if at is None else _moment(reader, at)
-    with reader.open(tables, moment) as session:
+    with reader.open(tables, moment, requests=requests) as session:
         try:
             return _run(session, query, limit)
         except duckdb.HTTPException as error:
@@ -74,7 +77,8 @@ def _moment(reader: Reader, at: str) -> Moment:
     number = snapshot_id(at)
     if number is None:
         return at_time(at)
-    return at_snapshot(number, reader.load(reader.plan.tables).values())
+    requests = request_tables(reader.plan)
+    return at_snapshot(number, reader.load(reader.plan.tables, requests=requests).values())
 
 
 def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> Answer:
@@ -173,5 +177,6 @@ def _first_line(error: Exception) -> str:
 
 
 def _remedy(plan: Plan) -> str:
-    shown = ", ".join(f"{table.name}_current" for table in plan.tables[:3])
+    named = [*(f"{table.name}_current" for table in plan.tables[:3]), *request_tables(plan)]
+    shown = ", ".join(named[:3])
     return f"relations are like {shown}; `cdclake sql 'SHOW ALL TABLES'` lists them"

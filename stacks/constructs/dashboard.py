@@ -11,6 +11,7 @@ from constructs import Construct
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
+from stacks.constructs.delivery_metrics import failed_calls, metrics_of, refused
 from stacks.constructs.deployment_metrics import (
     FIVE_MINUTES,
     DeploymentMetrics,
@@ -31,15 +32,20 @@ class Dashboard(Construct):
         *,
         deployment: Deployment,
         alarms: Sequence[cloudwatch.IAlarm],
-        failed_queue: str,
+        failed_queue: str | None,
+        functions: Sequence[str],
     ) -> None:
+        """`functions` are the names of Firehose's; without the queue there are no jobs."""
         super().__init__(scope, construct_id)
         known = DeploymentMetrics(deployment.prefix)
-        graphs = [
-            *_to_kafka(deployment, known),
-            *_through_the_stream(known, deployment.prefix),
-            *_upkeep(known, failed_queue),
-        ]
+        graphs: list[IWidget] = []
+        if failed_queue is not None:
+            graphs += _to_kafka(deployment, known)
+            graphs += _through_the_stream(known, deployment.prefix)
+        if functions:
+            graphs += _through_firehose(deployment, functions)
+        if failed_queue is not None:
+            graphs += _upkeep(known, failed_queue)
         rows = [graphs[at : at + _IN_A_ROW] for at in range(0, len(graphs), _IN_A_ROW)]
         status = cloudwatch.AlarmStatusWidget(title="Alarms", alarms=alarms, width=_WIDTH)
         cloudwatch.Dashboard(
@@ -79,6 +85,21 @@ def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidg
     yield _graph("Lake: quarantined events", known.own(metrics.QUARANTINED, "Sum"))
     yield _graph("Lake: stopped tables", known.own(metrics.STOPPED_TABLES, "Maximum"))
     yield _stopped_tables(log_group_name(prefix, naming.STREAM_JOB))
+
+
+def _through_firehose(deployment: Deployment, functions: Sequence[str]) -> Iterator[IWidget]:
+    parts = list(metrics_of(deployment.prefix, deployment.delivered))
+    of_kafka = [each.lag() for each in parts if each.of_kafka]
+    if of_kafka:
+        yield _graph("Delivery: records unread in Kafka", *of_kafka)
+    yield _graph("Delivery: oldest record in Firehose", *(each.age() for each in parts))
+    yield _graph("Delivery: rows appended", *(each.appended() for each in parts))
+    yield _graph("Delivery: rows not appended", *(each.failed() for each in parts))
+    yield _graph(
+        "Delivery: events refused, failed calls",
+        refused(deployment.prefix),
+        failed_calls(functions),
+    )
 
 
 def _stopped_tables(logs: str) -> IWidget:

@@ -15,7 +15,7 @@ from aws_cdk.aws_cloudwatch import IMetric, MathExpression, Metric
 
 from cdclake import metrics, naming
 
-FIVE_MINUTES = Duration.minutes(5)
+FIVE_MINUTES, HOUR = Duration.minutes(5), Duration.hours(1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,9 +35,9 @@ class Function(Construct):
         security_group: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        log = LogGroup(self, "Log", ground=ground)
+        self.log = LogGroup(self, "Log", ground=ground)
         asset = aws_s3_assets.Asset(self, "Code", path=str(code))
-        statements = [*grants, log.written_to()]
+        statements = [*grants, self.log.written_to()]
         place = None
         if security_group is not None:
             statements += _stands_in_network(ground, security_group)
@@ -56,10 +56,14 @@ class Function(Construct):
             memory_size=memory_mb,
             code=_Function.CodeProperty(s3_bucket=asset.s3_bucket_name, s3_key=asset.s3_object_key),
             environment=_Function.EnvironmentProperty(variables=dict(environment)),
-            logging_config=_Function.LoggingConfigProperty(log_group=log.name, log_format="JSON"),
+            logging_config=_logged(self.log),
             vpc_config=place,
         )
         self.arn = self.resource.attr_arn
+
+
+def _logged(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
+    return _Function.LoggingConfigProperty(log_group=log.name, log_format="JSON")
 
 
 def _stands_in_network(ground: Ground, security_group: str) -> list[Grant]:

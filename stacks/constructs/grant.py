@@ -51,14 +51,14 @@ def joins_cluster(cluster_arn: str) -> Grant:
     )
 
 
-def on_tables(*actions: str, database: str, because: str) -> Grant:
-    """Actions of the Glue catalog on any table of one database; Glue asks for all three levels."""
+def on_tables(*actions: str, database: str, because: str, tables: Sequence[str] = ("*",)) -> Grant:
+    """Actions of the Glue catalog on tables of one database; Glue asks for all three levels."""
     return Grant(
         actions=actions,
         on=[
             arn("glue", "catalog"),
             arn("glue", f"database/{database}"),
-            arn("glue", f"table/{database}/*"),
+            *(arn("glue", f"table/{database}/{table}") for table in tables),
         ],
         because=because,
     )

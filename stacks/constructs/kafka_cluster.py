@@ -15,6 +15,13 @@ from stacks.constructs.log_group import LogGroup
 
 _VERSION = "3.9.x"
 _MOST_REPLICAS = 3
+# What a cluster's policy lets Firehose do to come by private links.
+FIREHOSE_ACTIONS = (
+    "kafka:CreateVpcConnection",
+    "kafka:DescribeCluster",
+    "kafka:DescribeClusterV2",
+    "kafka:GetBootstrapBrokers",
+)
 _Cluster = aws_msk.CfnCluster
 
 
@@ -27,9 +34,11 @@ class KafkaCluster(Construct):
         construct_id: str,
         *,
         sizes: CreatedKafka,
+        is_private: bool,
         security_group: str,
         ground: Ground,
     ) -> None:
+        """`is_private`: services of AWS may reach it by private links; not while it is created."""
         super().__init__(scope, construct_id)
         subnet_ids = ground.subnet_ids
         self.replicas = min(_MOST_REPLICAS, len(subnet_ids))
@@ -44,7 +53,7 @@ class KafkaCluster(Construct):
             cluster_name=ground.prefix,
             kafka_version=_VERSION,
             number_of_broker_nodes=sizes.brokers_per_zone * len(subnet_ids),
-            broker_node_group_info=_brokers(sizes, subnet_ids, security_group),
+            broker_node_group_info=_brokers(sizes, is_private, subnet_ids, security_group),
             client_authentication=_by_iam_only(),
             encryption_info=_encrypted(ground.key_arn),
             configuration_info=_Cluster.ConfigurationInfoProperty(
@@ -56,6 +65,27 @@ class KafkaCluster(Construct):
         )
         cluster.apply_removal_policy(ground.kept)
         self.arn = cluster.attr_arn
+        if is_private:
+            self._admit_firehose()
+
+    def _admit_firehose(self) -> None:
+        """Without conditions, as its guide has it; who then reads is told by roles of ours."""
+        aws_msk.CfnClusterPolicy(
+            self,
+            "Policy",
+            cluster_arn=self.arn,
+            policy={
+                "Version": "2012-10-17",
+                "Statement": [
+                    {
+                        "Effect": "Allow",
+                        "Principal": {"Service": "firehose.amazonaws.com"},
+                        "Action": list(FIREHOSE_ACTIONS),
+                        "Resource": self.arn,
+                    }
+                ],
+            },
+        )
 
     def _add_configuration(self, name: str) -> aws_msk.CfnConfiguration:
         settings = {
@@ -79,9 +109,9 @@ class KafkaCluster(Construct):
 
 
 def _brokers(
-    sizes: CreatedKafka, subnet_ids: Sequence[str], security_group: str
+    sizes: CreatedKafka, is_private: bool, subnet_ids: Sequence[str], security_group: str
 ) -> aws_msk.CfnCluster.BrokerNodeGroupInfoProperty:
-    """Without connectivity settings: MSK refuses them when a cluster is created."""
+    """MSK refuses connectivity settings when a cluster is created."""
     return _Cluster.BrokerNodeGroupInfoProperty(
         client_subnets=list(subnet_ids),
         instance_type=sizes.instance,
@@ -89,6 +119,19 @@ def _brokers(
         storage_info=_Cluster.StorageInfoProperty(
             ebs_storage_info=_Cluster.EBSStorageInfoProperty(volume_size=sizes.volume_gb)
         ),
+        connectivity_info=_by_private_links() if is_private else None,
+    )
+
+
+def _by_private_links() -> aws_msk.CfnCluster.ConnectivityInfoProperty:
+    """For clients that sign in by IAM, as all do here."""
+    iam = _Cluster.VpcConnectivityIamProperty(enabled=True)
+    return _Cluster.ConnectivityInfoProperty(
+        vpc_connectivity=_Cluster.VpcConnectivityProperty(
+            client_authentication=_Cluster.VpcConnectivityClientAuthenticationProperty(
+                sasl=_Cluster.VpcConnectivitySaslProperty(iam=iam)
+            )
+        )
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aws_cdk import Aws, Stack, aws_iam, aws_s3
@@ -18,6 +19,7 @@ _PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(
 )
 # An upload that nobody ended is paid for, and listed nowhere.
 _ABORTED_DAYS = 1
+_NOTHING: Mapping[str, int] = {}
 
 
 class AccessLog(Construct):
@@ -59,9 +61,13 @@ class LakeBucket(Construct):
         access_log: AccessLog,
         restorable_days: int,
         days: int | None = None,
+        expiring: Mapping[str, int] = _NOTHING,
         ground: Ground,
     ) -> None:
-        """`days`: objects are deleted when they are older; None: they stay."""
+        """`days`: objects are deleted when they are older; None: they stay.
+
+        `expiring` says it of folders.
+        """
         super().__init__(scope, construct_id)
         bucket = _Bucket(
             self,
@@ -70,7 +76,9 @@ class LakeBucket(Construct):
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
-            lifecycle_configuration=_expiring(days=days, restorable_days=restorable_days),
+            lifecycle_configuration=_expiring(
+                days=days, restorable_days=restorable_days, folders=expiring
+            ),
             logging_configuration=_Bucket.LoggingConfigurationProperty(
                 destination_bucket_name=access_log.name, log_file_prefix=f"{construct_id.lower()}/"
             ),
@@ -111,7 +119,10 @@ def _owned_by_account() -> aws_s3.CfnBucket.OwnershipControlsProperty:
 
 
 def _expiring(
-    *, days: int | None = None, restorable_days: int | None = None
+    *,
+    days: int | None = None,
+    restorable_days: int | None = None,
+    folders: Mapping[str, int] = _NOTHING,
 ) -> aws_s3.CfnBucket.LifecycleConfigurationProperty:
     restorable = None
     if restorable_days is not None:
@@ -126,7 +137,13 @@ def _expiring(
             days_after_initiation=_ABORTED_DAYS
         ),
     )
-    return _Bucket.LifecycleConfigurationProperty(rules=[rule])
+    of_folders = [
+        _Bucket.RuleProperty(
+            id=f"Expire-{folder}", status="Enabled", prefix=f"{folder}/", expiration_in_days=limit
+        )
+        for folder, limit in folders.items()
+    ]
+    return _Bucket.LifecycleConfigurationProperty(rules=[rule, *of_folders])
 
 
 def _add_policy(

@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Sequence
 
 from aws_cdk import Aws, CfnTag, aws_ec2
 from constructs import Construct
 
+from cdclake.plan import Plan
+
 # S3 is reached by route, the others at an address in each subnet. Each is called from inside: by
 # Connect for the database's password, by Glue's jobs for tables, logs, metrics, roles and keys.
-INTERFACES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
+_OF_CHANGES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
+# Of a web server's tasks: their images, the router's own log, where it sends.
+_OF_WEB_LOGS = ("ecr.api", "ecr.dkr", "logs")
+_SENT_TO = {"direct_put": "kinesis-firehose", "kinesis": "kinesis-streams"}
 _QUARTERS = 2  # bits: a quarter of the addresses for each of up to three zones, one left over
+
+
+def interfaces_of(plan: Plan) -> list[str]:
+    """The services that this plan's parts call from inside the network."""
+    found = [*_OF_CHANGES] if plan.tables else []
+    if plan.web_logs:
+        found += [*_OF_WEB_LOGS, *(_SENT_TO[logs.stream.source] for logs in plan.web_logs)]
+    return list(dict.fromkeys(found))
 
 
 class PrivateNetwork(Construct):
@@ -69,12 +83,12 @@ class PrivateNetwork(Construct):
             route_table_ids=[self._routes.attr_route_table_id],
         )
 
-    def add_endpoints(self, *, security_group: str) -> None:
+    def add_endpoints(self, services: Sequence[str], *, security_group: str) -> None:
         """Let the services be reached through this group, under their usual names."""
-        for service in INTERFACES:
+        for service in services:
             aws_ec2.CfnVPCEndpoint(
                 self,
-                service.capitalize(),
+                "".join(word.capitalize() for word in re.split("[.-]", service)),
                 vpc_id=self.vpc_id,
                 vpc_endpoint_type="Interface",
                 service_name=f"com.amazonaws.{Aws.REGION}.{service}",

@@ -1,41 +1,44 @@
 """What is watched: each alarm, when it is on, and what it says. Its name is its runbook's, too.
 
-None of them is of one table: 500 tables have as many alarms as one.
+None of them is of one table: 500 tables have as many alarms as one, but for what Firehose delivers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
 from aws_cdk import Duration
-from aws_cdk.aws_cloudwatch import ComparisonOperator, IMetric, TreatMissingData
+from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.deployment_metrics import DeploymentMetrics, waiting_messages
+from stacks.constructs.delivery_watches import watches_of_delivery, watches_of_web_server
+from stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
+from stacks.constructs.watch import LESS, Watch
 
 _GIB = 1024**3
-_MORE, _LESS = ComparisonOperator.GREATER_THAN_THRESHOLD, ComparisonOperator.LESS_THAN_THRESHOLD
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
-    """One alarm: on after so many periods in a row beyond the threshold."""
+def watches(
+    deployment: Deployment, *, failed_queue: str | None, functions: Sequence[str]
+) -> Iterator[Watch]:
+    """Those of the parts that this deployment has, from the source to the lake.
 
-    name: str
-    says: str
-    metric: IMetric
-    threshold: float
-    beyond: ComparisonOperator = _MORE
-    periods: int = 1
-    missing: TreatMissingData = TreatMissingData.NOT_BREACHING
-
-
-def watches(deployment: Deployment, *, failed_queue: str) -> Iterator[Watch]:
-    """Those of the parts that this deployment has, from the source to the lake."""
+    `functions` are the names of Firehose's; without the queue there are no jobs.
+    """
     known = DeploymentMetrics(deployment.prefix)
+    if deployment.plan.tables:
+        yield from _of_way_to_lake(deployment, known)
+    if functions:
+        yield from watches_of_delivery(deployment, functions=functions)
+    for logs in deployment.plan.web_logs:
+        yield from watches_of_web_server(deployment, logs)
+    if failed_queue is not None:
+        yield from _of_jobs(deployment, known, failed_queue)
+
+
+def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Watch]:
     source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
     if isinstance(source, CreatedSource):
         yield from _of_source(deployment, source, known)
@@ -47,7 +50,6 @@ def watches(deployment: Deployment, *, failed_queue: str) -> Iterator[Watch]:
         yield from _of_stream(deployment, known)
     if deployment.plan.mode == "always_on":
         yield from _of_keeper(known)
-    yield from _of_jobs(deployment, known, failed_queue)
 
 
 def _of_source(
@@ -68,7 +70,7 @@ def _of_source(
         " database's disk; a full one stops the source",
         metric=known.source("FreeStorageSpace", "Minimum"),
         threshold=source.storage_gb * _GIB * limits.free_storage_percent / 100,
-        beyond=_LESS,
+        beyond=LESS,
         periods=3,
     )
 
@@ -79,7 +81,7 @@ def _of_connector(known: DeploymentMetrics) -> Watch:
         says="no task of the connector runs: nothing is read, and the slot keeps WAL",
         metric=known.connector("RunningTaskCount", "Minimum"),
         threshold=1,
-        beyond=_LESS,
+        beyond=LESS,
         periods=2,
         missing=TreatMissingData.BREACHING,
     )
@@ -118,7 +120,7 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Wat
     yield Watch(
         name="quarantine",
         says=f"more than {limits.quarantined_per_hour} events were refused within an hour",
-        metric=known.own(metrics.QUARANTINED, "Sum", period=Duration.hours(1)),
+        metric=known.own(metrics.QUARANTINED, "Sum", period=HOUR),
         threshold=limits.quarantined_per_hour,
     )
     yield Watch(
@@ -141,7 +143,7 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[Watch]:
         says="nobody looks after the stream: its keeper does not answer",
         metric=known.own(metrics.STREAM_RUNNING, "SampleCount"),
         threshold=1,
-        beyond=_LESS,
+        beyond=LESS,
         periods=3,
         missing=TreatMissingData.BREACHING,
     )
@@ -163,7 +165,7 @@ def _of_jobs(
             name="apply-failed",
             says="within an hour a state could not be brought up to its log; views stay right, and"
             " become slower",
-            metric=known.failures(naming.APPLY_JOB, Duration.hours(1)),
+            metric=known.failures(naming.APPLY_JOB, HOUR),
             threshold=0,
         )
     yield Watch(

@@ -37,6 +37,11 @@ from local.functions import load
 from tests.recorded.recording import Record
 
 INGESTED_AT = 1_790_000_000_000_000
+_SETTINGS: Mapping[str, Any] = {
+    "buffer_seconds": 0, "buffer_mib": 64, "function_seconds": 0, "function_mib": 1,
+    "function_retries": 3, "retry_seconds": 300, "backup": "failed",
+    "error_prefix": "firehose", "mib_per_second": 1,
+}  # fmt: skip
 _KINDS: Mapping[str, IcebergType] = {
     "boolean": BooleanType(),
     "int": IntegerType(),
@@ -57,7 +62,9 @@ def delivered(plan: Plan) -> Plan:
 
 def handed_over(records: Iterable[Record]) -> dict[str, Any]:
     """The event that calls the function with these records, as AWS documents it."""
-    return firehose.invocation("shop-orders", "shop.public.orders", map(read_by_firehose, records))
+    named = {"name": "sales", "topic": "shop.sales", "tables": (), "routed": True}
+    stream = DeliveryStream(**{**named, **_SETTINGS})
+    return firehose.invocation(stream, map(read_by_firehose, records))
 
 
 def read_by_firehose(record: Record) -> firehose.Record:
@@ -81,13 +88,8 @@ def rows_of(records: Sequence[Record], table: Table, plan: Plan) -> dict[int, di
 
 def stream_of(table: Table, **settings: Any) -> DeliveryStream:
     """A stream of the table alone, which waits for nothing, with these settings."""
-    usual: dict[str, Any] = {
-        "buffer_seconds": 0, "buffer_mib": 64, "function_seconds": 0, "function_mib": 1,
-        "function_retries": 3, "retry_seconds": 300, "backup": "failed",
-        "error_prefix": "firehose", "mib_per_second": 1,
-    }  # fmt: skip
     named = {"name": table.name, "topic": table.topic, "tables": (table.name,), "routed": False}
-    return DeliveryStream(**{**named, **usual, **settings})
+    return DeliveryStream(**{**named, **_SETTINGS, **settings})
 
 
 @dataclass

@@ -17,7 +17,10 @@ from botocore.model import OperationModel, Shape
 from botocore.validate import ParamValidator
 
 TOKEN = "arn:aws:service:region:111122223333:resource/x"  # of a shape's usual length
-NESTED = {"S3Encryptions": "S3Encryption"}  # properties that a call has under another name
+NESTED = {
+    "IcebergTableInput": "CreateIcebergTableInput",
+    "S3Encryptions": "S3Encryption",
+}  # properties that a call has under another name
 NUMBERS = {"integer", "long", "float", "double"}
 
 
@@ -67,6 +70,11 @@ CALLS = {
     "AWS::EC2::SubnetRouteTableAssociation": ec2("AssociateRouteTable"),
     "AWS::EC2::VPC": ec2("CreateVpc", "EnableDnsHostnames", "EnableDnsSupport"),
     "AWS::EC2::VPCEndpoint": ec2("CreateVpcEndpoint"),
+    "AWS::ECS::Cluster": Call(
+        service="ecs", operation="CreateCluster", renamed={"ClusterSettings": "settings"}
+    ),
+    "AWS::ECS::Service": Call(service="ecs", operation="CreateService"),
+    "AWS::ECS::TaskDefinition": Call(service="ecs", operation="RegisterTaskDefinition"),
     "AWS::Events::Rule": Call(
         service="events",
         operation="PutRule",
@@ -79,6 +87,7 @@ CALLS = {
     "AWS::Glue::SecurityConfiguration": Call(
         service="glue", operation="CreateSecurityConfiguration"
     ),
+    "AWS::Glue::Table": Call(service="glue", operation="CreateTable"),
     "AWS::Glue::TableOptimizer": Call(service="glue", operation="CreateTableOptimizer"),
     "AWS::IAM::Role": Call(
         service="iam",
@@ -90,6 +99,15 @@ CALLS = {
     "AWS::KafkaConnect::CustomPlugin": Call(service="kafkaconnect", operation="CreateCustomPlugin"),
     "AWS::KafkaConnect::WorkerConfiguration": Call(
         service="kafkaconnect", operation="CreateWorkerConfiguration"
+    ),
+    "AWS::Kinesis::Stream": Call(
+        service="kinesis",
+        operation="CreateStream",
+        renamed={"Name": "StreamName"},
+        elsewhere=frozenset({"RetentionPeriodHours", "StreamEncryption"}),
+    ),
+    "AWS::KinesisFirehose::DeliveryStream": Call(
+        service="firehose", operation="CreateDeliveryStream"
     ),
     "AWS::KMS::Alias": Call(service="kms", operation="CreateAlias"),
     "AWS::KMS::Key": Call(
@@ -110,7 +128,12 @@ CALLS = {
         elsewhere=frozenset({"RetentionInDays"}),
         named=("logGroupName",),
     ),
+    "AWS::Logs::LogStream": Call(service="logs", operation="CreateLogStream"),
+    "AWS::Logs::MetricFilter": Call(
+        service="logs", operation="PutMetricFilter", named=("filterName",)
+    ),
     "AWS::MSK::Cluster": Call(service="kafka", operation="CreateCluster"),
+    "AWS::MSK::ClusterPolicy": Call(service="kafka", operation="PutClusterPolicy"),
     "AWS::MSK::Configuration": Call(service="kafka", operation="CreateConfiguration"),
     "AWS::MSK::Topic": Call(service="kafka", operation="CreateTopic"),
     "AWS::RDS::DBInstance": Call(

@@ -59,6 +59,43 @@ aws:
   network: {create: {zones: [a, b]}}
   source: {create: {multi_az: false, backup_days: 1, storage_gb: 20, slot_wal_gb: 5}}
 """
+DELIVERED = """\
+  public.events:
+    key: [id]
+    columns: {id: bigint, body: jsonb}
+    delivery: firehose
+  public.sales:
+    key: [sale_id]
+    columns: {sale_id: bigint}
+    delivery: firehose
+    domain: trade
+  public.returns:
+    key: [return_id]
+    columns: {return_id: bigint}
+    delivery: firehose
+    domain: trade
+firehose:
+  domains:
+    trade:
+      backup: all
+      route: >-
+        {destinationDatabaseName: "cdc_iceberg",
+        destinationTableName: (if has("sale_id") then "sales_changes" else "returns_changes" end),
+        operation: "insert"}
+"""
+_ECR = "111122223333.dkr.ecr.eu-west-1.amazonaws.com"
+WEB_LOGS = f"""\
+version: 1
+name: shop
+weblogs:
+  request:
+    statuses: [200, 404]
+    images:
+      nginx: {_ECR}/nginx@sha256:{"0a" * 32}
+      router: {_ECR}/aws-for-fluent-bit@sha256:{"1b" * 32}
+"""
+SHARDS = WEB_LOGS.replace("statuses: [200, 404]", "source: kinesis\n    route: day")
+PRIVATE = "aws: {private_connectivity: on}\n"
 WIDER = PIPELINE.replace("order_id: bigint,", "order_id: bigint, total: money,")
 OFF = PIPELINE + "aws: {connector: off}\n"
 # Larger in each way that replaces nothing, and kept for longer.
@@ -77,6 +114,9 @@ VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
     "small": PIPELINE + SMALL,
+    "delivered": PIPELINE + DELIVERED + PRIVATE,
+    "web logs": WEB_LOGS,
+    "shards": SHARDS,
 }
 
 

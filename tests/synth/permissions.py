@@ -16,11 +16,13 @@ KNOWN = {
     "AWS::Region": "eu-west-1",
     "AWS::AccountId": "111122223333",
 }
-# Exports of other stacks, by what their names hold.
+# Resources and exports of other stacks, by what their names hold.
 IMPORTED = {
     "AttStateBucket": "arn:aws:s3:::state",
     "AttWarehouseBucket": "arn:aws:s3:::warehouse",
     "AttEncryptionKey": "arn:aws:kms:eu-west-1:111122223333:key/own",
+    "AttRowsFunction": "arn:aws:lambda:eu-west-1:111122223333:function:rows",
+    "RefLogGroup": "firehose-log",
     "RefLoginSecret": "arn:aws:secretsmanager:eu-west-1:111122223333:secret:shop/source-1a",
     "AttKafkaCluster": "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/uuid",
 }
@@ -78,8 +80,10 @@ def _rendered(value: Any) -> str:
             return str(argument[0]).join(_rendered(part) for part in argument[1])
         case "Fn::Sub":
             return re.sub(r"\$\{(.+?)\}", lambda found: KNOWN[found[1]], argument)
+        case "Ref" if argument in KNOWN:
+            return KNOWN[argument]
         case "Ref":
-            return KNOWN.get(str(argument), str(argument))
+            argument = f"Ref{argument}"
         case "Fn::GetAtt":
             argument = f"Att{''.join(argument)}"
     for part, arn in IMPORTED.items():

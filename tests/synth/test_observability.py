@@ -10,12 +10,16 @@ from typing import Any
 import pytest
 
 from cdclake import metrics
-from tests.synth.deployments import PIPELINE, Synthesized
+from tests.synth.deployments import DELIVERED, PIPELINE, PRIVATE, Synthesized
 
 ALARM, DASHBOARD = "AWS::CloudWatch::Alarm", "AWS::CloudWatch::Dashboard"
 OF_SOURCE, OF_KAFKA = {"slot-lag", "free-storage"}, {"kafka-disk"}
 OF_STREAM = {"freshness", "lag", "quarantine", "stopped-table"}
 OF_KEEPER = {"keeper-gave-up", "keeper-silent"}
+OF_DELIVERY = {
+    "delivery-late", "delivery-lag", "delivery-failed", "delivery-refused", "delivery-function",
+    "redrive",
+}  # fmt: skip
 OF_JOBS = {"schedules", "maintain-failed", "small-files"}
 # CloudWatch's quotas (its user guide, "CloudWatch service quotas").
 MOST_WIDGETS, MOST_METRICS_OF_AN_ALARM, LONGEST_WINDOW_S = 500, 10, 86_400
@@ -41,6 +45,41 @@ def test_what_is_created_is_watched(created):
     assert alarms(created).keys() == (
         OF_SOURCE | {"connector"} | OF_KAFKA | OF_STREAM | OF_KEEPER | OF_JOBS
     )
+
+
+def test_what_firehose_delivers_is_watched_and_what_is_off_is_not(variants, deploy):
+    assert alarms(variants["delivered"]).keys() == (
+        alarms(variants["created"]).keys() | OF_DELIVERY | {"apply-failed"}
+    )
+    off = deploy(PIPELINE + DELIVERED + PRIVATE.replace("on}", "on, delivery: off}"))
+    assert not OF_DELIVERY & alarms(off).keys()
+
+
+def test_firehoses_metrics_are_those_of_its_guide_and_of_our_streams(variants):
+    """Its developer guide, "Monitor Amazon Data Firehose with CloudWatch metrics"."""
+    found = [
+        stat["Metric"]
+        for name, alarm in alarms(variants["delivered"]).items()
+        if name in OF_DELIVERY
+        for stat in stats(alarm)
+    ]
+    of_firehose = [each for each in found if each["Namespace"] == "AWS/Firehose"]
+    assert {each["MetricName"] for each in of_firehose} == {
+        "DeliveryToIceberg.DataFreshness", "DeliveryToIceberg.FailedRowCount", "KafkaOffsetLag",
+    }  # fmt: skip
+    told = {(d["Name"], d["Value"]) for each in of_firehose for d in each["Dimensions"]}
+    assert told == {
+        ("DeliveryStreamName", f"shop-{name}") for name in ("events", "trade", "cdclake.redrive")
+    }
+
+
+def test_what_the_function_refuses_is_counted_where_the_alarm_looks(variants):
+    deployed = variants["delivered"]
+    [counted] = deployed.only("AWS::Logs::MetricFilter")["MetricTransformations"]
+    [looked_at] = [stat["Metric"] for stat in stats(alarms(deployed)["delivery-refused"])]
+    assert looked_at == {
+        "Namespace": counted["MetricNamespace"], "MetricName": counted["MetricName"],
+    }  # fmt: skip
 
 
 def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
@@ -101,8 +140,10 @@ def test_every_metric_of_ours_is_published_and_every_published_one_is_shown(crea
     assert shown | {"StreamGivenUp"} == known  # which the alarm's own state shows
 
 
-def test_alarms_keep_within_the_quotas(created):
-    for name, alarm in alarms(created).items():
+def test_alarms_keep_within_the_quotas(variants):
+    for name, alarm in alarms(variants["delivered"]).items():
+        if "Metrics" not in alarm:
+            continue
         assert len(alarm["Metrics"]) <= MOST_METRICS_OF_AN_ALARM, name
         periods = [
             each["Period"] for each in (*stats(alarm), *alarm["Metrics"]) if "Period" in each
@@ -111,12 +152,13 @@ def test_alarms_keep_within_the_quotas(created):
         assert len(alarm["AlarmDescription"]) <= 1024
 
 
-def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(created):
-    widgets = json.loads(body(created))["widgets"]
+def test_the_dashboard_is_the_datas_way_and_shows_every_alarm(variants):
+    delivered = variants["delivered"]
+    widgets = json.loads(body(delivered))["widgets"]
     assert len(widgets) <= MOST_WIDGETS
     [status] = [each for each in widgets if each["type"] == "alarm"]
-    assert len(status["properties"]["alarms"]) == len(alarms(created))
+    assert len(status["properties"]["alarms"]) == len(alarms(delivered))
     hops = [each["properties"]["title"].split(":")[0] for each in widgets if each != status]
     assert list(dict.fromkeys(hops)) == [
-        "Source", "Connector", "Kafka", "Stream", "Lake", "Jobs", "Keeper",
+        "Source", "Connector", "Kafka", "Stream", "Lake", "Delivery", "Jobs", "Keeper",
     ]  # fmt: skip

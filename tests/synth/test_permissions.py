@@ -101,6 +101,56 @@ MAY: dict[str, list[Call]] = {
     "BootstrapDoer": [("kafka:GetBootstrapBrokers", CLUSTER)],
     "FirstBrokersDoer": [("kafka:GetBootstrapBrokers", CLUSTER)],
 }
+# Of the deployment with tables that Firehose delivers.
+LOG = f"arn:aws:glue:{HERE}:table/cdc_iceberg/events_changes"
+FAILED = f"{STATE}/firehose/iceberg-failed/2026/11/22/a.gz"
+STREAM_LOG = f"arn:aws:logs:{HERE}:log-group:firehose-log:log-stream"
+ROWS = f"arn:aws:lambda:{HERE}:function:rows"
+EVERY_DELIVERY: list[Call] = [
+    ("kafka:GetBootstrapBrokers", CLUSTER),
+    ("kafka:DescribeClusterV2", CLUSTER),
+    ("kafka-cluster:Connect", CLUSTER),
+    ("kafka-cluster:DescribeGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/made-by-firehose"),
+    ("glue:GetTable", LOG),
+    ("glue:UpdateTable", LOG),
+    ("s3:PutObject", f"{WAREHOUSE}/cdc_iceberg.db/events_changes/data/a.parquet"),
+    ("s3:PutObject", FAILED),
+    ("s3:ListBucketMultipartUploads", STATE),
+    ("kms:GenerateDataKey", KEY, S3),
+    ("lambda:InvokeFunction", ROWS),
+    ("lambda:InvokeFunction", f"{ROWS}:$LATEST"),
+]
+DELIVERIES: dict[str, list[Call]] = {
+    "events": [
+        *EVERY_DELIVERY,
+        ("kafka-cluster:ReadData", f"{TOPIC}/shop.public.events"),
+        ("logs:PutLogEvents", f"{STREAM_LOG}:shop-events"),
+    ],
+    "trade": [
+        *EVERY_DELIVERY,
+        ("kafka-cluster:ReadData", f"{TOPIC}/shop.trade"),
+        ("logs:PutLogEvents", f"{STREAM_LOG}:shop-trade"),
+    ],
+    "Rows": [],
+    "LogsDoer": [("glue:GetTable", LOG)],
+}
+NO_DELIVERY: list[Call] = [
+    ("glue:UpdateTable", f"arn:aws:glue:{HERE}:table/cdc_iceberg/events"),
+    ("glue:UpdateTable", f"arn:aws:glue:{HERE}:table/another/events_changes"),
+    ("glue:CreateTable", LOG),
+    ("glue:DeleteTable", LOG),
+    ("s3:PutObject", f"{WAREHOUSE}/cdc_iceberg.db/events/data/a.parquet"),
+    ("s3:PutObject", LEASE),
+    ("s3:PutObject", CODE),
+    ("s3:DeleteObject", FAILED),
+    ("kafka-cluster:ReadData", f"{TOPIC}/__cdclake-offsets.shop"),
+    ("kafka-cluster:WriteData", f"{TOPIC}/shop.public.events"),
+    ("kafka-cluster:AlterGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/shop-stream-1a"),
+    ("lambda:UpdateFunctionCode", ROWS),
+    ("lambda:InvokeFunction", "AnotherFunction"),
+    ("secretsmanager:GetSecretValue", LOGIN),
+    ("kms:GenerateDataKey", KEY),
+]
 OF_ANYBODY = [call for calls in (*MAY.values(), NOBODY) for call in calls]
 # The same right by another of the role's own statements.
 READS: list[Call] = [("s3:GetObject", FILE), ("glue:GetTable", TABLE)]
@@ -122,3 +172,12 @@ def test_a_role_may_do_what_its_part_does_and_nothing_that_only_others_do(create
     assert [call for call in MAY[name] if not asked(role, call)] == []
     own = [*MAY[name], *ALSO.get(name, [])]
     assert [call for call in OF_ANYBODY if call not in own and asked(role, call)] == []
+
+
+@pytest.mark.parametrize("name", DELIVERIES)
+def test_a_stream_may_deliver_what_is_its_own_and_nothing_else(variants, name):
+    role = role_of(variants["delivered"], name)
+    own = DELIVERIES[name]
+    assert [call for call in own if not asked(role, call)] == []
+    others = [call for calls in DELIVERIES.values() for call in calls if call not in own]
+    assert [call for call in (*others, *NO_DELIVERY) if asked(role, call)] == []

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import base64
 import copy
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from tests.synth.deployments import Template
-from tests.synth.rules import RULES, broken_rules
+from tests.synth.rules import RULES, WIDE_RULES, broken_rules
 from tests.synth.rules.kafka import OFFSETS
-from tests.synth.rules.storage import every_bucket_has_a_policy
 
 Edit = Callable[[Template], None]
 
 
-@pytest.mark.parametrize("name", ["created", "existing"])
+@pytest.mark.parametrize("name", ["created", "existing", "delivered", "web logs", "shards"])
 def test_no_rule_is_broken(variants, name):
     assert broken_rules(variants[name].templates) == []
 
@@ -27,16 +27,23 @@ def test_what_is_not_protected_breaks_that_rule_only(variants):
     assert broken and all(line.startswith("kept_when_deleted: ") for line in broken)
 
 
-def test_a_created_deployment_has_something_for_every_rule(created):
-    kinds = {r["Type"] for t in created.templates.values() for r in t["Resources"].values()}
+def test_there_is_something_for_every_rule(variants):
+    deployed = (variants[name] for name in SEEDED)
+    templates = [each for one in deployed for each in one.templates.values()]
+    kinds = {r["Type"] for template in templates for r in template["Resources"].values()}
     assert {
         "AWS::Athena::NamedQuery",
         "AWS::Athena::WorkGroup",
         "AWS::CloudWatch::Alarm",
         "AWS::EC2::SecurityGroup",
+        "AWS::ECS::Service",
+        "AWS::ECS::TaskDefinition",
         "AWS::Glue::Job",
+        "AWS::Glue::Table",
         "AWS::IAM::Role",
         "AWS::KMS::Key",
+        "AWS::Kinesis::Stream",
+        "AWS::KinesisFirehose::DeliveryStream",
         "AWS::KafkaConnect::Connector",
         "AWS::KafkaConnect::CustomPlugin",
         "AWS::KafkaConnect::WorkerConfiguration",
@@ -114,9 +121,16 @@ SETTINGS = "ConnectorConfiguration"
 JOB, SCHEDULE = "AWS::Glue::Job", "AWS::Scheduler::Schedule"
 ALARM, TOPIC_POLICY = "AWS::CloudWatch::Alarm", "AWS::SNS::TopicPolicy"
 WORKGROUP = "AWS::Athena::WorkGroup"
+SERVICE, TASK, SHARDS = "AWS::ECS::Service", "AWS::ECS::TaskDefinition", "AWS::Kinesis::Stream"
+CONTAINERS, KEYED = "ContainerDefinitions", "DeliveryStreamEncryptionConfigurationInput"
+SEEDED = ("created", "delivered", "web logs", "shards")  # faults go into the first that fits
 STATEMENT = ("PolicyDocument", "Statement")
 PARAMETERS = "AWS::RDS::DBParameterGroup"
 AUTHENTICATION = "ClientAuthentication"
+STREAM, INTO = "AWS::KinesisFirehose::DeliveryStream", "IcebergDestinationConfiguration"
+FROM, ON_S3 = "MSKSourceConfiguration", "S3Configuration"
+BY_LINKS = ("ConnectivityInfo", "VpcConnectivity", AUTHENTICATION, "Sasl")
+LINKED_BY_IAM = {"VpcConnectivity": {AUTHENTICATION: {"Sasl": {"Iam": {"Enabled": True}}}}}
 OPEN = {"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22, "CidrIp": "0.0.0.0/0"}
 COMPACTED = base64.b64encode(b'{"cleanup.policy": "compact", "retention.ms": "1"}').decode()
 
@@ -162,8 +176,96 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "no backups": ("safe_database", DB, put("BackupRetentionPeriod", value=0)),
     "unencrypted disk": ("safe_database", DB, drop("StorageEncrypted")),
     "connectivity at creation": (
+        "connectivity_comes_second", KAFKA,
+        put("BrokerNodeGroupInfo", "ConnectivityInfo", value=LINKED_BY_IAM),
+    ),
+    "links without signing in": (
         "safe_kafka", KAFKA,
-        put("BrokerNodeGroupInfo", "ConnectivityInfo", value={"VpcConnectivity": {}}),
+        put("BrokerNodeGroupInfo", *BY_LINKS, "Iam", value={"Enabled": False}),
+    ),
+    "links that admit nobody": (
+        "connectivity_comes_second", "AWS::MSK::ClusterPolicy", put("ClusterArn", value="another"),
+    ),
+    "stream of another type": (
+        "reads_all_there_is", STREAM, put("DeliveryStreamType", value="DirectPut"),
+    ),
+    "stream from now on": (
+        "reads_all_there_is", STREAM, drop(FROM, "ReadFromTimestamp"),
+    ),
+    "stream from outside": (
+        "reads_all_there_is", STREAM,
+        put(FROM, "AuthenticationConfiguration", "Connectivity", value="PUBLIC"),
+    ),
+    "key of a stream that takes none": (
+        "reads_all_there_is", STREAM, put(KEYED, value={"KeyType": "CUSTOMER_MANAGED_CMK"}),
+    ),
+    "stream of Firehose's own key": (
+        "reads_all_there_is", STREAM, put(KEYED, "KeyType", value="AWS_OWNED_CMK"),
+    ),
+    "table described twice": (
+        "iceberg_tables_alone", "AWS::Glue::Table", put("TableInput", value={"Name": "request"}),
+    ),
+    "table of another version": (
+        "iceberg_tables_alone", "AWS::Glue::Table",
+        put("OpenTableFormatInput", "IcebergInput", "Version", value="3"),
+    ),
+    "table lost": ("kept_when_deleted", "AWS::Glue::Table", is_lost),
+    "shards lost": ("kept_when_deleted", SHARDS, is_lost),
+    "shards in the clear": ("shards_are_ours", SHARDS, drop("StreamEncryption")),
+    "shards of a day": ("shards_are_ours", SHARDS, drop("RetentionPeriodHours")),
+    "server with an address": (
+        "web_servers_are_private", SERVICE,
+        put("NetworkConfiguration", "AwsvpcConfiguration", "AssignPublicIp", value="ENABLED"),
+    ),
+    "server with a shell": (
+        "web_servers_are_private", SERVICE, put("EnableExecuteCommand", value=True),
+    ),
+    "server that does not come back": (
+        "web_servers_are_private", SERVICE, drop("DeploymentConfiguration"),
+    ),
+    "image of a tag": (
+        "containers_are_known", TASK, put(CONTAINERS, 0, "Image", value="nginx:latest"),
+    ),
+    "server that writes": (
+        "containers_are_known", TASK, drop(CONTAINERS, 0, "ReadonlyRootFilesystem"),
+    ),
+    "router without a log": (
+        "containers_are_known", TASK, drop(CONTAINERS, 1, "LogConfiguration"),
+    ),
+    "server of the host": (
+        "containers_are_known", TASK, put(CONTAINERS, 0, "Privileged", value=True),
+    ),
+    "stream that updates": ("appends_only", STREAM, put(INTO, "AppendOnly", value=False)),
+    "stream by keys": (
+        "appends_only", STREAM,
+        put(INTO, "DestinationTableConfigurationList", 0, "UniqueKeys", value=["id"]),
+    ),
+    "tables made by Firehose": (
+        "appends_only", STREAM, put(INTO, "TableCreationConfiguration", "Enabled", value=True),
+    ),
+    "columns made by Firehose": (
+        "appends_only", STREAM, drop(INTO, "SchemaEvolutionConfiguration"),
+    ),
+    "function that is tried once": (
+        "keeps_what_fails", STREAM,
+        put(INTO, "ProcessingConfiguration", "Processors", 0, "Parameters", 1,
+            value={"ParameterName": "RoleArn", "ParameterValue": "arn:x"}),
+    ),
+    "failures anywhere": (
+        "keeps_what_fails", STREAM, drop(INTO, ON_S3, "ErrorOutputPrefix"),
+    ),
+    "failures of all kinds together": (
+        "keeps_what_fails", STREAM, put(INTO, ON_S3, "ErrorOutputPrefix", value="failed/"),
+    ),
+    "backup of the default": ("keeps_what_fails", STREAM, drop(INTO, "s3BackupMode")),
+    "tries of the default": ("keeps_what_fails", STREAM, drop(INTO, "RetryOptions")),
+    "stream without a log": ("keeps_what_fails", STREAM, drop(INTO, "CloudWatchLoggingOptions")),
+    "log without a stream": (
+        "keeps_what_fails", STREAM, drop(INTO, "CloudWatchLoggingOptions", "LogStreamName"),
+    ),
+    "trusted by anybody's resource": (
+        "no_confused_deputy", ROLE,
+        drop("AssumeRolePolicyDocument", "Statement", 0, "Condition", "ArnLike"),
     ),
     "anonymous clients": (
         "safe_kafka", KAFKA, put(AUTHENTICATION, "Unauthenticated", "Enabled", value=True),
@@ -326,12 +428,13 @@ def seeded(templates: dict[str, Template], kind: str, edit: Edit) -> Iterator[di
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_is_noticed(created, name):
+def test_a_fault_is_noticed(variants, name):
     rule, kind, edit = FAULTS[name]
-    [faulty] = seeded(created.templates, kind, edit)
+    found = (seeded(variants[each].templates, kind, edit) for each in SEEDED)
+    faulty = next(itertools.chain.from_iterable(found))
     assert {line.split(": ")[0] for line in broken_rules(faulty)} == {rule}
 
 
 def test_every_rule_has_its_fault():
-    rules = {rule.__name__ for rule in (*RULES, every_bucket_has_a_policy)}
+    rules = {rule.__name__ for rule in (*RULES, *WIDE_RULES)}
     assert {fault[0] for fault in FAULTS.values()} == rules

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from cdclake import naming
-from tests.synth.deployments import OPTIMIZED, PIPELINE, PROJECT
+from tests.synth.deployments import DELIVERED, OPTIMIZED, PIPELINE, PRIVATE, PROJECT, WEB_LOGS
 from tests.unit.runbooks import PAGES, commands
 
 ALARM = "AWS::CloudWatch::Alarm"
+ALONGSIDE = WEB_LOGS.partition("name: shop\n")[2]
 NOW_AND_THEN = {
     "adding-a-table", "first-deployment", "lost-slot", "replacing-the-connector", "restore",
     "resync", "tearing-down", "upgrade",
@@ -32,7 +33,7 @@ def test_every_alarm_has_its_page_and_every_page_is_of_something(variants):
 
 
 def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
-    deployed = deploy(PIPELINE + OPTIMIZED)
+    deployed = deploy(PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE)
     listed = re.findall(r"^\| \[([a-z-]+)\]\(\1[.]md\)", PAGES["README"], re.M)
     assert listed == alarms(deployed)
     linked = set(re.findall(r"\(([a-z-]+)[.]md\)", PAGES["README"]))
@@ -40,6 +41,9 @@ def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
 
 
 def test_stacks_that_are_named_are_there(deploy):
-    stacks = {name.removeprefix("shop-") for name in deploy(PIPELINE).templates}
+    stacks = {
+        name.removeprefix("shop-")
+        for name in deploy(PIPELINE + DELIVERED + ALONGSIDE + PRIVATE).templates
+    }
     for page, line in commands("npx"):
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cdclake.config.problems import InvalidPipeline
-from tests.synth.deployments import PIPELINE, synthesize
+from tests.synth.deployments import PIPELINE, PRIVATE, synthesize
 
 # CloudFormation's limits on one template (its user guide, "Understand quotas").
 MOST_RESOURCES, MOST_BYTES, MOST_OUTPUTS = 500, 1_000_000, 200
@@ -54,6 +54,18 @@ def test_every_stack_fits(tmp_path, count, shards):
     assert topics == count + 5  # and our own
     watching = templates["shop-observability"]["Resources"].values()
     assert sum(r["Type"] == "AWS::CloudWatch::Alarm" for r in watching) == 13  # of any number
+
+
+@pytest.mark.synth
+def test_a_stack_full_of_streams_fits(tmp_path):
+    tables = many_tables(80).replace("    shard: 1", "    delivery: firehose")
+    templates = synthesize(tables + PRIVATE, tmp_path).templates
+    delivery = templates["shop-delivery"]
+    made = [r["Type"] for r in delivery["Resources"].values()]
+    assert made.count("AWS::KinesisFirehose::DeliveryStream") == 81  # and that of the redrive
+    for stack in (delivery, templates["shop-observability"]):
+        assert len(stack["Resources"]) <= MOST_RESOURCES
+        assert len(json.dumps(stack, indent=1)) <= MOST_BYTES
 
 
 def test_a_full_shard_stops_synth_before_cloudformation_would(tmp_path):

@@ -12,10 +12,14 @@ from stacks.pipeline_app import check_security
 from tests.synth.deployments import FLAGS, PROJECT, VARIANTS
 
 ALWAYS = {"IAM5", "SMG4", "SQS3"}
+OF_WEB_LOGS = {"ECS2", "IAM5"}
 ACCEPTED = {
     "created": ALWAYS | {"RDS11"},
     "existing": ALWAYS,
     "small": ALWAYS | {"RDS3", "RDS10", "RDS11"},
+    "delivered": ALWAYS | {"RDS11", "KDF1"},
+    "web logs": OF_WEB_LOGS,
+    "shards": OF_WEB_LOGS | {"KDF1", "KDS3"},
 }
 
 

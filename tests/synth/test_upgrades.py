@@ -7,7 +7,14 @@ import re
 import pytest
 
 from cdclake.deployed_jobs import JOBS
-from tests.synth.deployments import LARGER, PIPELINE, WIDER, Deploy
+from tests.synth.deployments import (
+    DELIVERED,
+    LARGER,
+    PIPELINE,
+    PRIVATE,
+    WIDER,
+    Deploy,
+)
 from tests.synth.upgrades import Changes, changes, create_only
 
 CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
@@ -25,6 +32,8 @@ NEW_PLAN = {
     "AWS::IAM::Role": {"Policies"},
     "Custom::CdclakeFiles": {"Files"},
 }
+STREAM = "AWS::KinesisFirehose::DeliveryStream"
+DELIVERS = PIPELINE + DELIVERED + PRIVATE
 BEFORE_ORDERS = ("  public.orders:", TABLE.format(name="items") + "  public.orders:")
 
 
@@ -53,6 +62,52 @@ def test_a_new_table_adds_its_topic_and_is_told_in_place(deploy, place):
     assert found.kinds(found.added) == {"AWS::MSK::Topic", NAMED_QUERY}
     assert len(found.added) == 2
     assert told(found) == NEW_PLAN
+    assert not (found.removed or found.replaced)
+
+
+NEW_DELIVERY = {
+    **NEW_PLAN,
+    "Custom::CdclakeTables": {"Tables", "Columns"},
+}
+
+
+def test_a_new_table_of_firehose_adds_its_stream_and_touches_no_other(deploy):
+    items = TABLE.format(name="items") + "    delivery: firehose\n"
+    found = changes(deploy(DELIVERS), deploy(DELIVERS.replace("tables:\n", f"tables:\n{items}")))
+    assert found.kinds(found.added) == {
+        "AWS::IAM::Role", "AWS::Logs::LogStream", "AWS::MSK::Topic", NAMED_QUERY, STREAM,
+    }  # fmt: skip
+    [updated] = [name for name in found.updated if "/shop-trade" in name or STREAM in name]
+    assert "RedriveStream" in updated
+    assert {k: v for k, v in told(found).items() if k not in (ALARM, DASHBOARD)} == {
+        **NEW_DELIVERY, STREAM: {"IcebergDestinationConfiguration"},
+    }  # fmt: skip
+    assert not (found.removed or found.replaced)
+
+
+def test_a_new_table_of_a_domain_is_told_to_its_stream_in_place(deploy):
+    items = TABLE.format(name="items") + "    delivery: firehose\n    domain: trade\n"
+    routed = DELIVERS.replace(
+        'else "returns_changes"', 'elif has("id") then "items_changes" else "returns_changes"'
+    )
+    found = changes(deploy(DELIVERS), deploy(routed.replace("tables:\n", f"tables:\n{items}")))
+    assert found.kinds(found.added) == {NAMED_QUERY}
+    assert told(found)[STREAM] == {"IcebergDestinationConfiguration"}
+    assert not (found.removed or found.replaced)
+
+
+def test_how_much_firehose_collects_changes_in_place(deploy):
+    buffered = DELIVERS.replace("firehose:\n", "firehose:\n  buffer: {seconds: 60, mib: 32}\n")
+    found = changes(deploy(DELIVERS), deploy(buffered))
+    assert told(found)[STREAM] == {"IcebergDestinationConfiguration"}
+    assert not (found.added or found.removed or found.replaced)
+
+
+def test_the_second_step_changes_the_cluster_in_place(deploy):
+    first = deploy(DELIVERS.replace(PRIVATE, "aws: {delivery: off}\n"))
+    found = changes(first, deploy(DELIVERS))
+    assert told(found)["AWS::MSK::Cluster"] == {"BrokerNodeGroupInfo"}
+    assert "AWS::MSK::ClusterPolicy" in found.kinds(found.added)
     assert not (found.removed or found.replaced)
 
 
@@ -127,13 +182,19 @@ def test_a_replacement_would_be_seen(deploy):
 BY_CONTENT = re.compile(r"-[0-9a-f]{12}$")
 # A second one of this name must not be made beside the first: CloudFormation then fails.
 NAMES_MAY_REPEAT = {NAMED_QUERY}  # Athena knows them by an id of its own
-MUST_NOT_BE_REPLACED = {"AWS::MSK::Cluster", "AWS::MSK::Topic", "AWS::RDS::DBInstance", CONNECTOR}
+MUST_NOT_BE_REPLACED = {
+    CONNECTOR,
+    STREAM,  # of a topic and a cluster that do not change; it would read all of Kafka again
+    "AWS::MSK::Cluster",
+    "AWS::MSK::Topic",
+    "AWS::RDS::DBInstance",
+}
 
 
-def test_what_may_be_replaced_can_be(created):
+def test_what_may_be_replaced_can_be(variants):
     """A replacement is made before the old one goes, so its name must not be a fixed one."""
     stuck = set()
-    for template in created.templates.values():
+    for template in variants["delivered"].templates.values():
         for resource in template["Resources"].values():
             set_at_creation = {
                 path[0]

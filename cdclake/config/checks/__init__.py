@@ -17,6 +17,7 @@ from cdclake.config.checks import (
     monitoring,
     names,
     secrets,
+    web_logs,
 )
 from cdclake.config.document import Document
 from cdclake.config.outline import TableOutline
@@ -40,11 +41,16 @@ CHECKS: tuple[Check, ...] = (
     firehose.check_domains,
     firehose.check_quotas,
     secrets.check_secrets,
+    web_logs.check_contents,
+    web_logs.check_names,
+    web_logs.check_settings,
 )
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,
     aws.check_database,
     aws.check_snapshot,
+    aws.check_delivery,
     aws.check_shards,
     monitoring.check_freshness,
+    web_logs.check_images,
 )

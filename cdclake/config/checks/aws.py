@@ -16,6 +16,7 @@ _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
 # CloudFormation takes 500 resources a stack; some are left for what a table may need one day.
 _RESOURCES = 450
+_STREAMS = 80  # 11 kB each with its role, of the 1 MB that a template may have
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
 
@@ -62,6 +63,28 @@ def check_snapshot(document: Document, tables: Sequence[TableOutline]) -> Iterat
             location,
             "MSK Connect cannot go on from a bulk load: it lets nobody set a connector's offsets",
             "write `mode: initial`, under `environments:` if the local lake loads in bulk",
+        )
+
+
+def check_delivery(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Streams stand in one stack, and read brokers that may be reached by private links."""
+    delivered = [table for table in tables if table.entry.get("delivery") == "firehose"]
+    streams: set[str] = set()
+    for table in delivered:
+        streams.add(str(table.entry.get("domain") or table.spelled))
+        if len(streams) > _STREAMS:
+            yield document.problem(
+                (*table.location, "delivery"),
+                f"the stack of the streams is full before {table.spelled!r}: it holds {_STREAMS}",
+                "let tables share a `domain:`",
+            )
+            return
+    instance = ("aws", "kafka", "create", "instance")
+    if delivered and document.get(*instance) == "kafka.t3.small":
+        yield document.problem(
+            instance,
+            "Firehose reads by private links alone, and MSK has none for kafka.t3.small",
+            "write `kafka.m7g.large`, or `delivery: stream` at the tables",
         )
 
 

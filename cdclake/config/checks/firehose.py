@@ -19,7 +19,7 @@ from cdclake.debezium.topics import PARTITIONS
 
 _SECTION = "firehose"
 _MIB = 1 << 20
-_FUNCTION_BYTES = 6 * _MIB  # that a function is given, or gives, at most
+FUNCTION_BYTES = 6 * _MIB  # that a function is given, or gives, at most
 _LEAST_EVENT = 450  # bytes of an event beside its row, none of them is smaller
 _WRAPPING = 320  # bytes that wrap a record on its way to the function or from it, beside base64
 _PARTITION_BYTES = 10_000_000  # that a stream reads of a partition of MSK in a second
@@ -42,7 +42,7 @@ class _Stream:
 def check_use(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """What speaks of Firehose speaks of something that it delivers."""
     delivered = _delivered(tables)
-    if _SECTION in document.values and not delivered:
+    if _SECTION in document.values and not delivered and not document.mapping("weblogs"):
         message, remedy = "no table is delivered by Firehose", "write `delivery: firehose` at some"
         yield document.key_problem((_SECTION,), message, f"{remedy}, or remove this")
     for table in tables:
@@ -89,12 +89,13 @@ def check_domains(document: Document, tables: Sequence[TableOutline]) -> Iterato
 def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Streams of the account, bytes a second, bytes of a call, tables of a stream."""
     streams = list(_streams(document, tables))
+    count = len(streams) + len(document.mapping("weblogs"))
     allowed = document.get(_SECTION, "account_streams")
     allowed = allowed if type(allowed) is int else STREAMS_PER_REGION
-    if len(streams) > allowed:
+    if count > allowed:
         yield document.problem(
             (_SECTION, "account_streams"),
-            f"the file asks for {len(streams)} streams, and the account may have {allowed} more",
+            f"the file asks for {count} streams, and the account may have {allowed} more",
             "let tables share a `domain:`, or ask AWS for more and write what it allows",
         )
     for stream in streams:
@@ -117,18 +118,21 @@ def _check_rate(document: Document, stream: _Stream) -> Iterator[Problem]:
 def _check_function(document: Document, stream: _Stream) -> Iterator[Problem]:
     mib = stream.settings.function.mib
     least = min(_least_event(table) for table in stream.tables)
-
-    def bytes_of(mib: int) -> int:
-        return mib * _MIB * 4 // 3 + mib * _MIB // least * _WRAPPING
-
-    if bytes_of(mib) > _FUNCTION_BYTES:
-        fits = max((less for less in range(1, mib) if bytes_of(less) <= _FUNCTION_BYTES), default=0)
+    if bytes_of_a_call(mib, least) > FUNCTION_BYTES:
+        smaller = (less for less in range(1, mib) if bytes_of_a_call(less, least) <= FUNCTION_BYTES)
+        fits = max(smaller, default=0)
         yield document.problem(
             _place(document, stream, "function", "mib"),
-            f"{mib} MiB of events of {least} bytes may take {bytes_of(mib) / 1e6:.1f} MB a call for"
-            f" {stream.spelled}, and a function takes and gives {_FUNCTION_BYTES / 1e6:.1f}",
+            f"{mib} MiB of events of {least} bytes may take"
+            f" {bytes_of_a_call(mib, least) / 1e6:.1f} MB a call for"
+            f" {stream.spelled}, and a function takes and gives {FUNCTION_BYTES / 1e6:.1f}",
             f"write `mib: {fits}`",
         )
+
+
+def bytes_of_a_call(mib: int, least: int) -> int:
+    """Bytes of a call with so many MiB of records of `least` bytes, as base64 and wrapped."""
+    return mib * _MIB * 4 // 3 + mib * _MIB // least * _WRAPPING
 
 
 def _check_tables(document: Document, stream: _Stream) -> Iterator[Problem]:

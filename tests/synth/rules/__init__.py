@@ -11,6 +11,13 @@ from tests.synth.rules.access import (
     no_wildcard,
     nothing_public,
 )
+from tests.synth.rules.delivering import (
+    appends_only,
+    connectivity_comes_second,
+    iceberg_tables_alone,
+    keeps_what_fails,
+    reads_all_there_is,
+)
 from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
 from tests.synth.rules.querying import queries_are_bounded
 from tests.synth.rules.reading import Rule
@@ -18,6 +25,11 @@ from tests.synth.rules.running import (
     one_run_at_a_time,
     schedules_fail_loudly,
     what_runs_is_known,
+)
+from tests.synth.rules.serving import (
+    containers_are_known,
+    shards_are_ours,
+    web_servers_are_private,
 )
 from tests.synth.rules.storage import (
     every_bucket_has_a_policy,
@@ -54,15 +66,25 @@ RULES: tuple[Rule, ...] = (
     topics_are_for_alarms,
     keys_are_for_this_account,
     queries_are_bounded,
+    reads_all_there_is,
+    appends_only,
+    keeps_what_fails,
+    iceberg_tables_alone,
+    web_servers_are_private,
+    containers_are_known,
+    shards_are_ours,
 )
+# These look at a whole stack.
+WIDE_RULES = (every_bucket_has_a_policy, connectivity_comes_second)
 
 
 def broken_rules(templates: dict[str, Template]) -> list[str]:
     """What is wrong, as `rule: stack/resource: what`."""
     without = [
-        f"{every_bucket_has_a_policy.__name__}: {stack}/{what}"
+        f"{rule.__name__}: {stack}/{what}"
         for stack, template in templates.items()
-        for what in every_bucket_has_a_policy(template)
+        for rule in WIDE_RULES
+        for what in rule(template)
     ]
     return without + [
         f"{rule.__name__}: {stack}/{name}: {what}"

@@ -19,6 +19,7 @@ LOOKED_AT = (
 # IAM knows no resources for these (its Service Authorization Reference); what bounds one instead.
 WITHOUT_RESOURCES = {
     "cloudwatch:PutMetricData": "cloudwatch:namespace",
+    "ecr:GetAuthorizationToken": "",
     **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
 }
 SECRET_PROPERTY = re.compile(r"password|passphrase|secretstring$", re.IGNORECASE)

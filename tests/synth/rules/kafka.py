@@ -17,17 +17,13 @@ REFERENCE = re.compile(r"[$][{]secretsmanager:[A-Za-z0-9/_-]+:[a-z]+[}]")
 
 
 def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
-    """IAM over TLS only; MSK refuses connectivity settings at creation; no topic makes itself."""
+    """IAM over TLS only, also by private links; no topic makes itself."""
     if kind == "AWS::MSK::Cluster":
-        if "ConnectivityInfo" in properties["BrokerNodeGroupInfo"]:
-            yield f"{kind} sets connectivity, which is refused when a cluster is created"
-        ways = {
-            path[0] if path[0] != "Sasl" else path[1]
-            for path, value in walk(properties.get("ClientAuthentication", {}))
-            if path and path[-1] == "Enabled" and value is True
-        }
-        if ways != {"Iam"}:
+        if (ways := _ways_in(properties.get("ClientAuthentication"))) != {"Iam"}:
             yield f"{kind} lets clients in by {sorted(ways)}"
+        linked = properties["BrokerNodeGroupInfo"].get("ConnectivityInfo")
+        if linked is not None and _ways_in(linked) != {"Iam"}:
+            yield f"{kind} lets services in by private links otherwise than by IAM"
         encryption = properties.get("EncryptionInfo", {})
         if encryption.get("EncryptionInTransit") != {"ClientBroker": "TLS", "InCluster": True}:
             yield f"{kind} takes unencrypted connections"
@@ -40,6 +36,11 @@ def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[s
         for line in ("auto.create.topics.enable=false", "unclean.leader.election.enable=false"):
             if line not in lines:
                 yield f"{kind} lacks {line}"
+
+
+def _ways_in(settings: Any) -> set[str]:
+    """How one may sign in."""
+    return {path[-2] for path, value in walk(settings) if path[-1:] == ("Enabled",) and value}
 
 
 def topics_as_locally(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:

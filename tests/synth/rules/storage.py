@@ -11,7 +11,9 @@ from tests.synth.rules.reading import statements
 
 HOLDS_DATA = {
     "AWS::Glue::Database",
+    "AWS::Glue::Table",
     "AWS::KMS::Key",
+    "AWS::Kinesis::Stream",
     "AWS::MSK::Cluster",
     "AWS::MSK::Topic",
     "AWS::RDS::DBInstance",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,7 +19,7 @@ def alarms_lead_somewhere(kind: str, properties: dict[str, Any], _: Template) ->
                 yield f"{kind} has no {needed}"
         if properties.get("ActionsEnabled", True) is not True:
             yield f"{kind} tells nobody"
-        name = str(properties["AlarmName"]).partition("-")[2]
+        name = re.sub(r"-[0-9]+$", "", str(properties["AlarmName"]).partition("-")[2])
         if f"Runbook: docs/runbooks/{name}.md" not in properties.get("AlarmDescription", ""):
             yield f"{kind} names no runbook of its own"
 

@@ -112,6 +112,33 @@ def test_tables_that_nobody_makes_are_named(answers, monkeypatch):
     assert "lake has no visits yet; deploy again when the stream runs" in answers.told[0]["Reason"]
 
 
+def test_columns_that_a_table_lacks_are_waited_for_and_named(answers, monkeypatch):
+    module = load("custom_resources")
+    glue = boto3.client("glue")
+    glue.create_database(DatabaseInput={"Name": "lake"})
+    described = {"Columns": [{"Name": "id", "Type": "bigint"}]}
+    glue.create_table(
+        DatabaseName="lake", TableInput={"Name": "visits", "StorageDescriptor": described}
+    )
+    asked = event(
+        answers, "Tables", Database="lake", Tables=["visits"], Columns={"visits": ["id", "at"]}
+    )
+    monkeypatch.setattr(module, "_WAIT_S", 0.0)
+    module.handler(asked, CONTEXT)
+    assert "lake has no visits.at yet; deploy again" in answers.told[0]["Reason"]
+
+    def changed(_: float) -> None:
+        described["Columns"].append({"Name": "at", "Type": "timestamp"})
+        glue.update_table(
+            DatabaseName="lake", TableInput={"Name": "visits", "StorageDescriptor": described}
+        )
+
+    monkeypatch.setattr(module, "_WAIT_S", 60.0)
+    monkeypatch.setattr(module.time, "sleep", changed)
+    module.handler(asked, CONTEXT)
+    assert answers.told[1]["Status"] == "SUCCESS"
+
+
 def test_the_brokers_of_iam_are_handed_on(answers, monkeypatch):
     module = load("custom_resources")
     asked_for: list[Any] = []

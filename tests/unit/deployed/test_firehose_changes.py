@@ -206,6 +206,7 @@ def test_a_bad_record_is_answered_and_its_neighbours_are_too(
     else:
         assert told[1] == {"recordId": records[1]["recordId"], "result": "ProcessingFailed"}
         assert f"1 of 3 failed: {expected}" in caplog.text
+        assert [vars(each).get("refused") for each in caplog.records][-1] == 1  # is counted
 
 
 def test_values_are_read_as_written():

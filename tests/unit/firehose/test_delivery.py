@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -203,3 +204,16 @@ def test_trouble_as_text() -> None:
     assert Trouble.parse("3:shuffle,delay").order(range(9)) == Trouble(3, ["shuffle"]).order(
         range(9)
     )
+
+
+def test_without_a_function_records_are_rows_as_they_come() -> None:
+    rows = [json.dumps(row).encode() for row in ROWS.values()]
+    topic = RecordedTopic([Record(0, at, 0, data) for at, data in enumerate([*rows, b"no json"])])
+    logs, kept, stream = Logs(PLAN), Kept(), replace(stream_of(TABLE), table=TABLE.changes)
+    delivery = Delivery(
+        stream, PLAN.lake_database, source=topic, tables=logs, errors=kept, function=None
+    )
+    delivery.drain()
+    assert [dict(row) for _, rows in logs.commits for row in rows] == [*ROWS.values()]
+    assert [(kind, f.raw) for kind, f in kept.failures] == [("iceberg-failed", b"no json")]
+    assert topic.committed == {0: len(rows) + 1}

@@ -137,3 +137,39 @@ def test_asked_for_failures_are_fewer_than_what_is_retried() -> None:
     for _ in range(50):
         made, failures = transform(ok, trouble=trouble)
         assert (len(made), failures) == (3, [])
+
+
+@pytest.mark.parametrize(
+    ("source", "metadata"),
+    [
+        ("direct_put", {}),
+        (
+            "kinesis",
+            {
+                "shardId": "shardId-000000000007", "partitionKey": "k", "sequenceNumber": "3",
+                "subsequenceNumber": "", "approximateArrivalTimestamp": 5,
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_other_sources_hand_over_and_take_data(source: str, metadata: dict[str, Any]) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+        calls.append(event)
+        [record] = event["records"]
+        upper = base64.b64encode(base64.b64decode(record["data"]).upper()).decode()
+        return {"records": [{"recordId": record["recordId"], "result": "Ok", "data": upper}]}
+
+    stream = stream_of(TABLE, name="logs", source=source, topic="s" if metadata else "")
+    record = Record(7, 3, 5, b"abc", "k")
+    made, failures = Function(handler, stream).transform([record])
+    assert (made, failures) == ([Made(record, b"ABC", {})], [])
+    [call] = calls
+    assert ("sourceKinesisStreamArn" in call) == (source == "kinesis")
+    assert "sourceMSKArn" not in call
+    [handed] = call["records"]
+    assert handed.pop("kinesisRecordMetadata", {}) == metadata
+    assert handed == {
+        "recordId": record.id, "approximateArrivalTimestamp": 5, "data": "YWJj",
+    }  # fmt: skip

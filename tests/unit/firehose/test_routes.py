@@ -1,5 +1,6 @@
 """Which table rows go to: by the function's word, by a query, or by neither."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -63,3 +64,9 @@ def test_a_query_that_breaks_off_fails_its_rows_alone(
     by_table, failures = routed(stream_of(TABLE, route=route), "lake", [row(0, "{}"), row(1, "{}")])
     assert by_table == {}
     assert len(failures) == 2
+
+
+def test_rows_of_a_stream_with_one_table_go_there_unless_the_function_says_otherwise() -> None:
+    rows = [row(0, "{}"), row(1, "{}", **named("b"))]
+    by_table, failures = routed(replace(stream_of(TABLE), table="a"), "lake", rows)
+    assert (by_table, failures) == ({"a": [rows[0]], "b": [rows[1]]}, [])

@@ -5,6 +5,7 @@ import hashlib
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -320,3 +321,67 @@ def test_racing_glue_updates_lose_no_commit(server: AwsProcess) -> None:
         list(pool.map(add_twenty, range(4)))
     table = glue.get_table(DatabaseName="shop", Name="customers")["Table"]
     assert table["Parameters"]["metadata_location"] == "80"
+
+
+def records_of(kinesis: Any, after: dict[str, str] | None = None) -> dict[str, list[Any]]:
+    """By shard, of the stream `logs`: from its beginning, or after these sequence numbers."""
+    found = {}
+    for shard in kinesis.list_shards(StreamName="logs")["Shards"]:
+        name = shard["ShardId"]
+        last = (after or {}).get(name)
+        start = (
+            {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": last}
+            if last
+            else {"ShardIteratorType": "TRIM_HORIZON"}
+        )
+        iterator = kinesis.get_shard_iterator(StreamName="logs", ShardId=name, **start)
+        found[name] = kinesis.get_records(ShardIterator=iterator["ShardIterator"])["Records"]
+    return found
+
+
+def test_kinesis_survives_a_kill_and_goes_on_counting(server: AwsProcess) -> None:
+    kinesis = server.client("kinesis")
+    for name in ("logs", "gone"):
+        kinesis.create_stream(StreamName=name, ShardCount=2)
+    kinesis.put_record(StreamName="gone", Data=b"0", PartitionKey="a")
+    kinesis.delete_stream(StreamName="gone")
+    entries = [{"Data": b"\x00%d" % n, "PartitionKey": str(n)} for n in range(20)]
+    kinesis.put_records(StreamName="logs", Records=entries)
+    kinesis.put_record(StreamName="logs", Data=b"last", PartitionKey="3")
+    before = records_of(kinesis)
+    assert sum(map(len, before.values())) == 21 and all(before.values())
+    server.kill()
+    kinesis = server.start().client("kinesis")
+    assert kinesis.list_streams()["StreamNames"] == ["logs"]
+    assert records_of(kinesis) == before
+    told = kinesis.put_record(StreamName="logs", Data=b"more", PartitionKey="3")
+    ends = {shard: records[-1]["SequenceNumber"] for shard, records in before.items()}
+    assert int(told["SequenceNumber"]) > int(ends[told["ShardId"]])
+    server.kill()
+    kinesis = server.start().client("kinesis")
+    after = records_of(kinesis, ends)
+    assert [r["Data"] for records in after.values() for r in records] == [b"more"]
+
+
+def test_what_kinesis_would_not_keep_is_refused(server: AwsProcess) -> None:
+    kinesis = server.client("kinesis")
+    kinesis.create_stream(StreamName="logs", ShardCount=1)
+    with pytest.raises(ClientError, match="501"):
+        kinesis.update_shard_count(
+            StreamName="logs", TargetShardCount=2, ScalingType="UNIFORM_SCALING"
+        )
+
+
+def test_old_records_of_kinesis_go_but_for_the_last_of_a_shard(server: AwsProcess) -> None:
+    kinesis = server.client("kinesis")
+    kinesis.create_stream(StreamName="logs", ShardCount=1)
+    for data in (b"1", b"2", b"3"):
+        kinesis.put_record(StreamName="logs", Data=data, PartitionKey="a")
+    server.kill()
+    with sqlite3.connect(server.folder / "index.db") as index:
+        index.execute("update kinesis_record set created = created - 2 * 86400")
+    kinesis = server.start().client("kinesis")
+    [kept] = records_of(kinesis).values()
+    assert [record["Data"] for record in kept] == [b"3"]
+    told = kinesis.put_record(StreamName="logs", Data=b"4", PartitionKey="a")
+    assert int(told["SequenceNumber"]) > int(kept[0]["SequenceNumber"])

@@ -1,0 +1,35 @@
+"""What nginx is told, whatever its image brings: how it logs, and where it may write.
+
+The servers are the image's own, below /etc/nginx/conf.d. They keep the log that is set here unless
+they set another one.
+"""
+
+from __future__ import annotations
+
+SCRATCH = "/tmp"
+_FILE = f"{SCRATCH}/nginx.conf"
+_TEMPORARY = ("client_body", "fastcgi", "proxy", "scgi", "uwsgi")
+TEXT = "NGINX_CONF"  # the environment's variable that holds the configuration
+
+
+def configuration() -> str:
+    """The whole of nginx.conf; the log's format is `combined`, which Fluent Bit's parser reads."""
+    temporary = "\n".join(f"    {kind}_temp_path {SCRATCH}/{kind};" for kind in _TEMPORARY)
+    return f"""\
+worker_processes auto;
+pid {SCRATCH}/nginx.pid;
+error_log /dev/stderr warn;
+events {{}}
+http {{
+    include /etc/nginx/mime.types;
+    access_log /dev/stdout combined;
+{temporary}
+    include /etc/nginx/conf.d/*.conf;
+}}
+"""
+
+
+def command() -> list[str]:
+    """What runs it with that configuration, in the foreground."""
+    write = f'printf "%s" "${TEXT}" > {_FILE}'
+    return ["sh", "-c", f"{write} && exec nginx -c {_FILE} -g 'daemon off;'"]

@@ -1,0 +1,90 @@
+"""An Iceberg table whose columns never change, made by CloudFormation.
+
+The tables of a database's changes are made by the jobs, which also change them
+(docs/decisions/0013-tables-made-by-the-jobs.md). This one has no job.
+"""
+
+from __future__ import annotations
+
+import re
+
+from aws_cdk import Aws, RemovalPolicy, aws_glue
+from constructs import Construct
+
+from cdclake.iceberg.schemas import TableSchema
+
+_Table = aws_glue.CfnTable
+# Spark's types as Iceberg calls them; each is flat, since CloudFormation takes a text for a type.
+_TYPES = {"string": "string", "int": "int", "bigint": "long", "timestamp": "timestamptz"}
+_DAYS = re.compile(r"days\((\w+)\)")
+_FIRST_PARTITION = 1000  # where Iceberg begins to count the fields of partitions
+
+
+class IcebergTable(Construct):
+    """The table by Glue's own making of Iceberg tables, without a `TableInput` beside it.
+
+    With one, the service refuses the resource, or loses what makes it Iceberg at the next change.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        schema: TableSchema,
+        database: str,
+        location: str,
+        kept: RemovalPolicy,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        made = _Table.IcebergTableInputProperty(
+            location=location,
+            schema=_columns(schema),
+            partition_spec=_partitions(schema),
+            properties=dict(schema.properties),
+        )
+        table = _Table(
+            self,
+            "Table",
+            catalog_id=Aws.ACCOUNT_ID,
+            database_name=database,
+            name=schema.name,
+            open_table_format_input=_Table.OpenTableFormatInputProperty(
+                iceberg_input=_Table.IcebergInputProperty(
+                    metadata_operation="CREATE",
+                    version=schema.properties["format-version"],
+                    iceberg_table_input=made,
+                )
+            ),
+        )
+        table.apply_removal_policy(kept)
+
+
+def _columns(schema: TableSchema) -> aws_glue.CfnTable.IcebergSchemaProperty:
+    return _Table.IcebergSchemaProperty(
+        type="struct",
+        schema_id=0,
+        fields=[
+            _Table.IcebergStructFieldProperty(
+                id=number, name=name, type=_TYPES[kind], required=False
+            )
+            for number, (name, kind) in enumerate(schema.columns, start=1)
+        ],
+    )
+
+
+def _partitions(schema: TableSchema) -> aws_glue.CfnTable.IcebergPartitionSpecProperty:
+    ids = {name: number for number, (name, _) in enumerate(schema.columns, start=1)}
+    columns = [found[1] for each in schema.partition_by if (found := _DAYS.fullmatch(each))]
+    return _Table.IcebergPartitionSpecProperty(
+        spec_id=0,
+        fields=[
+            _Table.IcebergPartitionFieldProperty(
+                source_id=ids[column],
+                field_id=_FIRST_PARTITION + number,
+                name=f"{column}_day",
+                transform="day",
+            )
+            for number, column in enumerate(columns)
+        ],
+    )

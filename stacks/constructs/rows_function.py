@@ -1,0 +1,49 @@
+"""A function that makes rows for streams of Firehose, and counts what it refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aws_cdk import aws_logs
+from constructs import Construct
+
+from cdclake import naming
+from stacks.constructs.function import Function
+from stacks.constructs.ground import Ground
+
+_TIMEOUT_S = 300  # the longest that Firehose waits
+_MEMORY_MB = 1024  # a call's records, their rows and both spelled in base64
+
+
+class RowsFunction(Function):
+    """`lambda/<module>`, which says in a field of its log how many records it refused."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, module: str, code: Path, ground: Ground
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            module=module,
+            code=code,
+            environment={},
+            grants=[],
+            timeout_s=_TIMEOUT_S,
+            memory_mb=_MEMORY_MB,
+            ground=ground,
+        )
+        self.name = self.resource.ref
+        aws_logs.CfnMetricFilter(
+            self,
+            "Refused",
+            log_group_name=self.log.name,
+            filter_pattern="{ $.refused > 0 }",
+            metric_transformations=[
+                aws_logs.CfnMetricFilter.MetricTransformationProperty(
+                    metric_namespace=naming.delivery_metrics(ground.prefix),
+                    metric_name=naming.REFUSED_METRIC,
+                    metric_value="$.refused",
+                    unit="Count",
+                )
+            ],
+        )

@@ -1,0 +1,156 @@
+"""The delivery stack: Firehose's streams, from Kafka to the change logs."""
+
+from __future__ import annotations
+
+from aws_cdk import CustomResource
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.delivery import DeliveryStream
+from stacks.cdc_stack import CdcStack
+from stacks.constructs import delivery_access
+from stacks.constructs.custom_resource import OwnResource
+from stacks.constructs.delivery_source import KafkaTopic
+from stacks.constructs.grant import on_tables
+from stacks.constructs.iceberg_stream import (
+    Collecting,
+    Destination,
+    IcebergStream,
+    Processor,
+    by_function,
+    by_query,
+)
+from stacks.constructs.log_group import LogGroup
+from stacks.constructs.rows_function import RowsFunction
+from stacks.delivery_redrive import DeliveryRedrive
+from stacks.firehose_zip import MODULE, build_firehose_changes
+from stacks.lake_stack import LakeStack
+from stacks.network_stack import NetworkStack
+from stacks.pipeline_stack import PipelineStack
+from stacks.processing_stack import ProcessingStack
+from stacks.streaming_stack import StreamingStack
+
+_LONGEST_S = 900
+_LOGS = naming.changes_name("*")
+
+
+class DeliveryStack(PipelineStack):
+    """A stream for each of the plan's deliveries, over one function that makes their rows.
+
+    It waits for the logs with the plan's columns, which the stream makes when events come: what a
+    log does not take would lie in S3.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkStack,
+        streaming: StreamingStack,
+        lake: LakeStack,
+        cdc: CdcStack,
+        processing: ProcessingStack,
+    ) -> None:
+        _check_connectivity(deployment)
+        super().__init__(scope, deployment, "delivery", "streams of Firehose from Kafka to logs")
+        for stack in (cdc, processing):
+            self.add_stack_dependency(stack)
+        self._network, self._streaming, self._lake = network, streaming, lake
+        there = self._await_logs()
+        function = RowsFunction(
+            self,
+            "Rows",
+            module=MODULE,
+            code=build_firehose_changes(deployment.plan).path,
+            ground=network.ground,
+        )
+        function.resource.node.add_dependency(there)
+        self.function_name = function.name
+        self._log = LogGroup(
+            self,
+            "Log",
+            ground=network.ground,
+            name=f"/aws/kinesisfirehose/{deployment.prefix}",
+        )
+        for stream in deployment.plan.deliveries:
+            self._add_stream(stream, function.arn).node.add_dependency(there)
+        redrive = DeliveryRedrive(
+            self, "Redrive", deployment=deployment, lake=lake, log=self._log, ground=network.ground
+        )
+        redrive.node.add_dependency(there)
+
+    def _await_logs(self) -> CustomResource:
+        plan = self.deployment.plan
+        delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
+        columns = {table.changes: [each.name for each in table.columns] for table in delivered}
+        there = OwnResource(
+            self,
+            "Logs",
+            what="Tables",
+            properties={
+                "Database": plan.lake_database,
+                "Tables": list(columns),
+                "Columns": columns,
+            },
+            grants=[
+                on_tables(
+                    "glue:GetTable",
+                    database=plan.lake_database,
+                    tables=[_LOGS],
+                    because="the logs of the pipeline's own database, which change with the file",
+                )
+            ],
+            ground=self._network.ground,
+            timeout_s=_LONGEST_S,
+        )
+        return there.resource
+
+    def _add_stream(self, stream: DeliveryStream, function_arn: str) -> IcebergStream:
+        plan = self.deployment.plan
+        return IcebergStream(
+            self,
+            stream.name,
+            name=naming.delivery_stream_name(self.deployment.prefix, stream.name),
+            source=KafkaTopic(
+                cluster_arn=self._streaming.cluster_arn,
+                cluster=self._streaming.cluster_path,
+                topic=stream.topic,
+            ),
+            into=Destination(
+                database=plan.lake_database,
+                tables=[plan.table(name).changes for name in stream.tables],
+                writable=[_LOGS],
+                warehouse=self._lake.warehouse,
+                state=self._lake.state,
+            ),
+            collecting=Collecting.of(stream),
+            processors=_processors(stream, function_arn),
+            calls=[delivery_access.calls(function_arn)],
+            log=self._log,
+            ground=self._network.ground,
+        )
+
+
+def _processors(stream: DeliveryStream, function_arn: str) -> list[Processor]:
+    """Firehose transforms first, and then reads what the function has made."""
+    made = by_function(
+        function_arn,
+        seconds=stream.function_seconds,
+        mib=stream.function_mib,
+        retries=stream.function_retries,
+    )
+    return [made, *([by_query(stream.route)] if stream.route else [])]
+
+
+def _check_connectivity(deployment: Deployment) -> None:
+    """Firehose reaches Kafka by private links alone, which no cluster has at its creation."""
+    if deployment.aws.private_connectivity == "off":
+        raise deployment.refusal(
+            ("aws", "private_connectivity"),
+            "Firehose cannot read Kafka: its private connectivity is off, as MSK demands while it"
+            " creates a cluster",
+            "deploy with `aws: {delivery: off}` first; when the cluster is there, deploy with"
+            " `aws: {private_connectivity: on, delivery: on}`",
+        )

@@ -1,0 +1,205 @@
+"""The stack of a web server's logs: nginx, the stream of its requests, and their tables."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_kinesis
+from constructs import Construct
+
+from cdclake import fluent_bit, naming
+from cdclake.config.aws_model import CreatedNetwork
+from cdclake.config.deployment import Deployment
+from cdclake.debezium.topics import RETENTION_DAYS
+from cdclake.iceberg.schemas import request_schema
+from cdclake.web_logs import FUNCTION, WebLogs
+from stacks.constructs import delivery_access, web_server_access
+from stacks.constructs.accepted import accept
+from stacks.constructs.delivery_source import DeliverySource, DirectPut, KinesisShards
+from stacks.constructs.grant import Grant, arn
+from stacks.constructs.iceberg_stream import (
+    Collecting,
+    Destination,
+    IcebergStream,
+    by_function,
+    by_query,
+)
+from stacks.constructs.iceberg_table import IcebergTable
+from stacks.constructs.job_files import JobFiles
+from stacks.constructs.log_group import LogGroup
+from stacks.constructs.rows_function import RowsFunction
+from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from stacks.constructs.web_server import Router, WebServer
+from stacks.firehose_zip import build_firehose_requests
+from stacks.lake_stack import LakeStack
+from stacks.network_stack import WEB_PORT, NetworkStack
+from stacks.pipeline_stack import PipelineStack
+
+
+class WebLogsStack(PipelineStack):
+    """One entry of `weblogs:`, from the server to its tables, which Glue's optimizers maintain."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        logs: WebLogs,
+        network: NetworkStack,
+        lake: LakeStack,
+    ) -> None:
+        images = _images(deployment, logs)
+        part = f"weblogs-{logs.name.replace('_', '-')}"
+        super().__init__(scope, deployment, part, f"web server and its requests, {logs.name}")
+        self._logs, self._network, self._lake = logs, network, lake
+        self._name = naming.delivery_stream_name(deployment.prefix, logs.name)
+        self._add_tables()
+        self._shards = self._add_shards() if logs.stream.source == "kinesis" else None
+        stream = self._add_stream()
+        self._add_server(images, stream)
+
+    def _add_tables(self) -> None:
+        database, ground = self.deployment.plan.lake_database, self._network.ground
+        role = OptimizerRole(
+            self, "Optimizers", database=database, warehouse=self._lake.warehouse, ground=ground
+        )
+        self._tables = []
+        for name in self._logs.tables:
+            location = f"s3://{self._lake.warehouse.name}/{database}.db/{name}"
+            table = IcebergTable(
+                self,
+                name,
+                schema=request_schema(name),
+                database=database,
+                location=location,
+                kept=ground.kept,
+            )
+            optimizers = TableOptimizers(
+                self,
+                f"{name}-optimizers",
+                database=database,
+                table=name,
+                location=location,
+                role_arn=role.arn,
+            )
+            optimizers.node.add_dependency(table)
+            self._tables.append(table)
+
+    def _add_shards(self) -> aws_kinesis.CfnStream:
+        """On demand: it grows with what comes, and others may read it."""
+        ground = self._network.ground
+        shards = aws_kinesis.CfnStream(
+            self,
+            "Shards",
+            name=naming.kinesis_stream_name(ground.prefix, self._logs.name),
+            retention_period_hours=RETENTION_DAYS * 24,
+            stream_mode_details=aws_kinesis.CfnStream.StreamModeDetailsProperty(
+                stream_mode="ON_DEMAND"
+            ),
+            stream_encryption=aws_kinesis.CfnStream.StreamEncryptionProperty(
+                encryption_type="KMS", key_id=ground.key_arn
+            ),
+        )
+        shards.apply_removal_policy(ground.kept)
+        accept(shards, "KDS3", "the deployment has one key, ours, for everything at rest")
+        return shards
+
+    def _source(self) -> DeliverySource:
+        key_arn = self._network.ground.key_arn
+        if self._shards is None:
+            return DirectPut(key_arn=key_arn)
+        return KinesisShards(stream_arn=self._shards.attr_arn, key_arn=key_arn)
+
+    def _add_stream(self) -> IcebergStream:
+        ground, logs = self._network.ground, self._logs
+        function = RowsFunction(
+            self, "Rows", module=FUNCTION, code=build_firehose_requests().path, ground=ground
+        )
+        self.function_name = function.name
+        made = by_function(
+            function.arn,
+            seconds=logs.stream.function_seconds,
+            mib=logs.stream.function_mib,
+            retries=logs.stream.function_retries,
+        )
+        stream = IcebergStream(
+            self,
+            "Requests",
+            name=self._name,
+            source=self._source(),
+            into=Destination(
+                database=self.deployment.plan.lake_database,
+                tables=logs.tables,
+                writable=logs.tables if logs.by == "day" else [f"{logs.name}_*"],
+                warehouse=self._lake.warehouse,
+                state=self._lake.state,
+            ),
+            collecting=Collecting.of(logs.stream),
+            processors=[made, *([by_query(logs.stream.route)] if logs.stream.route else [])],
+            calls=[delivery_access.calls(function.arn)],
+            log=LogGroup(self, "Log", ground=ground, name=f"/aws/kinesisfirehose/{self._name}"),
+            ground=ground,
+        )
+        stream.node.add_dependency(*self._tables)
+        return stream
+
+    def _add_server(self, images: tuple[str, str], stream: IcebergStream) -> None:
+        ground, state = self._network.ground, self._lake.state
+        files = JobFiles(self, "Files", bucket=state, ground=ground)
+        uris = [
+            files.add_text("parsers.conf", fluent_bit.parsers()),
+            files.add_text("filters.conf", fluent_bit.filters()),
+        ]
+        published = files.publish()
+        keys = [f"{naming.DEPLOYED_PREFIX}/{uri.rpartition('/')[2]}" for uri in uris]
+        server, router = images
+        group = self._network.web
+        assert group is not None  # of every network with web logs
+        WebServer(
+            self,
+            "Server",
+            name=self._name,
+            server_image=server,
+            router_image=router,
+            router=Router(
+                files=[f"{state.arn}/{key}" for key in keys],
+                output=fluent_bit.output(self._logs.stream.source, self._target(), Aws.REGION),
+                grants=[
+                    *self._puts(),
+                    *web_server_access.reads_files(state, keys, ground.key_arn),
+                ],
+            ),
+            port=WEB_PORT,
+            security_group=group.group_id,
+            after=published,
+            ground=ground,
+        ).node.add_dependency(stream)
+
+    def _target(self) -> str:
+        """Where the router sends."""
+        if self._shards is None:
+            return self._name
+        return naming.kinesis_stream_name(self.deployment.prefix, self._logs.name)
+
+    def _puts(self) -> list[Grant]:
+        if self._shards is None:
+            stream_arn = arn("firehose", f"deliverystream/{self._name}")
+            return web_server_access.puts_directly(stream_arn)
+        key_arn = self._network.ground.key_arn
+        return web_server_access.puts_into_shards(self._shards.attr_arn, key_arn)
+
+
+def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
+    """nginx's and the router's; a network without a way out leads to registries of accounts only.
+
+    The file's checks have seen that both are there.
+    """
+    found = {"nginx": logs.nginx or "", "router": logs.router or ""}
+    for name, image in found.items():
+        closed = isinstance(deployment.aws.network.declared, CreatedNetwork)
+        if closed and not web_server_access.is_of_ecr(image):
+            raise deployment.refusal(
+                ("weblogs", logs.name, "images", name),
+                f"the created network does not lead to {image.partition('/')[0]}",
+                "copy the image into a repository of ECR in the account, and write its address"
+                " `ACCOUNT.dkr.ecr.REGION.amazonaws.com/name@sha256:...`",
+            )
+    return found["nginx"], found["router"]

@@ -1,0 +1,68 @@
+"""Reading Kinesis, through moto: every record of every shard, from the checkpoints on."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from local.firehose.records import Record
+from local.firehose.shards import KinesisSource
+
+
+@pytest.fixture
+def kinesis(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "any")
+    with mock_aws():
+        client = boto3.client("kinesis", region_name="us-east-1")
+        client.create_stream(StreamName="logs", ShardCount=3)
+        yield client
+
+
+def put(kinesis: Any, numbers: range) -> None:
+    entries = [{"Data": b"%d" % n, "PartitionKey": str(n)} for n in numbers]
+    kinesis.put_records(StreamName="logs", Records=entries)
+
+
+def source_of(kinesis: Any, folder: Path) -> KinesisSource:
+    return KinesisSource(kinesis, "logs", folder / "firehose" / "logs.json", lambda _: None)
+
+
+def read(source: KinesisSource, most: int = 1000) -> list[Record]:
+    found: list[Record] = []
+    while records := source.read(most):
+        found += records
+    return found
+
+
+def values(records: list[Record]) -> list[int]:
+    return sorted(int(record.value or b"") for record in records)
+
+
+def test_all_shards_are_read_in_their_orders(kinesis: Any, tmp_path: Path) -> None:
+    put(kinesis, range(100))
+    records = read(source_of(kinesis, tmp_path), most=10)
+    assert values(records) == [*range(100)]
+    assert {record.partition for record in records} == {0, 1, 2}
+    assert all(record.key == (record.value or b"").decode() for record in records)
+    for shard in range(3):
+        offsets = [record.offset for record in records if record.partition == shard]
+        assert offsets == sorted({*offsets})
+
+
+def test_what_is_not_committed_is_read_again(kinesis: Any, tmp_path: Path) -> None:
+    put(kinesis, range(100))
+    first = source_of(kinesis, tmp_path)
+    records = read(first)
+    held = {record.partition: record for record in records if int(record.value or b"") < 60}
+    first.commit({shard: record.offset for shard, record in held.items()})
+    again = read(source_of(kinesis, tmp_path))
+    assert again == [r for r in records if r.offset >= held[r.partition].offset]
+    ends = {record.partition: record.offset + 1 for record in records}
+    first.commit(ends)
+    put(kinesis, range(100, 105))
+    assert values(read(source_of(kinesis, tmp_path))) == [*range(100, 105)]
+    assert values(read(first)) == [*range(100, 105)]

@@ -1,0 +1,1 @@
+"""A web server whose log comes into a lake: nginx, and what stands in for Fluent Bit."""
