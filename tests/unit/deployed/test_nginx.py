@@ -76,7 +76,7 @@ def test_what_it_writes_lies_where_it_may() -> None:
 def test_the_command_writes_the_configuration_as_it_is_and_runs_it(tmp_path: Path) -> None:
     """By a shell, with something in nginx's place that prints what it was given."""
     fake = tmp_path / "nginx"
-    fake.write_text('#!/bin/sh\nprintf "%s|" "$@"; cat "$2"\n')
+    fake.write_text('#!/bin/sh\nprintf "%s|" "$@"; cat "$4"\n')
     fake.chmod(0o755)
     shell, flag, script = nginx.command()
     script = script.replace(f"{nginx.SCRATCH}/", f"{tmp_path}/")
@@ -84,5 +84,5 @@ def test_the_command_writes_the_configuration_as_it_is_and_runs_it(tmp_path: Pat
     done = subprocess.run(
         [shell, flag, script], env=environment, capture_output=True, text=True, check=True
     )
-    place = f"-c|{tmp_path}/nginx.conf|-g|daemon off;|"
+    place = f"-e|/dev/stderr|-c|{tmp_path}/nginx.conf|-g|daemon off;|"
     assert done.stdout == place + nginx.configuration()
