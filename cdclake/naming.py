@@ -208,6 +208,7 @@ def load_start(epoch: int) -> str:
     return f"loads/{epoch}.json"
 
 
+REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
 _STREAM_LENGTH = 64  # of a name that Firehose takes
 
 
@@ -222,6 +223,11 @@ def delivery_stream_name(prefix: str, stream: str) -> str:
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{name[: _STREAM_LENGTH - 9]}-{digest}"
+
+
+def redrive_function(prefix: str) -> str:
+    """The function's name in Lambda; `prefix` is the deployment's."""
+    return f"{prefix}-redrive"
 
 
 def kinesis_stream_name(prefix: str, web_logs: str) -> str:
@@ -242,6 +248,15 @@ def delivery_error_prefix(
     return f"{folder}/{kind}/{day}/"
 
 
+def redriven_prefix(folder: str) -> str:
+    """Where in the bucket the objects of an error prefix go when their records are redriven.
+
+    >>> redriven_prefix("firehose")
+    'firehose/redriven/'
+    """
+    return f"{folder}/redriven/"
+
+
 REFUSED_METRIC = "Refused"  # what Firehose's function answers with ProcessingFailed
 
 
@@ -253,9 +268,13 @@ def delivery_metrics(prefix: str) -> str:
     return f"cdclake/{prefix}"
 
 
-def delivery_backup_prefix(folder: str, stream: str) -> str:
-    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read."""
-    return f"{folder}/as-it-came/{stream}/!{{timestamp:yyyy/MM/dd}}/"
+def delivery_backup_prefix(folder: str, stream: str, day: str = "!{timestamp:yyyy/MM/dd}") -> str:
+    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read.
+
+    >>> delivery_backup_prefix("firehose", "shop-orders", "2026/11/22")
+    'firehose/as-it-came/shop-orders/2026/11/22/'
+    """
+    return f"{folder}/as-it-came/{stream}/{day}/"
 
 
 def source_server(prefix: str) -> str:

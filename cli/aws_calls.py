@@ -17,6 +17,8 @@ from botocore.exceptions import (
 from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
 
 _WHERE = "AWS_PROFILE and AWS_REGION say which account and region"
+# What is missing when a service says so.
+_MISSING = {"EntityNotFoundException": "job", "ResourceNotFoundException": "function"}
 _NOBODY = (NoCredentialsError, NoRegionError, PartialCredentialsError, ProfileNotFound)
 
 
@@ -36,9 +38,9 @@ def explained(name: str, doing: str) -> Iterator[None]:
 
 def _refused(name: str, doing: str, error: ClientError) -> CdcError:
     code = error.response["Error"]["Code"]
-    if code == "EntityNotFoundException":
+    if code in _MISSING:
         return NotRunning(
-            f"there is no job {name} in this account and region",
+            f"there is no {_MISSING[code]} {name} in this account and region",
             f"deploy it, or name another --file and --environment; {_WHERE}",
         )
     if code == "ConcurrentRunsExceededException":

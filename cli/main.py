@@ -21,6 +21,7 @@ from cli.init import init
 from cli.job import job
 from cli.output import emit_error
 from cli.pause import pause
+from cli.redrive import redrive
 from cli.replay import replay
 from cli.resume import resume
 from cli.resync import resync
@@ -43,6 +44,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     job,
     resync,
     replay,
+    redrive,
     pause,
     resume,
     views,

@@ -9,6 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.plan import Table
+from cdclake.redrive.stream import redrive_stream
 from glue_jobs.ingest.progress import Progress, TableProgress
 from local import stack
 from local.arrived import arrived_offsets
@@ -99,8 +100,11 @@ def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
 
 def _failed(lake: Lake) -> dict[str, Failed]:
     found: dict[str, Failed] = {}
-    for stream in lake.plan.deliveries:
-        failed = failed_records(lake.client("s3"), lake.bucket, stream)
+    redrive = redrive_stream(lake.plan)
+    # What failed to be redriven names no table: all hear of it that have no trouble of their own.
+    for stream in (*([redrive] if redrive else []), *lake.plan.deliveries):
+        name = naming.delivery_stream_name(lake.plan.name, stream.name)
+        failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
         if failed is not None:
             found |= dict.fromkeys(stream.tables, failed)
     return found
@@ -138,11 +142,15 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
     gap = facts.gaps.get(table.name)
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)
-        return progress.last_error or facts.trouble or (str(failed) if failed else None)
+        return progress.last_error or facts.trouble or (_told(failed) if failed else None)
     return (
         f"{progress.last_error}. Kafka no longer keeps {gap.lost_events} events of its gap: when"
         f" the cause is mended, `cdclake resync {table.name}` reads the table from the source again"
     )
+
+
+def _told(failed: Failed) -> str:
+    return f"{failed}. When the cause is mended, `cdclake redrive` brings them in"
 
 
 def _shown(

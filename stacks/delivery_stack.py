@@ -23,6 +23,7 @@ from stacks.constructs.iceberg_stream import (
 )
 from stacks.constructs.log_group import LogGroup
 from stacks.constructs.rows_function import RowsFunction
+from stacks.delivery_redrive import DeliveryRedrive
 from stacks.firehose_zip import MODULE, build_firehose_changes
 from stacks.lake_stack import LakeStack
 from stacks.network_stack import NetworkStack
@@ -75,6 +76,10 @@ class DeliveryStack(PipelineStack):
         )
         for stream in deployment.plan.deliveries:
             self._add_stream(stream, function.arn).node.add_dependency(there)
+        redrive = DeliveryRedrive(
+            self, "Redrive", deployment=deployment, lake=lake, log=self._log, ground=network.ground
+        )
+        redrive.node.add_dependency(there)
 
     def _await_logs(self) -> CustomResource:
         plan = self.deployment.plan

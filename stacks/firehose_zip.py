@@ -15,6 +15,16 @@ def build_firehose_changes(plan: Plan) -> Packed:
     return build_function(MODULE, {"plan.json": plan.to_json().encode()})
 
 
+def build_firehose_redrive(plan: Plan) -> Packed:
+    """The function that redrives what failed; Lambda's Python brings boto3."""
+    return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
+
+
+def build_firehose_unwrap(plan: Plan) -> Packed:
+    """The function of the stream by which redriven rows go."""
+    return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})
+
+
 def build_firehose_requests() -> Packed:
     """The function for web logs, of any plan."""
     return build_function(FUNCTION)

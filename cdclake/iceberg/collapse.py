@@ -7,10 +7,15 @@ positions, and the newest event, completed with the values that older ones held,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
+
+# Deletes are forgotten at this age. Older than any event that could still be read again: twice
+# Kafka's retention of seven days.
+TOMBSTONE_HORIZON = timedelta(days=14)
 
 
 def collapsed_rows(

@@ -12,14 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from cdclake import naming
+from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
 from glue_jobs.upkeep.deletes import bring_deletes_together
 
-# Older than any event that could still be read again: twice Kafka's retention of seven days.
-TOMBSTONE_HORIZON = timedelta(days=14)
 SNAPSHOT_RETENTION = timedelta(days=5)
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)

@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.debezium.log_rows import LogRows, Place, read_event, source_of
+from cdclake.debezium.delivered import DeliveredRows, encode, otf_metadata
+from cdclake.debezium.log_rows import Place
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.plan import Plan
 
@@ -33,9 +33,6 @@ PLAN = Path(__file__).parent / "plan.json"
 MOST_BYTES = 6_000_000  # Lambda's 6 MB (6,291,456), less what wraps an answer on its way
 _ANSWER_BYTES = 96  # of a record's answer, beside its id, its data and its route
 _VALUE = "kafkaRecordValue"
-_encode = json.JSONEncoder(
-    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
-).encode
 
 Answer = dict[str, Any]
 
@@ -44,16 +41,12 @@ class Transform:
     """Answers batches for the plan's tables that Firehose delivers."""
 
     def __init__(self, plan: Plan) -> None:
-        self._rows = {
-            (table.schema, table.table): LogRows(table, plan)
-            for table in plan.tables
-            if table.delivery == "firehose"
-        }
+        self._rows = DeliveredRows(plan)
         by_query = {t for stream in plan.deliveries if stream.route for t in stream.tables}
         self._metadata = {
             table.changes: {}
             if table.name in by_query
-            else {"metadata": _route(plan.lake_database, table.changes)}
+            else {"metadata": otf_metadata(plan.lake_database, table.changes)}
             for table in plan.tables
         }
         longest = max(len(json.dumps(metadata)) for metadata in self._metadata.values())
@@ -88,18 +81,14 @@ class Transform:
 
     def _answer(self, record: Mapping[str, Any], ingested_at: int, room: int) -> Answer:
         value = base64.b64decode(record.get(_VALUE) or b"")
-        event = read_event(value) if value else None
-        source = source_of(event) if event is not None else None
-        if event is None or source is None or source[0] == naming.SOURCE_SCHEMA:
+        made = self._rows.made(value, place_of(record), ingested_at)
+        if made is None:
             return {"result": "Dropped"}
-        rows = self._rows.get(source)
-        if rows is None:
-            raise RefusedEvent(refusals.UNKNOWN_TABLE)
-        row = _encode(rows.row(event, place_of(record), ingested_at)).encode()
-        encoded = base64.b64encode(row).decode()
+        table, row = made
+        encoded = base64.b64encode(encode(row).encode()).decode()
         if len(encoded) > room:
             raise RefusedEvent(refusals.TOO_LARGE)
-        return {"result": "Ok", _VALUE: encoded, **self._metadata[rows.table.changes]}
+        return {"result": "Ok", _VALUE: encoded, **self._metadata[table.changes]}
 
 
 def place_of(record: Mapping[str, Any]) -> Place:
@@ -115,12 +104,6 @@ def place_of(record: Mapping[str, Any]) -> Place:
 def _spelled_place(record: Mapping[str, Any]) -> str:
     metadata = record.get("mskRecordMetadata") or {}
     return f"the first at {metadata.get('partitionId')}:{metadata.get('offset')}"
-
-
-def _route(database: str, table: str) -> dict[str, Any]:
-    """What tells Firehose where the row goes."""
-    names = {"destinationDatabaseName": database, "destinationTableName": table}
-    return {"otfMetadata": {**names, "operation": "insert"}}
 
 
 _transform: Transform | None = None

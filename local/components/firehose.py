@@ -17,6 +17,7 @@ from glue_jobs.ingest.progress import Progress
 from local import stack
 from local.arrived import arrived_offsets
 from local.components.installed import environment
+from local.firehose.journal import Journal, journal_file
 from local.firehose.trouble import Trouble
 from local.home import PROJECT, write_atomically
 from local.keeper import log_tail
@@ -88,6 +89,9 @@ def _plan_of_before(lake: Lake) -> Plan:
 
 
 def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bool:
+    redriven = naming.delivery_stream_name(plan.name, naming.REDRIVE)
+    if Journal(journal_file(lake.home)).waiting(redriven):
+        return False
     arrived = arrived_offsets(lake.kafka, plan, Progress())
     return all(
         arrived[stream.tables[0]].get(partition, 0) >= end
@@ -97,13 +101,8 @@ def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bo
 
 
 def spec(lake: Lake) -> Spec:
-    """Its process; of another plan, or with other trouble, another one.
-
-    The plan lies in a file of its own, so that a process of the plan before can still be started.
-    """
-    text = lake.plan.to_json()
-    plan = lake.home.run / f"firehose-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
-    write_atomically(plan, text)
+    """Its process; of another plan, or with other trouble, another one."""
+    plan = plan_file(lake)
     return Spec(
         name=NAME,
         argv=(
@@ -115,3 +114,11 @@ def spec(lake: Lake) -> Spec:
         port=urlparse(lake.endpoints.firehose).port,
         log=str(lake.home.log(NAME)),
     )
+
+
+def plan_file(lake: Lake) -> Path:
+    """The plan as a file of its own, so that a process of the plan before can still be started."""
+    text = lake.plan.to_json()
+    file = lake.home.run / f"firehose-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
+    write_atomically(file, text)
+    return file

@@ -58,6 +58,13 @@ class Errors(Protocol):
         """Keep what failed."""
 
 
+class Backups(Protocol):
+    """What `backup: all` keeps."""
+
+    def keep(self, records: Sequence[Record]) -> None:
+        """Keep what was read, as it came."""
+
+
 class _Row(NamedTuple):
     made: Made
     table: str
@@ -75,13 +82,14 @@ class Delivery:
         function: Function | None,
         tables: Tables,
         errors: Errors,
+        backup: Backups | None = None,
         trouble: Trouble = CALM,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
         self.stream, self._database = stream, database
         self._source, self._function = source, function
-        self._tables, self._errors = tables, errors
+        self._tables, self._errors, self._backup = tables, errors, backup
         self._trouble, self._clock, self._pause = trouble, clock, pause
         self._waiting: list[Record] = []  # for the function
         self._rows: list[_Row] = []  # for the logs
@@ -125,6 +133,8 @@ class Delivery:
         """Have the function make rows of what waits, in calls of its size."""
         while self._waiting:
             size = self._fits_a_call()
+            if self._backup is not None:
+                self._backup.keep(self._waiting[:size])
             for part in self._trouble.parts(self._waiting[:size]):
                 made, failures = self._transform(part)
                 self._errors.write("processing-failed", failures)

@@ -25,8 +25,9 @@ class Failed:
         )
 
 
-def failed_records(s3: Any, bucket: str, stream: DeliveryStream) -> Failed | None:
-    """What has failed of a stream and was not removed; None if nothing has."""
+def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> Failed | None:
+    """What has failed of a stream, which Firehose knows by `name`, and was not redriven; None if
+    nothing has."""
     found = [
         entry
         for kind in ("processing-failed", "iceberg-failed")
@@ -34,7 +35,7 @@ def failed_records(s3: Any, bucket: str, stream: DeliveryStream) -> Failed | Non
             Bucket=bucket, Prefix=delivery_error_prefix(stream.error_prefix, kind, "")[:-1]
         )
         for entry in page.get("Contents", [])
-        if entry["Key"].rpartition("/")[2].startswith(f"{stream.name}-1-")
+        if entry["Key"].rpartition("/")[2].startswith(f"{name}-1-")
     ]
     if not found:
         return None

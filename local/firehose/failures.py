@@ -22,17 +22,17 @@ _FUNCTIONS = "arn:aws:lambda:us-east-1:111122223333:function"
 
 
 class ErrorPrefix:
-    """Where one stream puts what fails."""
+    """Where one stream, which Firehose knows by `name`, puts what fails."""
 
-    def __init__(self, s3: Any, bucket: str, stream: DeliveryStream) -> None:
-        self._s3, self._bucket, self._stream = s3, bucket, stream
+    def __init__(self, s3: Any, bucket: str, stream: DeliveryStream, name: str) -> None:
+        self._s3, self._bucket, self._stream, self._name = s3, bucket, stream, name
 
     def write(self, kind: Kind, failures: Sequence[Failure]) -> None:
         """Put the failures into one object, if there are any."""
         if not failures:
             return
         now = datetime.fromtimestamp(time.time(), UTC)
-        name = f"{self._stream.name}-1-{now:%Y-%m-%d-%H-%M-%S}-{uuid.uuid4()}"
+        name = f"{self._name}-1-{now:%Y-%m-%d-%H-%M-%S}-{uuid.uuid4()}"
         folder = delivery_error_prefix(self._stream.error_prefix, kind, f"{now:%Y/%m/%d}")
         ended_ms = int(now.timestamp() * 1000)
         by = {"lambdaArn": f"{_FUNCTIONS}:{self._stream.function}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
+    BinaryType,
     BooleanType,
     DateType,
     DoubleType,
@@ -38,7 +40,7 @@ _TYPES: Mapping[type, tuple[type, ...]] = {
     DoubleType: (float, int),
     StringType: (str,),
 }
-# How values stand in JSON: dates as days, times as microseconds.
+# How values stand in JSON: dates as days, times as microseconds; bytes as base64.
 _STORED = {pa.date32(): pa.int32(), pa.timestamp("us", tz="UTC"): pa.int64()}
 
 
@@ -75,7 +77,17 @@ def _fits(value: Any, kind: IcebergType) -> bool:
         return type(value) is int and -(1 << bits) <= value < 1 << bits
     if isinstance(value, bool):
         return isinstance(kind, BooleanType)
+    if isinstance(kind, BinaryType):
+        return isinstance(value, str) and _is_base64(value)
     return isinstance(value, _TYPES.get(type(kind), ()))
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text, validate=True)
+    except ValueError:
+        return False
+    return True
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:
@@ -86,5 +98,7 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:
 
 
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        values = [None if value is None else base64.b64decode(value) for value in values]
     stored = _STORED.get(kind)
     return pa.array(values, kind) if stored is None else pa.array(values, stored).cast(kind)

@@ -11,15 +11,18 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlparse
 
 from cdclake import naming
 from cdclake.delivery import DeliveryStream
 from cdclake.plan import Plan
+from cdclake.redrive.stream import redrive_stream
 from local import functions
 from local.aws.http_server import Server
+from local.firehose.backup import Backup
 from local.firehose.delivery import Delivery, Source
 from local.firehose.direct_put import DirectPut
 from local.firehose.failures import ErrorPrefix
@@ -59,12 +62,15 @@ def main() -> int:
 def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
     plan = Plan.from_json(file.read_text(encoding="utf-8"))
     journal = Journal(journal_file(lake.home))
-    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in plan.streams]
-    threads = [threading.Thread(target=_deliver, args=(each, stop)) for each in deliveries]
+    redrive = redrive_stream(plan)
+    listed = [*plan.streams, *([redrive] if redrive else [])]
+    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
+    work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
     schedule = _schedule(lake, plan, deliveries)
     if schedule is not None:
-        threads.append(threading.Thread(target=schedule.run, args=(stop,)))
-    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in plan.streams}
+        work["the apply job's schedule"] = partial(schedule.run, stop)
+    threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
+    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # `up` has chosen it
     with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
@@ -89,13 +95,13 @@ def _schedule(lake: Lake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySc
     )
 
 
-def _deliver(delivery: Delivery, stop: threading.Event) -> None:
-    """Whatever fails is tried again: nothing that a turn could not finish is forgotten."""
+def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> None:
+    """The work until `stop`; what fails is tried again, since nothing unfinished is forgotten."""
     while not stop.is_set():
         try:
-            delivery.turn()
+            work()
         except Exception:
-            log.exception("%s cannot deliver", delivery.stream.name)
+            log.exception("%s failed, and is tried again", name)
             stop.wait(_RETRY_S)
 
 
@@ -113,9 +119,16 @@ def _delivery(
         source=_source(lake, plan, journal, stream),
         function=None if handler is None else Function(handler, stream, trouble=trouble),
         tables=LogTables(lake.glue, lake.s3, plan.lake_database),
-        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream),
+        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
+        backup=_backup(lake, stream, name),
         trouble=trouble,
     )
+
+
+def _backup(lake: Lake, stream: DeliveryStream, name: str) -> Backup | None:
+    if stream.backup == "failed":
+        return None
+    return Backup(lake.client("s3"), lake.bucket, stream, name)
 
 
 def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:

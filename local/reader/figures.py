@@ -101,9 +101,11 @@ def _commit_of(log: IcebergTable, ingested_at: int) -> int | None:
 
 
 def _quarantined(lake: Lake) -> list[tuple[str, int]]:
+    """By table; what Firehose appended twice stands at one place."""
     with lake_reader(lake).open(None) as session:
         return session.execute(
-            f'SELECT "table", count(*) FROM {naming.QUARANTINE} GROUP BY 1'
+            'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
+            f" FROM {naming.QUARANTINE} GROUP BY 1"
         ).fetchall()
 
 

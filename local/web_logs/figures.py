@@ -75,7 +75,7 @@ def _figures(lake: Lake, logs: WebLogs, journal: Journal) -> Figures:
     # In this order: what is delivered meanwhile is then counted twice, and not missed.
     acknowledged = journal.acknowledged(name) if is_direct else None
     waiting = journal.waiting(name) if is_direct else _not_delivered(lake, name)
-    failed = failed_records(lake.client("s3"), lake.bucket, logs.stream)
+    failed = failed_records(lake.client("s3"), lake.bucket, logs.stream, name)
     return Figures(
         web_logs=logs.name,
         rows=_rows(lake, logs),

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
+from cdclake.redrive.stream import redrive_stream
 from cdclake.web_logs import WebLogs
 from stacks.constructs.delivery_metrics import (
     DeliveryMetrics,
@@ -46,6 +47,14 @@ def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> 
             threshold=0,
             periods=3,
             part=part,
+        )
+    redrive = redrive_stream(deployment.plan)
+    if deployment.delivers and redrive is not None:
+        yield Watch(
+            name="redrive",
+            says="within an hour redriven rows could not be appended either; they lie in S3 again",
+            metric=DeliveryMetrics(deployment.prefix, [redrive], 1).failed(HOUR),
+            threshold=0,
         )
 
 

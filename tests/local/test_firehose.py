@@ -98,24 +98,61 @@ def test_what_the_stream_repairs_is_refused_here(lake: RunningLake) -> None:
         assert "its delivery is firehose" in refused["error"]["message"]
 
 
-def test_what_fails_is_kept_and_told(lake: RunningLake) -> None:
-    def failed() -> list[tuple[int, bool]]:
-        tables = {table["table"]: table for table in lake.run("status")["tables"]}
-        errors = {name: str(table["last_error"]) for name, table in tables.items()}
-        return [
-            (tables[name]["failed"], "Lambda.ProcessingFailedStatus" in errors[name])
-            for name in TABLES
-        ]
+def failed(lake: RunningLake) -> list[tuple[int, bool]]:
+    """How many records of each table's stream failed, and whether that is the last error."""
+    tables = {table["table"]: table for table in lake.run("status")["tables"]}
+    errors = {name: str(table["last_error"]) for name, table in tables.items()}
+    return [
+        (tables[name]["failed"], "Lambda.ProcessingFailedStatus" in errors[name]) for name in TABLES
+    ]
 
-    assert failed() == [(0, False)] * 3
+
+def insert_nan(lake: RunningLake, order: int) -> None:
+    """An order that its type cannot hold, and wait until it has failed."""
+    assert failed(lake) == [(0, False)] * 3
     with lake.connect() as connection:
-        connection.execute("insert into orders values (800001, 1, 'new', 'NaN', '{}', 'n')")
-    lake.eventually(lambda: failed() == [(0, False), (1, True), (1, True)])  # of a stream
+        connection.execute(f"insert into orders values ({order}, 1, 'new', 'NaN', '{{}}', 'n')")
+    lake.eventually(lambda: failed(lake) == [(0, False), (1, True), (1, True)])  # of a stream
+
+
+def test_what_fails_is_kept_and_told(lake: RunningLake) -> None:
+    insert_nan(lake, 800001)
     report = lake.run("verify", "--table", "orders", expect=1)
     assert [table["missing"] for table in report["tables"]] == [1]
     with lake.connect() as connection:
         connection.execute("delete from orders where order_id = 800001")
     lake.assert_equal()
+
+
+def test_what_failed_is_quarantined_or_comes_in_when_the_cause_is_mended(
+    lake: RunningLake, file: Path, tmp_path: Path
+) -> None:
+    quarantined = "select count(distinct topic) from cdclake_quarantine where \"table\" = 'orders'"
+    told = lake.run("redrive", "--dry-run")
+    [reason] = told["quarantined"]
+    assert reason.startswith("NOT_REPRESENTABLE")
+    assert lake.run("redrive") == {**told, "dry_run": False}
+    assert lake.run("redrive")["objects"] == 0
+    assert failed(lake) == [(0, False)] * 3
+    lake.eventually(lambda: lake.sql(quarantined) == [[1]])
+    [orders] = [t for t in lake.run("status")["tables"] if t["table"] == "orders"]
+    assert orders["quarantined"] == 1
+
+    insert_nan(lake, 800002)
+    mended = tmp_path / "shop.yaml"
+    mended.write_text(file.read_text() + "policies: {not_representable: null}\n")
+    lake.run("up", str(mended), CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
+    assert lake.run("redrive")["redriven"] == {"orders_changes": 1}
+    assert failed(lake) == [(0, False)] * 3
+    total = "select distinct total from orders_current where order_id = 800002"
+    lake.eventually(lambda: lake.sql(total) == [[None]])
+    with lake.connect() as connection:
+        connection.execute("delete from orders where order_id = 800002")
+    lake.assert_equal()
+    lake.run("pause")
+    refused = lake.run("redrive", expect=3)
+    assert "firehose does not run" in refused["error"]["message"]
+    lake.run("resume")
 
 
 def test_pause_and_resume(lake: RunningLake) -> None:

@@ -6,14 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from glue_jobs.upkeep import actions
-from glue_jobs.upkeep.actions import (
-    TOMBSTONE_HORIZON,
-    Upkeep,
-    compact,
-    purge_tombstones,
-    sort_deletes,
-)
+from glue_jobs.upkeep.actions import Upkeep, compact, purge_tombstones, sort_deletes
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark

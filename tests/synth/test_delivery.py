@@ -30,8 +30,9 @@ ONLY_DELIVERED = PIPELINE.replace(
 
 
 def streams(deployed: Synthesized) -> dict[str, dict[str, Any]]:
+    """Those that read Kafka; tests/synth/test_redrive.py has the other one."""
     found = [each["Properties"] for each in deployed.resources(STREAM)]
-    return {each["DeliveryStreamName"]: each for each in found}
+    return {e["DeliveryStreamName"]: e for e in found if e["DeliveryStreamType"] == "MSKAsSource"}
 
 
 def plan_beside_the_function(deployed: Synthesized) -> Plan:

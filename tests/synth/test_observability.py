@@ -18,6 +18,7 @@ OF_STREAM = {"freshness", "lag", "quarantine", "stopped-table"}
 OF_KEEPER = {"keeper-gave-up", "keeper-silent"}
 OF_DELIVERY = {
     "delivery-late", "delivery-lag", "delivery-failed", "delivery-refused", "delivery-function",
+    "redrive",
 }  # fmt: skip
 OF_JOBS = {"schedules", "maintain-failed", "small-files"}
 # CloudWatch's quotas (its user guide, "CloudWatch service quotas").
@@ -67,7 +68,9 @@ def test_firehoses_metrics_are_those_of_its_guide_and_of_our_streams(variants):
         "DeliveryToIceberg.DataFreshness", "DeliveryToIceberg.FailedRowCount", "KafkaOffsetLag",
     }  # fmt: skip
     told = {(d["Name"], d["Value"]) for each in of_firehose for d in each["Dimensions"]}
-    assert told == {("DeliveryStreamName", f"shop-{name}") for name in ("events", "trade")}
+    assert told == {
+        ("DeliveryStreamName", f"shop-{name}") for name in ("events", "trade", "cdclake.redrive")
+    }
 
 
 def test_what_the_function_refuses_is_counted_where_the_alarm_looks(variants):

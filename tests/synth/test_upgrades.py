@@ -77,8 +77,11 @@ def test_a_new_table_of_firehose_adds_its_stream_and_touches_no_other(deploy):
     assert found.kinds(found.added) == {
         "AWS::IAM::Role", "AWS::Logs::LogStream", "AWS::MSK::Topic", NAMED_QUERY, STREAM,
     }  # fmt: skip
-    assert not any("/shop-trade" in name or STREAM in name for name in found.updated)
-    assert {k: v for k, v in told(found).items() if k not in (ALARM, DASHBOARD)} == NEW_DELIVERY
+    [updated] = [name for name in found.updated if "/shop-trade" in name or STREAM in name]
+    assert "RedriveStream" in updated
+    assert {k: v for k, v in told(found).items() if k not in (ALARM, DASHBOARD)} == {
+        **NEW_DELIVERY, STREAM: {"IcebergDestinationConfiguration"},
+    }  # fmt: skip
     assert not (found.removed or found.replaced)
 
 

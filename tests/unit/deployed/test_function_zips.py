@@ -19,7 +19,12 @@ from cdclake.config.deployment import load_deployment
 from cdclake.packing import PROJECT, Packed
 from cdclake.plan import Plan
 from stacks.constructs.function_zip import build_function
-from stacks.firehose_zip import build_firehose_changes, build_firehose_requests
+from stacks.firehose_zip import (
+    build_firehose_changes,
+    build_firehose_redrive,
+    build_firehose_requests,
+    build_firehose_unwrap,
+)
 from stacks.preparation_zip import build_preparation
 
 LAMBDAS = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
@@ -28,6 +33,8 @@ IMPORT = "import sys; sys.path += sys.argv[1:3]; import {0}; print({0}.handler._
 BUILDERS: dict[str, Callable[[Plan], Packed]] = {
     "custom_resources": lambda plan: build_function("custom_resources"),
     "firehose_changes": build_firehose_changes,
+    "firehose_redrive": build_firehose_redrive,
+    "firehose_unwrap": build_firehose_unwrap,
     "firehose_requests": lambda plan: build_firehose_requests(),
     "prepare_source": build_preparation,
     "stream_keeper": lambda plan: build_function("stream_keeper"),

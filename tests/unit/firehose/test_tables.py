@@ -1,6 +1,7 @@
 """Appends to real Iceberg tables in the local S3 and Glue, and what failed in the bucket."""
 
 import base64
+import gzip
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -9,19 +10,49 @@ import boto3
 import duckdb
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, IdentityTransform
+from pyiceberg.types import (
+    BinaryType,
+    IcebergType,
+    IntegerType,
+    ListType,
+    LongType,
+    NestedField,
+    StringType,
+    StructType,
+    TimestamptzType,
+)
 
 from cdclake import naming
+from cdclake.debezium.refusals import UNREADABLE_VALUE
+from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.redrive.objects import Line
+from cdclake.redrive.rows import Redrive, unwrapped
 from glue_jobs.reader.catalog import Catalog
 from glue_jobs.reader.duck import _secret, extension_file
 from glue_jobs.reader.tail import added_files, files_since, with_tail
 from local.components.installed import REGION
+from local.firehose.backup import Backup
+from local.firehose.delivery import Delivery
 from local.firehose.failed import failed_records
 from local.firehose.failures import ErrorPrefix
+from local.firehose.function import Function
 from local.firehose.records import Failure, Record
+from local.firehose.rows import read_row
 from local.firehose.tables import LogTables
-from tests.recorded.firehose import INGESTED_AT, Logs, delivered, rows_of, stream_of
+from tests.recorded.firehose import (
+    INGESTED_AT,
+    Kept,
+    Logs,
+    RecordedTopic,
+    delivered,
+    handler_of,
+    read_by_firehose,
+    rows_of,
+    stream_of,
+)
 from tests.recorded.recording import Recording
 from tests.unit.local.test_aws_server import BUCKET, AwsProcess
 
@@ -124,6 +155,38 @@ def test_appended_rows_are_there_and_tell_when_they_were_ingested(
     assert sorted(added.values()) == sorted(s.committed_ms for s in log.snapshots.values())
 
 
+def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
+    server: AwsProcess, tables: LogTables, session: duckdb.DuckDBPyConnection
+) -> None:
+    pair = StructType(NestedField(11, "key", StringType()), NestedField(12, "value", BinaryType()))
+    kinds: dict[str, IcebergType] = {
+        "string": StringType(), "int": IntegerType(), "bigint": LongType(),
+        "binary": BinaryType(), "timestamp": TimestamptzType(),
+        "array<struct<key:string,value:binary>>": ListType(10, pair, element_required=False),
+    }  # fmt: skip
+    columns = quarantine_schema(PLAN).columns
+    fields = [NestedField(n, name, kinds[kind]) for n, (name, kind) in enumerate(columns, 1)]
+    tables._catalog.create_table(
+        ("lake", naming.QUARANTINE), Schema(*fields), location=f"s3://{BUCKET}/warehouse/q",
+        properties={"format-version": "2"},
+    )  # fmt: skip
+    line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
+    made = Redrive(PLAN, "changes").destined(line, 1_790_000_000_000_000)
+    assert made is not None and made.relation == naming.QUARANTINE
+    _, row = unwrapped(made.record())
+    for _ in range(2):  # Firehose may
+        fitting = read_row(json.dumps(row).encode(), tables.schema(naming.QUARANTINE))
+        tables.append(naming.QUARANTINE, [fitting])
+    log = Catalog(client(server, "glue"), client(server, "s3"), "lake").load(naming.QUARANTINE)
+    [found] = session.execute(
+        'SELECT DISTINCT topic, partition, "offset", key, value, reason,'
+        f" epoch_us(quarantined_at) FROM iceberg_scan('{log.location}')"
+    ).fetchall()
+    assert found == (
+        "s3://b/k", None, 3, None, b"\x00\xffab", UNREADABLE_VALUE, 1_790_000_000_000_000,
+    )  # fmt: skip
+
+
 def keys_of(s3: Any, folder: str, stream: str) -> list[str]:
     listed = s3.list_objects_v2(Bucket=BUCKET, Prefix=f"firehose/{folder}")["Contents"]
     keys = [entry["Key"] for entry in listed]
@@ -132,18 +195,18 @@ def keys_of(s3: Any, folder: str, stream: str) -> list[str]:
 
 def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> None:
     s3 = client(server, "s3")
-    prefix = ErrorPrefix(s3, BUCKET, stream_of(TABLE, name="shop"))
+    prefix = ErrorPrefix(s3, BUCKET, stream_of(TABLE), "shop")
     prefix.write("processing-failed", [])
     record = Record(0, 7, 1_790_000_000_123, b"\x00raw")
     failed = Failure(record=record, code="Lambda.X", message="why", attempts=4, raw=b"\x00raw")
     prefix.write("processing-failed", [failed, failed])
     prefix.write("iceberg-failed", [failed])
-    ErrorPrefix(s3, BUCKET, stream_of(TABLE, name="shop-2")).write("iceberg-failed", [failed] * 5)
+    ErrorPrefix(s3, BUCKET, stream_of(TABLE), "shop-2").write("iceberg-failed", [failed] * 5)
     stream = stream_of(TABLE, name="shop")
-    told = failed_records(s3, BUCKET, stream)
+    told = failed_records(s3, BUCKET, stream, "shop")
     assert told is not None and (told.records, told.reason) == (3, "Lambda.X: why")
     assert told.folder.startswith(f"s3://{BUCKET}/firehose/")
-    assert failed_records(s3, BUCKET, stream_of(TABLE, name="sho")) is None
+    assert failed_records(s3, BUCKET, stream, "sho") is None
     s3.delete_object(Bucket=BUCKET, Key=keys_of(s3, "iceberg-failed", "shop-2")[0])
     keys = keys_of(s3, "", "")
     assert [key.split("/")[1] for key in keys] == ["iceberg-failed", "processing-failed"]
@@ -157,3 +220,22 @@ def test_what_failed_lies_in_the_form_that_aws_documents(server: AwsProcess) -> 
         "attemptsMade": 4, "arrivalTimestamp": 1_790_000_000_123,
         "errorCode": "Lambda.X", "errorMessage": "why",
     }  # fmt: skip
+
+
+def test_a_backup_of_all_holds_what_was_read_as_it_came(server: AwsProcess) -> None:
+    s3 = client(server, "s3")
+    stream = stream_of(TABLE, function_mib=1, backup="all")
+    read = [read_by_firehose(record) for record in RECORDING.of_topic(TABLE.topic)]
+    delivery = Delivery(
+        stream, PLAN.lake_database, source=RecordedTopic(read), tables=Logs(PLAN), errors=Kept(),
+        function=Function(handler_of(PLAN), stream),
+        backup=Backup(s3, BUCKET, stream, "shop-plain"),
+    )  # fmt: skip
+    delivery.drain()
+    listed = s3.list_objects_v2(Bucket=BUCKET, Prefix="firehose/as-it-came/shop-plain/20")
+    found = sorted(listed["Contents"], key=lambda entry: entry["LastModified"])
+    assert len(found) > 1 and all(entry["Key"].endswith(".gz") for entry in found)
+    bodies = [s3.get_object(Bucket=BUCKET, Key=entry["Key"])["Body"].read() for entry in found]
+    values = [record.value for record in read if record.value is not None]
+    kept = b"".join(sorted(map(gzip.decompress, bodies), key=b"".join([*values]).index))
+    assert kept == b"".join(values)

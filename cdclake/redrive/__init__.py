@@ -1,0 +1,1 @@
+"""What Firehose could not deliver, brought into the lake after all."""

@@ -1,0 +1,138 @@
+"""The redrive: a function that people call, and the stream by which it puts rows into the lake."""
+
+from __future__ import annotations
+
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.delivery import DeliveryStream
+from cdclake.redrive.objects import KINDS
+from cdclake.redrive.stream import FUNCTION, redrive_stream
+from stacks.constructs import delivery_access
+from stacks.constructs.delivery_source import DirectPut
+from stacks.constructs.function import Function
+from stacks.constructs.grant import Grant, arn, through_s3
+from stacks.constructs.ground import Ground
+from stacks.constructs.iceberg_stream import Collecting, Destination, IcebergStream, by_function
+from stacks.constructs.lake_bucket import BucketReference
+from stacks.constructs.log_group import LogGroup
+from stacks.firehose_zip import build_firehose_redrive, build_firehose_unwrap
+from stacks.lake_stack import LakeStack
+
+_LONGEST_S = 900  # a call: Lambda's most
+_UNWRAP_S = 300  # the longest that Firehose waits
+_MEMORY_MB = 512  # a request's records, and what is too large of an object
+
+
+class DeliveryRedrive(Construct):
+    """For the plan's streams of changes, of which there must be one."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        deployment: Deployment,
+        lake: LakeStack,
+        log: LogGroup,
+        ground: Ground,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stream = redrive_stream(deployment.plan)
+        assert stream is not None
+        self._deployment, self._lake, self._ground = deployment, lake, ground
+        self._add_stream(stream, self._add_unwrap(), log)
+        self._add_function(stream)
+
+    def _add_unwrap(self) -> str:
+        """What takes apart what is put; its ARN."""
+        return Function(
+            self,
+            "Unwrap",
+            module=FUNCTION,
+            code=build_firehose_unwrap(self._deployment.plan).path,
+            environment={},
+            grants=[],
+            timeout_s=_UNWRAP_S,
+            memory_mb=_MEMORY_MB,
+            ground=self._ground,
+        ).arn
+
+    def _add_stream(self, stream: DeliveryStream, unwrap: str, log: LogGroup) -> None:
+        plan = self._deployment.plan
+        IcebergStream(
+            self,
+            "Stream",
+            name=self._stream_name,
+            source=DirectPut(key_arn=self._ground.key_arn),
+            into=Destination(
+                database=plan.lake_database,
+                tables=[*(plan.table(each).changes for each in stream.tables), naming.QUARANTINE],
+                writable=[naming.changes_name("*"), naming.QUARANTINE],
+                warehouse=self._lake.warehouse,
+                state=self._lake.state,
+            ),
+            collecting=Collecting(
+                seconds=stream.buffer_seconds,
+                mib=stream.buffer_mib,
+                retry_seconds=stream.retry_seconds,
+                backup=stream.backup,
+                error_prefix=stream.error_prefix,
+            ),
+            processors=[
+                by_function(
+                    unwrap,
+                    seconds=stream.function_seconds,
+                    mib=stream.function_mib,
+                    retries=stream.function_retries,
+                )
+            ],
+            calls=[delivery_access.calls(unwrap)],
+            log=log,
+            ground=self._ground,
+        )
+
+    def _add_function(self, stream: DeliveryStream) -> None:
+        state, prefix = self._lake.state, self._deployment.prefix
+        function = Function(
+            self,
+            "Function",
+            module="firehose_redrive",
+            code=build_firehose_redrive(self._deployment.plan).path,
+            environment={"BUCKET": state.name, "PREFIX": prefix},
+            grants=[
+                *_moves_failed(state, stream.error_prefix),
+                through_s3(self._ground.key_arn),
+                Grant(
+                    actions=["firehose:PutRecordBatch"],
+                    on=[arn("firehose", f"deliverystream/{self._stream_name}")],
+                ),
+            ],
+            timeout_s=_LONGEST_S,
+            memory_mb=_MEMORY_MB,
+            ground=self._ground,
+        )
+        # People call it, by a name that they can know.
+        function.resource.function_name = naming.redrive_function(prefix)
+
+    @property
+    def _stream_name(self) -> str:
+        return naming.delivery_stream_name(self._deployment.prefix, naming.REDRIVE)
+
+
+def _moves_failed(state: BucketReference, folder: str) -> list[Grant]:
+    """Reads what failed, puts it aside, and leaves what is too large for Firehose."""
+    made_up = "what failed, by day, in objects that Firehose names"
+    failed = [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
+    return [
+        Grant(actions=["s3:ListBucket"], on=[state.arn]),
+        Grant(
+            actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], on=failed, because=made_up
+        ),
+        Grant(
+            actions=["s3:PutObject"],
+            on=[f"{state.arn}/{naming.redriven_prefix(folder)}*"],
+            because=made_up,
+        ),
+    ]

@@ -1,0 +1,96 @@
+"""`cdclake redrive --target aws`: calls until nothing is left, one answer, and how it ends."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from cli import main as command
+
+PROJECT = Path(__file__).resolve().parents[3]
+ANSWER: dict[str, Any] = {
+    "objects": 2, "redriven": {"orders_changes": 3}, "dropped": 1, "quarantined": {"X: y": 1},
+    "too_large": {}, "more": False, "before": "2026-11-22T10:00:00+00:00", "after": "k",
+}  # fmt: skip
+Run = Callable[..., tuple[object, dict[str, Any]]]
+
+
+class Lambda:
+    """Lambda's client, which answers with these one after the other."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.events, self.names = iter(answers), list[Any](), set[str]()
+
+    def invoke(self, *, FunctionName: str, Payload: bytes) -> dict[str, Any]:
+        self.names.add(FunctionName)
+        self.events.append(json.loads(Payload))
+        answer = next(self.answers)
+        if isinstance(answer, Exception):
+            raise answer
+        failed = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
+        return {"Payload": io.BytesIO(json.dumps(answer).encode()), **failed}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def run_verb(
+        client: Lambda, *words: str, file: str = "shop_firehose"
+    ) -> tuple[object, dict[str, Any]]:
+        monkeypatch.setattr(boto3, "client", lambda service, **_: client)
+        where = ("--target", "aws", "--file", str(PROJECT / "pipelines" / f"{file}.yaml"))
+        with pytest.raises(SystemExit) as caught:
+            command.main(("redrive", *where, *words, "--json"))
+        return caught.value.code, json.loads(capsys.readouterr().out)
+
+    return run_verb
+
+
+def test_calls_go_on_where_the_one_before_stopped(run: Run) -> None:
+    client = Lambda({**ANSWER, "more": True}, ANSWER)
+    code, told = run(client)
+    assert (code, told["ok"], told["objects"], told["dropped"]) == (0, True, 4, 2)
+    assert (told["redriven"], told["quarantined"]) == ({"orders_changes": 6}, {"X: y": 2})
+    [name] = client.names
+    assert name.endswith("-redrive")
+    assert client.events == [
+        {"dry_run": False},
+        {"dry_run": False, "before": ANSWER["before"], "after": "k"},
+    ]
+
+
+def test_a_dry_run_is_one_all_the_way(run: Run) -> None:
+    client = Lambda({**ANSWER, "more": True}, ANSWER)
+    code, told = run(client, "--dry-run")
+    assert (code, told["dry_run"]) == (0, True)
+    assert [event["dry_run"] for event in client.events] == [True, True]
+
+
+def test_what_is_too_large_ends_badly(run: Run) -> None:
+    code, told = run(Lambda({**ANSWER, "too_large": {"s3://b/k": 2}}))
+    assert (code, told["ok"], told["too_large"]) == (4, False, {"s3://b/k": 2})
+
+
+def test_a_call_that_fails_says_that_nothing_is_lost(run: Run) -> None:
+    code, told = run(Lambda(ANSWER | {"more": True}, {"errorMessage": "did not accept"}))
+    assert (code, told["error"]["component"].endswith("-redrive")) == (4, True)
+    assert "did not accept" in told["error"]["message"]
+    assert "nothing is lost" in told["error"]["remedy"]
+
+
+def test_what_is_not_deployed_is_said_to_be_missing(run: Run) -> None:
+    missing = ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "no"}}, "I")
+    code, told = run(Lambda(missing))
+    assert (code, told["error"]["code"]) == (3, "not_running")
+    assert "there is no function" in told["error"]["message"]
+
+
+def test_a_file_without_such_tables_has_nothing_to_redrive(run: Run) -> None:
+    code, told = run(Lambda(), file="shop")
+    assert (code, told["error"]["code"]) == (2, "bad_input")

@@ -1,0 +1,88 @@
+"""What is redriven goes by the API, the journal and the stream's own function to its relations."""
+
+import base64
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import BinaryType, IntegerType, LongType, NestedField, StringType
+
+from cdclake import naming
+from cdclake.iceberg.schemas import quarantine_schema
+from cdclake.redrive.objects import Line
+from cdclake.redrive.puts import Puts
+from cdclake.redrive.rows import Redrive
+from cdclake.redrive.stream import FUNCTION, redrive_stream
+from local.aws.http_server import Server
+from local.firehose.delivery import Delivery
+from local.firehose.direct_put import DirectPut
+from local.firehose.function import Function
+from local.firehose.journal import Journal, JournalSource
+from local.firehose.trouble import Trouble
+from local.functions import load
+from tests.recorded.firehose import Kept, Logs
+from tests.unit.deployed.redriving import NOW, events, plan, rows
+from tests.unit.firehose.test_direct_put import client_of
+
+NAME = naming.delivery_stream_name("changes", naming.REDRIVE)
+
+
+class Relations(Logs):
+    """The logs, and the quarantine."""
+
+    def schema(self, table: str) -> Schema:
+        if table != naming.QUARANTINE:
+            return super().schema(table)
+        kinds = {"string": StringType(), "int": IntegerType(), "binary": BinaryType()}
+        fields = [
+            NestedField(n, name, kinds.get(kind, LongType()), required=False)
+            for n, (name, kind) in enumerate(quarantine_schema(self.plan).columns, 1)
+        ]
+        return Schema(*fields)
+
+    def rows(self, table: str) -> list[Mapping[str, Any]]:
+        return [row for name, rows in self.commits for row in rows if name == table]
+
+
+def lines(raw: Sequence[bytes]) -> list[Line]:
+    spelled = [json.dumps({"rawData": base64.b64encode(each).decode()}).encode() for each in raw]
+    name = naming.delivery_stream_name("changes", "plain")
+    return [Line("processing-failed", name, "s3://b/k", n, t) for n, t in enumerate(spelled, 1)]
+
+
+def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, relations, kept = redrive_stream(plan()), Relations(plan()), Kept()
+    assert stream is not None
+    unwrap = load(FUNCTION)
+    (tmp_path / "plan.json").write_text(plan().to_json())
+    monkeypatch.setattr(unwrap, "PLAN", tmp_path / "plan.json")
+    journal, trouble = Journal(tmp_path / "journal.db"), Trouble(3, ["fail", "split", "duplicate"])
+    with Server(0, DirectPut({NAME: stream}, journal, trouble)) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        puts = Puts(client_of(server.server_address[1]), NAME, pause=lambda _: None)
+        redrive = Redrive(plan(), "changes")
+        for line in lines([*events("plain"), b"no event"]):
+            made = redrive.destined(line, NOW)
+            assert made is not None
+            puts.add(made.record())
+        puts.flush()
+        server.shutdown()
+    delivery = Delivery(
+        stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
+        function=Function(unwrap.handler, stream, trouble=trouble), errors=kept, trouble=trouble,
+        pause=lambda _: None,
+    )  # fmt: skip
+    delivery.drain()
+    assert kept.failures == []
+    arrived = {row[naming.LSN] for row in relations.rows("plain_changes")}
+    assert arrived == {row[naming.LSN] for row in rows("plain")}
+    assert {row["offset"] for row in relations.rows(naming.QUARANTINE)} == {
+        len(events("plain")) + 1
+    }
+    assert journal.waiting(NAME) == 0
