@@ -32,4 +32,4 @@ http {{
 def command() -> list[str]:
     """What runs it with that configuration, in the foreground."""
     write = f'printf "%s" "${TEXT}" > {_FILE}'
-    return ["sh", "-c", f"{write} && exec nginx -c {_FILE} -g 'daemon off;'"]
+    return ["sh", "-c", f"{write} && exec nginx -e /dev/stderr -c {_FILE} -g 'daemon off;'"]

@@ -48,3 +48,18 @@ def test_the_quantities_are_those_of_a_file_that_gives_no_sizes(created):
     }
     assert group["InstanceType"] in listed()["MSK brokers"][1]
     assert database["DBInstanceClass"] in listed()["RDS for PostgreSQL, Multi-AZ"][1]
+
+
+def test_what_firehose_and_web_servers_add_is_said(variants):
+    """Of each variant what it has beyond one without them."""
+    text = PAGE.read_text().split("## What it costs to leave running")[1]
+
+    def alarms(name: str) -> int:
+        return len(variants[name].resources("AWS::CloudWatch::Alarm"))
+
+    assert alarms("delivered") - alarms("created") == 5 + len(["apply-failed"])
+    assert "five alarms more for up to nine streams, and\n`apply-failed`" in text
+    web = variants["web logs"]
+    task, service = web.only("AWS::ECS::TaskDefinition"), web.only("AWS::ECS::Service")
+    assert (task["Cpu"], task["Memory"], service["DesiredCount"]) == ("256", "512", 2)
+    assert "two Fargate tasks of 0.25 vCPU and 0.5 GB by the second, three endpoints" in text
