@@ -55,7 +55,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     if dsn is not None:
         home.remember("source_dsn", dsn)
     database = state.database
-    if plan is not None and endpoints.source is not None and not state.epoch:
+    if plan is not None and plan.tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database
         _create_database(make_conninfo(**asdict(endpoints.source)), database)
     state = replace(state, external=dsn is not None, database=database)

@@ -15,7 +15,7 @@ import boto3
 import pytest
 
 from local.components.installed import LOCAL_KEYS, REGION
-from tests.local.running import RunningLake, lake_in
+from tests.local.running import SHOP, SHOP_SQL, RunningLake, lake_in
 from tests.web_server.forwarder import FirehoseOutput, KinesisOutput, Output, forward
 from tests.web_server.nginx import PAGE, Nginx, Request, nginx_in, request
 
@@ -217,3 +217,40 @@ def test_trouble_repeats_and_refuses_but_loses_nothing(site: Site) -> None:
     site.lake.run("down")
     site.told = site.lake.run("up")
     site.assert_all_there()
+
+
+@pytest.mark.slow
+def test_a_lake_of_web_logs_takes_in_tables_and_does_not_give_them_up(tmp_path: Path) -> None:
+    image = f"x@sha256:{'0' * 64}"  # the shop's file has environments of AWS
+    images = f"{{nginx: '{image}', router: '{image}'}}"
+    logs = f"weblogs:\n  request: {{statuses: [200], images: {images}}}\n"
+    alone, both = tmp_path / "alone.yaml", tmp_path / "both.yaml"
+    alone.write_text(f"version: 1\nname: shop\n{logs}")
+    both.write_text(SHOP.read_text() + logs)
+    with lake_in(tmp_path) as lake, nginx_in(tmp_path / "nginx") as nginx:
+
+        def visit(times: int) -> None:
+            for _ in range(times):
+                nginx.ask(request(b"/", 200))
+            keys = LOCAL_KEYS["AWS_ACCESS_KEY_ID"], LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"]
+            firehose = boto3.client(
+                "firehose", REGION, endpoint_url=lake.run("up")["firehose"],
+                aws_access_key_id=keys[0], aws_secret_access_key=keys[1],
+            )  # fmt: skip
+            lake.eventually(lambda: len(nginx.log.read_text().splitlines()) == times)
+            forward(nginx.log, FirehoseOutput(firehose, "shop-request"))
+            os.truncate(nginx.log, 0)
+
+        lake.run("up", str(alone))
+        visit(3)
+        lake.run("pause")
+        assert not lake.is_running("firehose")
+        lake.run("resume")
+        with lake.connect() as connection:
+            connection.execute(SHOP_SQL)
+        lake.run("up", str(both))
+        visit(4)
+        tables = lake.assert_equal()
+        assert tables["orders"]["lake_rows"] == 1000
+        assert lake.sql("select count(*) from request_200") == [[7]]
+        assert lake.run("up", str(alone), expect=2)["error"]["code"] == "bad_input"

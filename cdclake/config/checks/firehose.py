@@ -89,7 +89,8 @@ def check_domains(document: Document, tables: Sequence[TableOutline]) -> Iterato
 def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Streams of the account, bytes a second, bytes of a call, tables of a stream."""
     streams = list(_streams(document, tables))
-    count = len(streams) + len(document.mapping("weblogs"))
+    redrive = bool(streams)  # which has a stream of its own
+    count = len(streams) + redrive + len(document.mapping("weblogs"))
     allowed = document.get(_SECTION, "account_streams")
     allowed = allowed if type(allowed) is int else STREAMS_PER_REGION
     if count > allowed:

@@ -58,7 +58,7 @@ CASES = {
         file("{domains: {sales: {bufer: {}}}}", SALES), 4, 30, "unknown key 'bufer'", "'buffer'?",
     ),
     "more streams than allowed": (
-        file("{account_streams: 2}", tables=3), 4, 29, "asks for 3 streams", "share a `domain:`",
+        file("{account_streams: 3}", tables=3), 4, 29, "asks for 4 streams", "share a `domain:`",
     ),
     "more than is read of a topic": (
         file("{mib_per_second: 10}"), 4, 28, "10 MiB a second for 'public.t0', and Firehose reads 9.5", "part",
@@ -83,7 +83,7 @@ def test_a_mistake_is_reported_where_it_is(text, line, column, message, remedy):
 
 
 def test_what_fits_is_not_refused():
-    wide = file("{function: {mib: 3}, mib_per_second: 9, account_streams: 4}", tables=4)
+    wide = file("{function: {mib: 3}, mib_per_second: 9, account_streams: 5}", tables=4)
     assert (
         find_problems(parse_document(wide.replace("{id: int}", f"{{id: int, {'x' * 40}: int}}")))
         == []

@@ -145,7 +145,7 @@ CASES = {
         "'request_200' would be that of the web logs 'request'", "otherwise",
     ),
     "streams of the account": (
-        file(more=TABLES + "firehose: {account_streams: 1}\n"), 6, 29, "asks for 2 streams", "ask AWS",
+        file(more=TABLES + "firehose: {account_streams: 2}\n"), 6, 29, "asks for 3 streams", "ask AWS",
     ),
     "no image on AWS": (
         file("{images: {nginx: '" + DIGEST + "'}}", "aws: {region: eu-west-1}\n"), 5, 3,

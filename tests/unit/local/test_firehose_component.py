@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.plan import Column, Plan, Table
 from local.components import firehose
+from local.firehose.journal import Journal, journal_file
 from local.home import Home
 from local.lake import Lake, LakeState
 from local.stack import Endpoints
@@ -109,6 +111,20 @@ def test_what_was_sent_is_delivered_by_the_function_of_before(
     firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER))
     assert processes.asked == [("run", firehose.spec(lake_of(tmp_path, PLAN)))]
     assert next(offsets.arrived, None) is None
+
+
+def test_what_was_redriven_is_delivered_by_the_one_of_before(
+    tmp_path: Path, processes: Stack, offsets: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = lake_of(tmp_path, OTHER)
+    redriven = naming.delivery_stream_name("x", naming.REDRIVE)
+    Journal(journal_file(lake.home)).append(redriven, [b"{}"])
+    offsets.arrived = iter([{0: 9}] * 1000)
+    monkeypatch.setattr(firehose, "DELIVERED_S", 0.01)
+    with pytest.raises(ComponentFailed, match="file of before was not delivered"):
+        firehose.deliver_what_was_sent(lake)
+    Journal(journal_file(lake.home)).forget(redriven, 2)
+    firehose.deliver_what_was_sent(lake)
 
 
 def test_a_delivery_that_does_not_end_is_said(
