@@ -37,6 +37,7 @@ from glue_jobs.runtime.reports import chosen_tables
 from glue_jobs.runtime.session import open_session
 from glue_jobs.runtime.source import deployed_dsn, secret_value
 from glue_jobs.verify.arrival import Arrival
+from glue_jobs.verify.delivered import delivered_offsets
 from glue_jobs.verify.report import Report
 from glue_jobs.verify.run import verify_tables
 
@@ -52,12 +53,15 @@ def compare(
     brokers = brokers_of(arguments)
     sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
+        reader = job_reader(spark, plan, Path(spill))
         arrival = Arrival(
             plan=plan,
             dsn=dsn,
             ends=lambda topics: offsets(spark, brokers, topics),
             progress=lambda: Progress.load(control),
-            arrived=Progress.offsets,
+            arrived=delivered_offsets(
+                reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
+            ),
             wait_s=float(arguments.get("wait", _WAIT_S)),
         )
         return verify_tables(
@@ -65,7 +69,7 @@ def compare(
             list(chosen_tables(plan, arguments.get("tables"))),
             dsn=dsn,
             salt=secret_value(arguments["mask_salt"], SALT_KEY) if "mask_salt" in arguments else "",
-            reader=job_reader(spark, plan, Path(spill)),
+            reader=reader,
             wait=arrival.wait,
             sample=None if sample is None else int(sample),
         )

@@ -73,13 +73,7 @@ class DeliveryRedrive(Construct):
                 warehouse=self._lake.warehouse,
                 state=self._lake.state,
             ),
-            collecting=Collecting(
-                seconds=stream.buffer_seconds,
-                mib=stream.buffer_mib,
-                retry_seconds=stream.retry_seconds,
-                backup=stream.backup,
-                error_prefix=stream.error_prefix,
-            ),
+            collecting=Collecting.of(stream),
             processors=[
                 by_function(
                     unwrap,

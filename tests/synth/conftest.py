@@ -34,7 +34,7 @@ def deploy(tmp_path_factory: pytest.TempPathFactory) -> Deploy:
 
 @pytest.fixture(scope="session")
 def variants(deploy: Deploy) -> dict[str, Synthesized]:
-    """Everything created, everything existing, and as small as can be."""
+    """Everything created, everything existing, as small as can be; by Firehose; web logs alone."""
     from tests.synth.deployments import VARIANTS
 
     return {name: deploy(text) for name, text in VARIANTS.items()}

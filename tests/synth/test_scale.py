@@ -7,7 +7,7 @@ import json
 import pytest
 
 from cdclake.config.problems import InvalidPipeline
-from tests.synth.deployments import PIPELINE, PRIVATE, synthesize
+from tests.synth.deployments import PIPELINE, PRIVATE, WEB_LOGS, synthesize
 
 # CloudFormation's limits on one template (its user guide, "Understand quotas").
 MOST_RESOURCES, MOST_BYTES, MOST_OUTPUTS = 500, 1_000_000, 200
@@ -66,6 +66,17 @@ def test_a_stack_full_of_streams_fits(tmp_path):
     for stack in (delivery, templates["shop-observability"]):
         assert len(stack["Resources"]) <= MOST_RESOURCES
         assert len(json.dumps(stack, indent=1)) <= MOST_BYTES
+
+
+@pytest.mark.synth
+def test_web_logs_with_a_table_for_every_status_fit(tmp_path):
+    statuses = ", ".join(str(400 + n) for n in range(100))
+    text = WEB_LOGS.replace("[200, 404]", f"[{statuses}]")
+    template = synthesize(text, tmp_path).templates["shop-weblogs-request"]
+    kinds = [each["Type"] for each in template["Resources"].values()]
+    assert kinds.count("AWS::Glue::Table") == 101
+    assert len(kinds) <= MOST_RESOURCES
+    assert len(json.dumps(template, indent=1)) <= MOST_BYTES
 
 
 def test_a_full_shard_stops_synth_before_cloudformation_would(tmp_path):
