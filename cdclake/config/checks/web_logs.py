@@ -25,8 +25,10 @@ def check_contents(document: Document, tables: Sequence[TableOutline]) -> Iterat
     has_tables, has_logs = "tables" in document.values, bool(document.mapping(_SECTION))
     remedy = "the JSON Schema (`cdclake schema`) describes it"
     if not has_tables and not has_logs:
-        yield document.problem(("tables",), "`tables` is missing", f"add `tables:`; {remedy}")
-    if "source" not in document.values and (has_tables or not has_logs):
+        yield document.problem(
+            ("tables",), "`tables` is missing", f"add it, or `weblogs:`; {remedy}"
+        )
+    if document.get("source") is None and (has_tables or not has_logs):
         yield document.problem(("source",), "`source` is missing", f"add `source:`; {remedy}")
 
 
@@ -39,7 +41,8 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
         for name in (table.name, *(f"{table.name}{s}" for s in naming.DERIVED_SUFFIXES))
     }
     taken[naming.QUARANTINE] = "cdclake"
-    streams = {*document.mapping("firehose", "domains"), *(t.name for t in _delivered(tables))}
+    domains = document.mapping("firehose", "domains")
+    streams = {*domains, *(table.name for table in _delivered(tables))}
     for name, entry in _entries(document).items():
         place = (_SECTION, name)
         if name in streams:

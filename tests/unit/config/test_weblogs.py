@@ -112,6 +112,9 @@ CASES = {
         file(more=TABLES.replace("source: {database: shop}\n", "")), 1, 1, "`source` is missing",
         "add",
     ),
+    "tables with an empty source": (
+        file(more=TABLES.replace("{database: shop}", "")), 3, 1, "`source` is missing", "add",
+    ),
     "no name": (file(name="Request"), 4, 3, "no name of web logs", "lower-case"),
     "no such route": (file("{route: hour}"), 4, 20, "`route` cannot be 'hour'", "`day`"),
     "no such source": (file("{source: msk}"), 4, 21, "`source` cannot be 'msk'", "`kinesis`"),
