@@ -90,5 +90,5 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"{answer['dropped']} records are no changes of a table")
     for place, count in answer["too_large"].items():
         say(f"{count} records are too large for Firehose to take, and stay in {place}")
-    if answer["redriven"] or answer["quarantined"]:
+    if not answer["dry_run"] and (answer["redriven"] or answer["quarantined"]):
         say("Firehose appends what it was given after a minute or so")
