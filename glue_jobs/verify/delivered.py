@@ -29,8 +29,10 @@ def delivered_offsets(
     """
 
     def arrived(progress: Progress) -> Offsets:
-        kept = begins([stream.topic for stream in plan.deliveries])
         found = dict(progress.offsets())
+        if not plan.deliveries:
+            return found
+        kept = begins([stream.topic for stream in plan.deliveries])
         for stream in plan.deliveries:
             newest = dict(kept.get(stream.topic, {}))
             for partition, following in _in_logs(reader, plan, stream):
