@@ -14,6 +14,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cdclake.errors import InputError
 from local.components.installed import jar_folder
@@ -105,11 +106,24 @@ def make_base(home: Home, where: Place) -> None:
 
 
 def remove_orphans(home: Home, keep: Path | None = None) -> None:
-    """Remove the outside data of this home's earlier lives and of homes that are no more."""
+    """Remove the outside data of this home's earlier lives and of homes that are no more.
+
+    Another lake that starts may remove the same at the same time.
+    """
     for owner in OUTSIDE.glob(f"*/{OWNER_FILE}"):
-        named = Path(owner.read_text())
+        try:
+            named = Path(owner.read_text())
+        except FileNotFoundError:
+            continue
         if owner.parent != keep and (named == home.path or not named.exists()):
-            shutil.rmtree(owner.parent)
+            shutil.rmtree(owner.parent, onerror=_raise_unless_gone)
+
+
+def _raise_unless_gone(
+    _function: object, _path: str, error: tuple[Any, BaseException, Any]
+) -> None:
+    if not isinstance(error[1], FileNotFoundError):
+        raise error[1]
 
 
 def purge(home: Home) -> None:
@@ -127,5 +141,10 @@ def _copied(dist: Path) -> Path:
         fresh = OUTSIDE / f".postgres-{os.getpid()}"
         shutil.copytree(dist, fresh, symlinks=True)
         fresh.chmod(0o755)
-        fresh.rename(target)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+            shutil.rmtree(fresh)  # another lake was first
     return target
