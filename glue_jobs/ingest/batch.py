@@ -82,6 +82,7 @@ class MicroBatch:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
         self._laps = Laps()
+        _share_among_cores(records.sparkSession)
         with persisted(records) as events:
             self._take_resume_requests()  # before the plan, which is mended before one asks
             plan = self._plans.read()
@@ -295,6 +296,15 @@ class MicroBatch:
             progress.heartbeat_offsets[partition] = following
         progress.save(self._control)
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
+
+
+def _share_among_cores(spark: SparkSession) -> None:
+    """Have what is shuffled end in as many tasks as the job has cores now.
+
+    Spark's 200 are brought together by adaptive execution, but not within a streaming query's
+    batch: there it is switched off, and each of a table's shuffles would start 200 tasks.
+    """
+    spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
 
 
 def _is_busy(plan: Plan, ranges: dict[str, Ranges]) -> bool:

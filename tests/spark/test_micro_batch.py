@@ -103,6 +103,18 @@ def test_the_table_with_the_most_records_comes_first(
     assert begun == [stream.two.table.name, stream.one.table.name]
 
 
+def test_what_a_batch_shuffles_ends_in_as_many_tasks_as_there_are_cores(stream: Stream) -> None:
+    """And not in Spark's 200: within a streaming query's batch nothing brings those together."""
+    setting, spark = "spark.sql.shuffle.partitions", stream.spark
+    before = str(spark.conf.get(setting))
+    spark.conf.set(setting, "200")
+    try:
+        stream.run(*stream.records((stream.one, stream.one.event("c", 10, 10, v="a"))))
+        assert spark.conf.get(setting) == str(spark.sparkContext.defaultParallelism)
+    finally:
+        spark.conf.set(setting, before)
+
+
 def test_a_process_killed_between_tables_goes_on_with_those_that_lack_the_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
