@@ -18,7 +18,7 @@ from cdclake.iceberg.catalog import catalog_conf
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
-from glue_jobs.ingest.append import append_changes
+from glue_jobs.ingest.append import append_changes, ingested_at_column
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
@@ -34,7 +34,9 @@ class Ours:
 
     @staticmethod
     def settings(warehouse: str) -> Mapping[str, str]:
-        return {**catalog_conf(warehouse), **catalog_settings(warehouse)}
+        # Spark itself switches it off for whatever a streaming query's batch runs.
+        streaming = {"spark.sql.adaptive.enabled": "false"}
+        return {**catalog_conf(warehouse), **catalog_settings(warehouse), **streaming}
 
     def __init__(self, spark: SparkSession, warehouse: str) -> None:
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
@@ -86,4 +88,4 @@ class Ours:
 
 
 def _ingested_at(changes: DataFrame, moment: int) -> DataFrame:
-    return changes.withColumn(naming.INGESTED_AT, F.timestamp_micros(F.lit(moment)))
+    return changes.selectExpr("*", ingested_at_column(moment))

@@ -69,6 +69,16 @@ def _ingested_after(micros: int) -> Expression:
     return F.expr(f"{naming.INGESTED_AT} > timestamp'{at.isoformat()}'")
 
 
+def ingested_at_column(micros: int) -> str:
+    """`cdc_ingested_at`, one moment for all rows, in a form that Spark can't fold into a constant.
+
+    A number that differs in every batch would be compiled into the generated classes: each batch
+    would compile and warm up its own (measured: most of a small batch's CPU time).
+    """
+    digits = f"concat('{micros}', substring({naming.OP}, 1, 0))"
+    return f"timestamp_micros(CAST({digits} AS bigint)) AS {naming.INGESTED_AT}"
+
+
 def next_stamp(
     stamp: ChangesStamp, summaries: Sequence[PartitionSummary], *, epoch: int, ingested_at: int
 ) -> ChangesStamp:

@@ -15,7 +15,13 @@ from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.append import append_changes, epoch_sweep, next_stamp, sweep_row
+from glue_jobs.ingest.append import (
+    append_changes,
+    epoch_sweep,
+    ingested_at_column,
+    next_stamp,
+    sweep_row,
+)
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.drift import Drift, Known, find_drift
 from glue_jobs.ingest.laps import Laps
@@ -224,7 +230,7 @@ class TableBatch:
 
     def _in_log_columns(self, rows: DataFrame, ingested_at: int) -> DataFrame:
         columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
-        values = {naming.INGESTED_AT: _same_for_all(ingested_at)}
+        values = {naming.INGESTED_AT: ingested_at_column(ingested_at)}
         # As text: one call from Python to Java instead of one for each column.
         return rows.selectExpr(*(values.get(name, SPARK.name(name)) for name in columns))
 
@@ -244,16 +250,6 @@ class TableBatch:
             log.warning("%s", error)
             held = False
         return replace(outcome, applied=held)
-
-
-def _same_for_all(micros: int) -> str:
-    """The moment as a timestamp, in a form that Spark can't fold into a constant of the code.
-
-    A number that differs in every batch would be compiled into the generated classes: each batch
-    would compile and warm up its own (measured: most of a small batch's CPU time).
-    """
-    digits = f"concat('{micros}', substring({naming.OP}, 1, 0))"
-    return f"timestamp_micros(CAST({digits} AS bigint)) AS {naming.INGESTED_AT}"
 
 
 def _before(ranges: Ranges, cuts: Mapping[int, int]) -> Ranges:
