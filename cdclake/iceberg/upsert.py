@@ -100,6 +100,18 @@ def replaced_places(
     )
 
 
+def taken_places(table: Table, stored: str, changes: str) -> str:
+    """SELECT of `FILE` and `ROW` of the rows in `stored` whose keys are in `changes`.
+
+    `stored` as for `replaced_places`; of it nothing but the keys is read.
+    """
+    keys = ", ".join(f"{value} AS {SPARK.name(key)}" for key, value in _key_values(table).items())
+    return (
+        f"SELECT /*+ BROADCAST(s) */ t._file AS {FILE}, t._pos AS {ROW}\nFROM {stored} AS t "
+        f"LEFT SEMI JOIN (SELECT {keys} FROM {changes}) AS s ON {_same_key(table, 't')}"
+    )
+
+
 def mixed_rows(
     table: Table,
     stored: str,

@@ -9,6 +9,7 @@ part of Iceberg's public API: decision 14 says what rests on them.
 from __future__ import annotations
 
 import json
+import threading
 import uuid
 from collections.abc import Sequence
 from typing import Any
@@ -38,6 +39,7 @@ class RowDelta:
 
     Whoever commits to the table meanwhile makes it fail (`conflicts.retried` tells how). What was
     staged for a commit that failed stays behind, in no snapshot, for maintenance to remove.
+    `add` and `delete` may run side by side.
     """
 
     def __init__(self, lake: LakeTables, name: str) -> None:
@@ -49,6 +51,7 @@ class RowDelta:
         current = self._table.currentSnapshot()
         self._read_from = None if current is None else int(current.snapshotId())
         self._delta = self._table.newRowDelta()
+        self._one_at_a_time = threading.Lock()  # Iceberg's object minds no threads
         self._columns = self._columns_as_loaded()
 
     @property
@@ -77,16 +80,18 @@ class RowDelta:
         writer = rows.writeTo(self._lake.qualified(self._name))
         writer.option("rewritten-file-scan-task-set-id", staged).append()
         coordinator = self._jvm.FileRewriteCoordinator.get()
-        for file in coordinator.fetchNewFiles(self._table, staged):
-            self._delta.addRows(file)
+        with self._one_at_a_time:
+            for file in coordinator.fetchNewFiles(self._table, staged):
+                self._delta.addRows(file)
         coordinator.clearRewrite(self._table, staged)
 
     def delete(self, places: DataFrame, files: Sequence[str]) -> None:
         """Have the commit delete the stored rows at these places (`FILE` and `ROW`) in `files`."""
         file = DeleteFiles(self._lake, self._table).write(places)
         if file is not None:
-            self._delta.addDeletes(file)
-            self._delta.validateDataFilesExist(list(files))
+            with self._one_at_a_time:
+                self._delta.addDeletes(file)
+                self._delta.validateDataFilesExist(list(files))
 
     def commit(self, stamp: str) -> None:
         """Commit what was added and deleted, and the stamp, at once."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
+from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -60,14 +63,32 @@ class Upsert:
     def stage(self, delta: RowDelta) -> None:
         """Have the delta make of the state what the changes say."""
         scan = delta.scan
+        near = scan.files_with(scan.between(self.reach.bounds)) if scan is not None else []
+        if scan is None or not near:
+            self._add_whole(delta)
+            return
         with ExitStack() as held:
-            grouped = upsert.changed_keys(self.table, self.changes, ahead=self.ahead)
-            keys = held.enter_context(persisted(self.lake.spark.sql(grouped)))
-            if scan is None or not (near := scan.files_with(scan.between(self.reach.bounds))):
-                self._add_whole(delta, keys)
-                return
-            rows = held.enter_context(scan.rows_of(near))
-            stored, changed = (held.enter_context(viewed(r)) for r in (rows, keys))
+            stored = held.enter_context(viewed(held.enter_context(scan.rows_of(near))))
+            if self.ahead and not self.reach.lacking and not self._dropped(delta):
+                self._stage_whole(delta, stored)
+            else:
+                self._stage_either(delta, scan, stored)
+
+    def _stage_whole(self, delta: RowDelta, stored: str) -> None:
+        """What is stored of the keys only has to go: rows are written while it is looked for."""
+        add: Callable[[RowDelta], None] = inheritable_thread_target(self._add_whole)
+        taken = upsert.taken_places(self.table, stored, self.changes)
+        with ThreadPoolExecutor(1) as beside, persisted(self.lake.spark.sql(taken)) as places:
+            adding = beside.submit(add, delta)
+            files = [row[upsert.FILE] for row in places.select(upsert.FILE).distinct().collect()]
+            if files:
+                delta.delete(places, files)
+            adding.result()
+
+    def _stage_either(self, delta: RowDelta, scan: PrunedScan, stored: str) -> None:
+        """Some rows may be made of both, which only a look at those of the keys can tell."""
+        with ExitStack() as held:
+            changed = held.enter_context(viewed(self._keys()))
             dropped = self._dropped(delta)
             found = upsert.replaced_places(self.table, stored, changed, dropped, ahead=self.ahead)
             places = held.enter_context(persisted(self.lake.spark.sql(found)))
@@ -80,23 +101,27 @@ class Upsert:
                 return
             if files:
                 delta.delete(places, files)
-            self._add_whole(delta, keys)
+            self._add_whole(delta)
 
-    def _add_whole(self, delta: RowDelta, keys: DataFrame) -> None:
+    def _add_whole(self, delta: RowDelta) -> None:
         """The changes make whole rows."""
-        if self._are_rows(keys):
+        if self._are_rows():
             self._add(delta, self.lake.spark.sql(loaded_rows(self.table, self.changes)))
             return
         carried = self.carried if self.reach.lacking else ()
         folded = f"({self._folded(carried)})"
         self._add(delta, self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried)))
 
-    def _are_rows(self, keys: DataFrame) -> bool:
+    def _are_rows(self) -> bool:
         """Whether each change is its key's row as it is: there is nothing to fold."""
         plain = self.reach.only_creations and not self.reach.lacking
         if not plain or floor_of_kept(self.table, self.floor):
             return False
-        return keys.count() == self.reach.events
+        return self._keys().count() == self.reach.events
+
+    def _keys(self) -> DataFrame:
+        grouped = upsert.changed_keys(self.table, self.changes, ahead=self.ahead)
+        return self.lake.spark.sql(grouped)
 
     def _stage_mixed(
         self, delta: RowDelta, stored: DataFrame, places: DataFrame, files: list[str]

@@ -112,7 +112,7 @@ MUTATIONS = (
     ),
     Mutation(
         "creations are rows, even several of a key", (DELTA, "-k", "creations_of_one_key"),
-        ((_UPSERTING, "return keys.count() == self.reach.events", "return True"),),
+        ((_UPSERTING, "return self._keys().count() == self.reach.events", "return True"),),
     ),
     Mutation(
         "creations are rows, even below a truncate", _engine("marks_the_same_rows"),

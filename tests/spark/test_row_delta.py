@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from glue_jobs.runtime.row_delta import RowDelta
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -79,3 +80,25 @@ def test_creations_of_one_key_in_a_batch_make_one_row(spark: SparkSession) -> No
     )  # fmt: skip
     assert engine.state() == {1: ("made", None), 2: ("made", None), 3: ("c", None)}
     assert commits(engine)[0]["added-records"] == "3"
+
+
+@pytest.mark.parametrize("broken", ["add", "delete"])
+def test_neither_half_of_a_commit_goes_without_the_other(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    """Rows are written while the places that they take are looked for; either may fail."""
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"))
+
+    def fails(*_: Any) -> None:
+        raise OSError("the store is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(RowDelta, broken, fails)
+        with pytest.raises(OSError, match="full"):
+            engine.run(e("u", 20, 20, v="b"))
+    assert len(commits(engine)) == 1
+    assert engine.state() == {1: ("a", None)}
+    engine.run(e("u", 30, 30, v="c"))
+    assert engine.state() == {1: ("c", None)}
