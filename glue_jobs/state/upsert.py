@@ -25,7 +25,7 @@ from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
 
 LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
-ROWS_PER_FILE = 500_000  # of what is written; maintenance makes larger ones
+ROWS_PER_FILE = 100_000  # each file is one task's work; maintenance makes larger ones
 
 
 @dataclass(frozen=True, slots=True)
