@@ -111,6 +111,19 @@ MUTATIONS = (
         ((_UPSERT, 'lacking = f"{naming.UNAVAILABLE} IS NOT NULL"', 'lacking = "false"'),),
     ),
     Mutation(
+        "rows are written before a look at what they replace, also under late events",
+        _cases("O2 or O6"), ((_UPSERTING, "if self.ahead and not", "if not"),),
+    ),
+    Mutation(
+        "rows are written before a look at what they replace, also with values not sent",
+        (DELTA, "-k", "one_stamped"), ((_UPSERTING, "and not self.reach.lacking and", "and"),),
+    ),
+    Mutation(
+        "rows are written before a look at what they replace, also with dropped columns",
+        ("tests/spark/test_columns.py", "-k", "before_the_first_event_that_lacks"),
+        ((_UPSERTING, " and not self._dropped(delta):", ":"),),
+    ),
+    Mutation(
         "creations are rows, even several of a key", (DELTA, "-k", "creations_of_one_key"),
         ((_UPSERTING, "return self._keys().count() == self.reach.events", "return True"),),
     ),
