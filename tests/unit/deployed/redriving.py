@@ -23,7 +23,7 @@ from local.firehose.failures import ErrorPrefix, Kind
 from local.firehose.records import Failure
 from local.firehose.records import Record as Read
 from local.functions import load
-from tests.recorded.firehose import delivered, rows_of, stream_of
+from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 
 function = load("firehose_redrive")
@@ -52,8 +52,7 @@ def events(table: str) -> list[bytes]:
 def rows(table: str) -> list[dict[str, Any]]:
     """The rows that the function makes of the table's events."""
     found = plan().table(table)
-    made = rows_of(RECORDED.of_topic(found.topic), found, plan())
-    return [row for row in made.values() if isinstance(row, dict)]
+    return [*made_rows(RECORDED.of_topic(found.topic), found, plan()).values()]
 
 
 def as_json(given: Iterable[dict[str, Any]]) -> list[bytes]:
