@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.errors import InputError
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 
 if TYPE_CHECKING:
     from local.demo.show import Show
@@ -30,7 +30,7 @@ def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the lake running, to look at it.")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Run a shop for a while and show every hop from its database to the lake."""
     from local.demo.homes import demo_home

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 
 
 def down(
     purge: Annotated[
         bool, typer.Option("--purge", help="Forget the lake; the source's own tables stay.")
     ] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Stop everything; the lake stays as it is and `up` goes on with it."""
     from local import life

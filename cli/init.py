@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.errors import InputError
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 
 if TYPE_CHECKING:
     from cdclake.postgres.proposal import Proposal
@@ -21,7 +21,7 @@ def init(
         list[str] | None, typer.Option("--schema", help="Only this schema; may be repeated.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Write a pipeline file with every table of a database that can flow."""
     from cdclake.postgres.pipeline_text import render_pipeline

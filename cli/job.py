@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.errors import InputError
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 from cli.target import (
     EnvironmentOption,
     FileOption,
@@ -27,7 +27,7 @@ def job(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Run a job over the lake's tables. On AWS also stream_changes, which is started and left."""
     tables = table or []

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from cdclake.errors import CdcError
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 
 def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> None:

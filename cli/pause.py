@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 
 
-def pause(
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+def pause(json_output: JsonOption = False) -> None:
     """Stop the stream of every table until `cdclake resume`."""
     from local import life
     from local.home import Home

@@ -9,9 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.errors import InputError
-from cli.output import emit, say
-from cli.target import EnvironmentOption, FileOption, Target, TargetOption, check_local
+from cli.output import JsonOption, emit, say
+from cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_file,
+)
 
 Call = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -23,7 +29,7 @@ def redrive(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Put what Firehose could not deliver into the logs, or into the quarantine.
 
@@ -52,9 +58,7 @@ def _local() -> Call:
 def _deployed(file: Path | None, environment: str | None) -> Call:
     from cli.aws_functions import DeployedRedrive
 
-    if file is None:
-        raise InputError("it is not said which deployment", "add --file FILE [--environment NAME]")
-    return DeployedRedrive(file, environment)
+    return DeployedRedrive(deployed_file(file), environment)
 
 
 def redriven(call: Call, *, dry_run: bool) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 from cli.target import (
     EnvironmentOption,
     FileOption,
@@ -24,7 +24,7 @@ def replay(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Apply quarantined events that are accepted now, each at its place in the order.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 from cli.target import (
     EnvironmentOption,
     FileOption,
@@ -21,7 +21,7 @@ def resume(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Start the stream again; a stopped table reads its gap from Kafka first.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.errors import InputError
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 from cli.target import (
     EnvironmentOption,
     FileOption,
@@ -26,7 +26,7 @@ def resync(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Read every row of a table again, and remove from the lake what the source does not have."""
     from cdclake import naming

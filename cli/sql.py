@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cli.output import emit
+from cli.output import JsonOption, emit
 
 if TYPE_CHECKING:
     from local.reader.query import Answer
@@ -19,7 +19,7 @@ def sql(
     at: Annotated[
         str | None, typer.Option("--at", help="A time (ISO 8601) or a snapshot id.")
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Query the lake: TABLE, TABLE_changes, TABLE_current, TABLE_history, cdclake_quarantine.
 

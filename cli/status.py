@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 
 
-def status(
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-) -> None:
+def status(json_output: JsonOption = False) -> None:
     """Show components, tables and the replication slot."""
     from cdclake.errors import NotRunning
     from local.home import Home

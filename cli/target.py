@@ -38,10 +38,15 @@ def check_local(file: Path | None, environment: str | None) -> None:
         raise InputError("--file and --environment are of --target aws", "add --target aws")
 
 
+def deployed_file(file: Path | None) -> Path:
+    """The pipeline file of the deployment; InputError if none says which one is meant."""
+    if file is None:
+        raise InputError("it is not said which deployment", "add --file FILE [--environment NAME]")
+    return file
+
+
 def deployed_job(file: Path | None, environment: str | None, name: str) -> DeployedJob:
     """The deployment's job; InputError if no file says which deployment."""
     from cli.aws_jobs import DeployedJob
 
-    if file is None:
-        raise InputError("it is not said which deployment", "add --file FILE [--environment NAME]")
-    return DeployedJob(file, environment, name)
+    return DeployedJob(deployed_file(file), environment, name)

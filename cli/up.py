@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.errors import InputError
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 
 
 def up(
@@ -21,7 +21,7 @@ def up(
         str | None,
         typer.Option("--source", help="DSN of an existing database, instead of the lake's own."),
     ] = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Start or heal the lake; with FILE, stream its tables."""
     from cdclake.config.resolve import load_plan

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cli.output import emit, error_object, say
+from cli.output import JsonOption, emit, error_object, say
 
 if TYPE_CHECKING:
     from cdclake.config.problems import InvalidPipeline
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def validate(
     file: Annotated[Path, typer.Argument(help="The pipeline file.")],
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Check a pipeline file offline and list every problem with its line and remedy."""
     from cdclake.config.problems import InvalidPipeline

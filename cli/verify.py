@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.errors import ComponentFailed
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 from cli.target import (
     EnvironmentOption,
     FileOption,
@@ -34,7 +34,7 @@ def verify(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
 

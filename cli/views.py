@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cdclake.errors import InputError
-from cli.output import emit, say
+from cli.output import JsonOption, emit, say
 from cli.target import EnvironmentOption, Target, TargetOption
 
 
@@ -19,7 +19,7 @@ def views(
     ] = None,
     target: TargetOption = Target.LOCAL,
     environment: EnvironmentOption = None,
-    json_output: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    json_output: JsonOption = False,
 ) -> None:
     """Print the statements that make `<t>_current` and `<t>_history` in Athena.
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyiceberg.schema import Schema
 from pyiceberg.types import (
+    BinaryType,
     BooleanType,
     DateType,
     DoubleType,
@@ -19,13 +20,14 @@ from pyiceberg.types import (
     LongType,
     NestedField,
     StringType,
+    StructType,
     TimestamptzType,
 )
 
 from cdclake.debezium.log_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.delivery import DeliveryStream
-from cdclake.iceberg.schemas import changes_schema
+from cdclake.iceberg.schemas import TableSchema, changes_schema
 from cdclake.plan import Plan, Table
 from local.firehose import records as firehose
 from local.firehose.delivery import Delivery
@@ -42,6 +44,9 @@ _SETTINGS: Mapping[str, Any] = {
     "function_retries": 3, "retry_seconds": 300, "backup": "failed",
     "error_prefix": "firehose", "mib_per_second": 1,
 }  # fmt: skip
+_HEADER = StructType(
+    NestedField(1001, "key", StringType()), NestedField(1002, "value", BinaryType())
+)
 _KINDS: Mapping[str, IcebergType] = {
     "boolean": BooleanType(),
     "int": IntegerType(),
@@ -51,7 +56,9 @@ _KINDS: Mapping[str, IcebergType] = {
     "date": DateType(),
     "string": StringType(),
     "timestamp": TimestamptzType(),
+    "binary": BinaryType(),
     "array<string>": ListType(1000, StringType(), element_required=False),
+    "array<struct<key:string,value:binary>>": ListType(1000, _HEADER, element_required=False),
 }
 
 
@@ -84,6 +91,21 @@ def rows_of(records: Sequence[Record], table: Table, plan: Plan) -> dict[int, di
         except RefusedEvent as refused:
             found[record.offset] = str(refused)
     return found
+
+
+def made_rows(records: Sequence[Record], table: Table, plan: Plan) -> dict[int, dict[str, Any]]:
+    """By offset the row of each event that can be one."""
+    found = rows_of(records, table, plan)
+    return {offset: row for offset, row in found.items() if isinstance(row, dict)}
+
+
+def iceberg_schema(declared: TableSchema) -> Schema:
+    """The table's columns as Iceberg has them."""
+    fields = [
+        NestedField(number, name, _KINDS[kind], required=False)
+        for number, (name, kind) in enumerate(declared.columns, 1)
+    ]
+    return Schema(*fields)
 
 
 def stream_of(table: Table, **settings: Any) -> DeliveryStream:
@@ -120,12 +142,7 @@ class Logs:
 
     def schema(self, table: str) -> Schema:
         [wanted] = [t for t in self.plan.tables if t.changes == table]
-        columns = changes_schema(wanted, self.plan).columns
-        fields = [
-            NestedField(number, name, _KINDS[kind], required=False)
-            for number, (name, kind) in enumerate(columns, 1)
-        ]
-        return Schema(*fields)
+        return iceberg_schema(changes_schema(wanted, self.plan))
 
     def append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         self.commits.append((table, list(rows)))

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import boto3
 import pytest
 from moto import mock_aws
+
+if TYPE_CHECKING:
+    from tests.unit.deployed.redriving import Stream
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +29,21 @@ def aws(monkeypatch: pytest.MonkeyPatch, session: boto3.Session) -> Iterator[Non
     monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
     with mock_aws(), patch.object(boto3, "DEFAULT_SESSION", session):
         yield
+
+
+@pytest.fixture
+def stream() -> Stream:
+    """What the redrive puts into; imported here, for the other tests need nothing of it."""
+    from tests.unit.deployed.redriving import Stream
+
+    return Stream()
+
+
+@pytest.fixture
+def redrive_deployed(
+    aws: None, stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The redrive's function as it is deployed, with that stream."""
+    from tests.unit.deployed.redriving import set_up
+
+    set_up(stream, tmp_path, monkeypatch)

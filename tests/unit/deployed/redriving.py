@@ -7,20 +7,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import boto3
+import pytest
 
 from cdclake import naming
 from cdclake.debezium.delivered import encode
 from cdclake.plan import Plan
+from cdclake.redrive import puts
 from cdclake.redrive.rows import unwrapped
 from cli.redrive import redriven
 from local.firehose.failures import ErrorPrefix, Kind
 from local.firehose.records import Failure
 from local.firehose.records import Record as Read
 from local.functions import load
-from tests.recorded.firehose import delivered, rows_of, stream_of
+from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 
 function = load("firehose_redrive")
@@ -49,8 +52,7 @@ def events(table: str) -> list[bytes]:
 def rows(table: str) -> list[dict[str, Any]]:
     """The rows that the function makes of the table's events."""
     found = plan().table(table)
-    made = rows_of(RECORDED.of_topic(found.topic), found, plan())
-    return [row for row in made.values() if isinstance(row, dict)]
+    return [*made_rows(RECORDED.of_topic(found.topic), found, plan()).values()]
 
 
 def as_json(given: Iterable[dict[str, Any]]) -> list[bytes]:
@@ -93,6 +95,33 @@ class Stream:
             json.dumps([name, {**row, **dict.fromkeys(moments)}], sort_keys=True)
             for name, row in map(unwrapped, self.records)
         )
+
+
+def deploy(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the function find this plan beside it."""
+    (folder / "plan.json").write_text(plan.to_json())
+    monkeypatch.setattr(function, "PLAN", folder / "plan.json")
+
+
+def set_up(stream: Stream, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The function's bucket, environment and plan, and this stream in place of Firehose."""
+    where = {"LocationConstraint": "eu-west-1"}
+    boto3.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
+    real = boto3.client
+    monkeypatch.setattr(
+        function.boto3,
+        "client",
+        lambda service, **more: stream if service == "firehose" else real(service, **more),
+    )
+    monkeypatch.setenv("BUCKET", BUCKET)
+    monkeypatch.setenv("PREFIX", PREFIX)
+    monkeypatch.setattr(function, "now_us", lambda: NOW)
+    monkeypatch.setattr(puts, "PAUSES_S", (0.0, 0.0))
+    deploy(plan(), folder, monkeypatch)
+
+
+def without(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in names}
 
 
 def fail(kind: Kind, stream: str, raw: Sequence[bytes], *, prefix: str = PREFIX) -> None:

@@ -21,8 +21,8 @@ from tests.recorded.firehose import (
     deliver,
     delivered,
     handler_of,
+    made_rows,
     read_by_firehose,
-    rows_of,
     stream_of,
 )
 from tests.recorded.recording import Recording
@@ -31,7 +31,7 @@ RECORDING = Recording.load("changes")
 PLAN = delivered(RECORDING.plan)
 TABLE = PLAN.table("plain")
 RECORDS = RECORDING.of_topic(TABLE.topic)
-ROWS = {at: row for at, row in rows_of(RECORDS, TABLE, PLAN).items() if isinstance(row, dict)}
+ROWS = made_rows(RECORDS, TABLE, PLAN)
 
 
 def without_moment(row: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from pyiceberg.schema import Schema
-from pyiceberg.types import BinaryType, IntegerType, LongType, NestedField, StringType
 
 from cdclake import naming
 from cdclake.iceberg.schemas import quarantine_schema
@@ -24,7 +23,7 @@ from local.firehose.function import Function
 from local.firehose.journal import Journal, JournalSource
 from local.firehose.trouble import Trouble
 from local.functions import load
-from tests.recorded.firehose import Kept, Logs
+from tests.recorded.firehose import Kept, Logs, iceberg_schema
 from tests.unit.deployed.redriving import NOW, events, plan, rows
 from tests.unit.firehose.test_direct_put import client_of
 
@@ -37,12 +36,7 @@ class Relations(Logs):
     def schema(self, table: str) -> Schema:
         if table != naming.QUARANTINE:
             return super().schema(table)
-        kinds = {"string": StringType(), "int": IntegerType(), "binary": BinaryType()}
-        fields = [
-            NestedField(n, name, kinds.get(kind, LongType()), required=False)
-            for n, (name, kind) in enumerate(quarantine_schema(self.plan).columns, 1)
-        ]
-        return Schema(*fields)
+        return iceberg_schema(quarantine_schema(self.plan))
 
     def rows(self, table: str) -> list[Mapping[str, Any]]:
         return [row for name, rows in self.commits for row in rows if name == table]

@@ -10,19 +10,7 @@ import boto3
 import duckdb
 import pytest
 from pyiceberg.partitioning import PartitionField, PartitionSpec
-from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, IdentityTransform
-from pyiceberg.types import (
-    BinaryType,
-    IcebergType,
-    IntegerType,
-    ListType,
-    LongType,
-    NestedField,
-    StringType,
-    StructType,
-    TimestamptzType,
-)
 
 from cdclake import naming
 from cdclake.debezium.refusals import UNREADABLE_VALUE
@@ -49,8 +37,9 @@ from tests.recorded.firehose import (
     RecordedTopic,
     delivered,
     handler_of,
+    iceberg_schema,
+    made_rows,
     read_by_firehose,
-    rows_of,
     stream_of,
 )
 from tests.recorded.recording import Recording
@@ -60,11 +49,7 @@ RECORDING = Recording.load("changes")
 PLAN = delivered(RECORDING.plan)
 TABLE = PLAN.table("plain")
 LOG = TABLE.changes
-ROWS = [
-    row
-    for row in rows_of(RECORDING.of_topic(TABLE.topic), TABLE, PLAN).values()
-    if isinstance(row, dict)
-]
+ROWS = [*made_rows(RECORDING.of_topic(TABLE.topic), TABLE, PLAN).values()]
 HOUR = 3_600_000_000
 
 
@@ -158,17 +143,9 @@ def test_appended_rows_are_there_and_tell_when_they_were_ingested(
 def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
     server: AwsProcess, tables: LogTables, session: duckdb.DuckDBPyConnection
 ) -> None:
-    pair = StructType(NestedField(11, "key", StringType()), NestedField(12, "value", BinaryType()))
-    kinds: dict[str, IcebergType] = {
-        "string": StringType(), "int": IntegerType(), "bigint": LongType(),
-        "binary": BinaryType(), "timestamp": TimestamptzType(),
-        "array<struct<key:string,value:binary>>": ListType(10, pair, element_required=False),
-    }  # fmt: skip
-    columns = quarantine_schema(PLAN).columns
-    fields = [NestedField(n, name, kinds[kind]) for n, (name, kind) in enumerate(columns, 1)]
     tables._catalog.create_table(
-        ("lake", naming.QUARANTINE), Schema(*fields), location=f"s3://{BUCKET}/warehouse/q",
-        properties={"format-version": "2"},
+        ("lake", naming.QUARANTINE), iceberg_schema(quarantine_schema(PLAN)),
+        location=f"s3://{BUCKET}/warehouse/q", properties={"format-version": "2"},
     )  # fmt: skip
     line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
     made = Redrive(PLAN, "changes").destined(line, 1_790_000_000_000_000)
