@@ -6,7 +6,7 @@ Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:P
 [--tables a,b] [--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
 
 The stream does the work; this asks for it, and waits unless it is `resume`. A run that dies has
-asked already: the next one waits for the same.
+asked already: the next one waits for the same, or asks again if the connector was not asked yet.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class Operator:
         """Have the table read again and what the source does not have removed, and wait."""
         assert self.around is not None
         self._rejoin_after_loss(table, self.around)
-        request = asking.pending(self.control, table.name, RESYNC)
+        is_signalled = self.around.is_signalled
+        request = asking.resync_under_way(self.control, table.name, is_signalled)
         request = request or self._ask_resync(table, self.around)
         return asking.tell_resynced(self._outcome(table, RESYNC, request))
 
@@ -81,7 +82,7 @@ class Operator:
             known=around.newest_position(table),
             notified=around.notified(),
         )
-        around.signal(table)
+        around.signal(table, request)
         return request
 
     def _rejoin_after_loss(self, table: Table, around: Surroundings) -> None:

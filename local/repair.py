@@ -11,7 +11,7 @@ from cdclake.plan import Table
 from glue_jobs.ingest import asking
 from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.repairs import REPLAY, RESYNC
-from glue_jobs.runtime.source import signal_snapshot, write_marker
+from glue_jobs.runtime.source import is_signalled, signal_snapshot, write_marker
 from local import stack
 from local.connector import Connector
 from local.gap import find_gap
@@ -56,13 +56,16 @@ def ask_resync(lake: Lake, table: Table) -> str:
     reading brings, or changes meanwhile, has its place above it.
     """
     with lake.home.changing():
-        return asking.pending(lake.control, table.name, RESYNC) or _new_resync(lake, table)
+        request = asking.resync_under_way(
+            lake.control, table.name, lambda request: is_signalled(lake.dsn, request)
+        )
+        return request or _new_resync(lake, table)
 
 
 def _new_resync(lake: Lake, table: Table) -> str:
     refuse_if_read(lake, [table])
     request = request_resync(lake, table, last_position(lake, table))
-    signal_snapshot(lake.dsn, [table])
+    signal_snapshot(lake.dsn, [table], request)
     return request
 
 

@@ -63,7 +63,8 @@ class WebLogsEntry(StreamSettings):
     source: Literal["direct_put", "kinesis"] = Field(
         default="direct_put",
         description="direct_put: Fluent Bit sends to Firehose. kinesis: to a stream of Kinesis,"
-        " which Firehose reads, and others may.",
+        " which Firehose reads, and others may. Not changed once deployed:"
+        " see docs/web-logs.md.",
     )
     route: Literal["status", "day"] = Field(
         default="status",

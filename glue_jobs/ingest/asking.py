@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cdclake import naming
@@ -16,17 +16,29 @@ from glue_jobs.runtime.objects import ObjectStore
 Answer = dict[str, Any]
 
 
-def pending(control: ObjectStore, table: str, verb: str) -> str | None:
-    """The id of the table's request that is not done yet, if there is one."""
-    stored = control.read(request_name(table, verb))
-    return str(stored.content["id"]) if stored else None
-
-
 def ask_replay(control: ObjectStore, table: str) -> str:
     """Have the table's quarantined events tried again; the request's id, of a pending one its."""
-    request = pending(control, table, REPLAY) or uuid.uuid4().hex
+    stored = control.read(request_name(table, REPLAY))
+    request = str(stored.content["id"]) if stored else uuid.uuid4().hex
     control.write(request_name(table, REPLAY), {"id": request})
     return request
+
+
+def resync_under_way(
+    control: ObjectStore, table: str, is_signalled: Callable[[str], bool]
+) -> str | None:
+    """The id of the table's resync that is not done yet and goes on by itself, if there is one.
+
+    Whoever asked may have died before the connector was: nobody reads for such a request. Another
+    one takes its place, with the position of now: the table may have lost changes since. A table
+    that rejoins is signalled by `up`, and under no request's id.
+    """
+    stored = control.read(request_name(table, RESYNC))
+    if stored is None:
+        return None
+    asked, request = stored.content, str(stored.content["id"])
+    goes_on = "ended" in asked or asked.get("rejoins") or is_signalled(request)
+    return request if goes_on else None
 
 
 def ask_resync(
@@ -41,7 +53,8 @@ def ask_resync(
     """Have the stream sweep the table when the next reading of it ends; the request's id.
 
     `known` is the last position in its log, which nothing of that reading will be at or below;
-    `notified` the offset of the connector's next notification. Ask before the reading is asked for.
+    `notified` the offset of the connector's next notification. Ask before the reading is asked for,
+    by a signal of the same id: by that `resync_under_way` sees whether it was.
     A table that `rejoins` has missed changes.
     """
     start = str(epoch_start(epoch))

@@ -18,7 +18,7 @@ from glue_jobs.reader.of_job import job_reader
 from glue_jobs.runtime.arguments import brokers_of
 from glue_jobs.runtime.kafka import End, offsets
 from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.source import deployed_dsn, signal_snapshot
+from glue_jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
 
 _LAST_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
 
@@ -51,9 +51,13 @@ class Surroundings:
         """The offset that the connector's next notification will have."""
         return self._offsets(self.plan.notification_topic)[0]
 
-    def signal(self, table: Table) -> None:
-        """Have the connector read the table again while the others flow."""
-        signal_snapshot(self.dsn, [table])
+    def signal(self, table: Table, request: str) -> None:
+        """Have the connector read the table again for the request while the others flow."""
+        signal_snapshot(self.dsn, [table], request)
+
+    def is_signalled(self, request: str) -> bool:
+        """Whether the connector was asked to read for the request."""
+        return is_signalled(self.dsn, request)
 
     def _offsets(self, topic: str, at: End = "latest") -> dict[int, int]:
         return offsets(self.spark, self.brokers, [topic], at).get(topic, {})

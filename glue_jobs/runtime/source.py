@@ -19,11 +19,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.worker import PASSWORD_KEY, USER_KEY
 from cdclake.errors import InputError
-from cdclake.naming import SIGNAL_TABLE, SOURCE_SCHEMA
 from cdclake.plan import Table
 from cdclake.postgres import queries
-from cdclake.postgres.prepare import MARKER_QUERY
-from cdclake.postgres.quoting import qualified
+from cdclake.postgres.prepare import MARKER_QUERY, SIGNAL
 from cdclake.postgres.source import SESSION_SETTINGS
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -115,15 +113,23 @@ def write_marker(dsn: str, marker: str = "") -> int:
         return int(_value(connection, queries.WAL_POSITION))
 
 
-def signal_snapshot(dsn: str, tables: Iterable[Table]) -> None:
-    """Have the connector read these tables again while the others flow."""
+def signal_snapshot(dsn: str, tables: Iterable[Table], request: str | None = None) -> None:
+    """Have the connector read these tables again while the others flow.
+
+    For a request the signal has its id, which `is_signalled` finds.
+    """
     kind, data = snapshot_signal(tables)
-    signals = qualified(SOURCE_SCHEMA, SIGNAL_TABLE)
     with connect(dsn) as connection:
         connection.execute(
-            f"INSERT INTO {signals} (id, type, data) VALUES (%s, %s, %s)",
-            (uuid.uuid4().hex, kind, data),
+            f"INSERT INTO {SIGNAL} (id, type, data) VALUES (%s, %s, %s)",
+            (request or uuid.uuid4().hex, kind, data),
         )
+
+
+def is_signalled(dsn: str, request: str) -> bool:
+    """Whether the connector was ever asked to read for the request."""
+    with connect(dsn) as connection:
+        return _value(connection, f"SELECT id FROM {SIGNAL} WHERE id = %s", request) is not None
 
 
 def confirmed_lsn(dsn: str, slot: str) -> int | None:

@@ -11,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import InputError
 from cdclake.postgres.quoting import identifier, qualified
-from glue_jobs.runtime.source import connect, write_marker
+from glue_jobs.runtime.source import connect, is_signalled, signal_snapshot, write_marker
 from local.source import prepare_source, remove_from_source
 from local.survey import survey
 from tests.local.source_database import PASSWORD, load_dump, proposed, role_dsn, run, uncommented
@@ -46,6 +46,20 @@ def test_names_of_every_kind_flow(database: str, tmp_path: Path) -> None:
     assert run(database, "SELECT FROM pg_publication") == []
     assert run(database, "SELECT FROM pg_namespace WHERE nspname = 'cdclake'") == []
     assert run(database, f"SELECT FROM pg_roles WHERE rolname = '{plan.source_object}'") == []
+
+
+def test_a_signal_is_found_by_its_request_as_the_connectors_role(
+    database: str, tmp_path: Path
+) -> None:
+    run(database, "CREATE TABLE t (id int PRIMARY KEY)")
+    plan = proposed(database, tmp_path / "p.yaml")
+    prepare_source(database, plan, embedded=True, role_password=PASSWORD)
+    role = role_dsn(database, plan)
+    assert not is_signalled(role, "mine")
+    signal_snapshot(role, plan.tables)
+    assert not is_signalled(role, "mine")
+    signal_snapshot(role, plan.tables, "mine")
+    assert is_signalled(role, "mine")
 
 
 EVERY_KIND = """

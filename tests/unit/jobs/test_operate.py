@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cdclake.debezium.position import Position
 from cdclake.errors import InputError
 from glue_jobs import operate
 from glue_jobs.ingest.progress import GIVEN_UP, Progress
@@ -32,6 +33,7 @@ class Around:
     lost: bool = False
     known: str | None = None
     signalled: list[Any] = field(default_factory=list)
+    signals: set[str] = field(default_factory=set)
 
     def is_read(self, table: Any) -> bool:
         return self.read
@@ -45,9 +47,13 @@ class Around:
     def notified(self) -> int:
         return 41
 
-    def signal(self, table: Any) -> None:
+    def signal(self, table: Any, request: str) -> None:
         """What is asked of the stream is there before the connector is asked to read."""
         self.signalled.append(self.control.read(request_name(table.name, RESYNC)).content)
+        self.signals.add(request)
+
+    def is_signalled(self, request: str) -> bool:
+        return request in self.signals
 
 
 def run(control: Any, verb: str, around: Any = None) -> dict[str, Any]:
@@ -116,6 +122,10 @@ def test_a_table_that_flows_has_nothing_to_resume(control):
     assert list(control.names("resume")) == []
 
 
+def killed(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 SWEPT: dict[str, Any] = {"rows": 9, "ghosts": 2, "older_values": 0}
 
 
@@ -126,10 +136,35 @@ def test_a_resync_is_asked_of_the_stream_before_the_connector_reads(control, mon
     assert line["did"] == "read 9 rows, removed 2 that the source does not have"
     [asked] = around.signalled
     assert (asked["notified"], asked["rejoins"]) == (41, False)
+    assert around.signals == {asked["id"]}
 
 
 def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control, monkeypatch):
     control.write(request_name(TABLE.name, RESYNC), {"id": "of-the-dead"})
+    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
+    around = Around(control, signals={"of-the-dead"})
+    assert run(control, RESYNC, around)["rows"] == 9
+    assert around.signalled == []
+
+
+def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):
+    """At the position of now: what was lost since is swept, too."""
+    first, known = Around(control, known=str(Position(1, 5, 1, 6, 0))), str(Position(1, 9, 1, 9, 0))
+    monkeypatch.setattr(first, "signal", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(control, RESYNC, first)
+    left = control.read(request_name(TABLE.name, RESYNC)).content
+    stream_answers(control, monkeypatch, RESYNC, **SWEPT)
+    around = Around(control, known=known)
+    assert run(control, RESYNC, around)["rows"] == 9
+    [asked] = around.signalled
+    assert asked["id"] != left["id"]
+    assert asked["position"] > left["position"]
+
+
+@pytest.mark.parametrize("more", [{"rejoins": True}, {"ended": {"status": "SUCCEEDED"}}])
+def test_what_another_signal_reads_is_waited_for(control, monkeypatch, more):
+    control.write(request_name(TABLE.name, RESYNC), {"id": "of-another", **more})
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
     around = Around(control)
     assert run(control, RESYNC, around)["rows"] == 9

@@ -1,12 +1,13 @@
 """Waiting for the stream's repairs: what is done, what failed, what ran out."""
 
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from cdclake.errors import ComponentFailed, NotRunning, TableError
-from glue_jobs.ingest.repairs import outcome_name
+from glue_jobs.ingest.repairs import outcome_name, request_name
 from local import repair, stack
 
 STATES = ("kafka", "connect", "aws", "stream")
@@ -81,3 +82,19 @@ def test_nothing_is_asked_of_a_stream_that_does_not_run(lake: Any) -> None:
     lake.state.paused = True
     with pytest.raises(NotRunning, match="the stream is paused"):
         repair.check_flowing(lake)
+
+
+@pytest.mark.parametrize("signalled", [True, False])
+def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
+    lake: Any, monkeypatch: pytest.MonkeyPatch, signalled: bool
+) -> None:
+    lake.home, lake.dsn = SimpleNamespace(changing=nullcontext), ""
+    lake.stored[request_name("t", "resync")] = {"id": "of-the-dead", "rejoins": False}
+    signals: list[str] = []
+    monkeypatch.setattr(repair, "is_signalled", lambda _, id: signalled and id == "of-the-dead")
+    monkeypatch.setattr(repair, "refuse_if_read", lambda *_: None)
+    monkeypatch.setattr(repair, "last_position", lambda *_: None)
+    monkeypatch.setattr(repair, "request_resync", lambda *_: "another")
+    monkeypatch.setattr(repair, "signal_snapshot", lambda dsn, tables, id: signals.append(id))
+    asked = repair.ask_resync(lake, lake.plan.table("t"))
+    assert (asked, signals) == (("of-the-dead", []) if signalled else ("another", ["another"]))
