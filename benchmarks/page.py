@@ -48,14 +48,19 @@ def page(results: Mapping[str, Any]) -> str:
     measures = results["measures"]
     for name, measure in measures.items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
-        measured = measure["measured"]
-        parts += [f"Measured {measured['at']}, at commit {measured['commit']}.\n"]
+        parts += [_circumstances(measure["measured"])]
         parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure)]
         parts += [*_who_spent(measure), *_growth(name, measure)]
     missing = [f"{name} ({title})" for name, title in TITLES.items() if name not in measures]
     if missing:
         parts.append(f"Not measured yet in the full size: {'; '.join(missing)}.\n")
     return "\n".join([*parts, _contenders()])
+
+
+def _circumstances(measured: Mapping[str, str]) -> str:
+    """When, at which commit and on which of the machines; the last only where it was noted."""
+    on = f", on {measured['processor']}" if "processor" in measured else ""
+    return f"Measured {measured['at']}, at commit {measured['commit']}{on}.\n"
 
 
 def _facts(heading: str, results: Mapping[str, Any]) -> Iterator[str]:

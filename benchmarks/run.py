@@ -2,7 +2,8 @@
 
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
-is there. Measures may be hours apart, so each says which commit was measured, and when.
+is there. Measures may be hours apart, and on another machine of the kind, so each says which commit
+was measured, when, and by what processor.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ def _circumstances() -> dict[str, Any]:
     return {
         "commit": versions()["cdclake"],
         "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "processor": machine()["processor"],
     }
 
 
