@@ -22,7 +22,8 @@ from glue_jobs.ingest.append import append_changes, ingested_at_column
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
-from glue_jobs.state.apply import Batch, apply_changes, facts_of
+from glue_jobs.state.apply import Batch, apply_changes
+from glue_jobs.state.facts import facts_of
 
 
 class Ours:
@@ -78,7 +79,7 @@ class Ours:
     def apply_through(self, moment: int, changes: DataFrame) -> None:
         """Bring changes that were ingested at `moment` into the table."""
         # In a stream these facts are known from the decoding; here they are counted as work.
-        facts = facts_of(changes)
+        facts = facts_of(ORDERS, changes)
         batch = Batch(rows=_ingested_at(changes, moment), facts=facts, follows=self._ingested)
         apply_changes(self.lake, ORDERS, through=moment, batch=batch)
         self._ingested = moment

@@ -32,8 +32,8 @@ MIXED = "cdc__mixed"  # what takes the row's place is made of both
 _BOUNDED_TYPES = ("int", "bigint", "string")
 
 
-def reach(table: Table, changes: str) -> str:
-    """SELECT of one row about all of `changes`: its columns are `Reach`'s, then the keys' bounds.
+def reach(table: Table) -> list[str]:
+    """Aggregates of changes, in the order of `Reach`'s fields, then the keys' bounds.
 
     Those are the least and the greatest of each of `bounded_keys`; NULL if there are no changes.
     """
@@ -46,7 +46,7 @@ def reach(table: Table, changes: str) -> str:
         f"coalesce(bool_or({_lacking(table)}), false)",
         f"coalesce(bool_and({naming.OP} IN ('c', 'r')), true)",
     ]
-    return f"SELECT {', '.join([*facts, *bounds])}\nFROM {changes}"
+    return [*facts, *bounds]
 
 
 def changed_keys(table: Table, changes: str, *, ahead: bool) -> str:

@@ -39,7 +39,8 @@ from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.stamps import ChangesStamp, moment_after
 from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
-from glue_jobs.state.apply import Batch, Facts, applied_through, apply_changes, facts_of
+from glue_jobs.state.apply import Batch, applied_through, apply_changes
+from glue_jobs.state.facts import Facts, facts_of
 
 log = logging.getLogger("cdclake.stream")
 
@@ -146,7 +147,7 @@ class TableBatch:
         `stamp` is the log's as of the snapshot `read_from`; only its moment of ingestion moves.
         Fenced, as a batch is, if another writer has appended since.
         """
-        facts = facts_of(rows)
+        facts = facts_of(self.table, rows)
         if facts.events == 0:
             return 0
         ingested_at = moment_after(stamp)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -31,22 +30,12 @@ from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
 from glue_jobs.state.commits import committed_sequence, reached
+from glue_jobs.state.facts import Facts, Reach, facts_of, reach_of
 from glue_jobs.state.origins import carried_creations, with_origins
-from glue_jobs.state.upsert import Upsert, reach_of
+from glue_jobs.state.upsert import Upsert
 
 # Changes. More are merged: a delta's keys go to every task, its places to the driver.
 LARGEST_DELTA = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What a set of changes holds that calls for more than a merge."""
-
-    events: int
-    truncates: bool
-    carried_key_changes: bool  # creations with unavailable values: a key changed
-    unavailable: frozenset[str]  # columns of which a value was not sent
-    lowest_deleted_lsn: int | None  # None: nothing is deleted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +84,7 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
         merge_pending(lake, table, batch.rows, batch.facts, applied, until)
         return batch.facts.events
     with persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
-        facts = facts_of(pending)
+        facts = facts_of(table, pending)
         merge_pending(lake, table, pending, facts, applied, until)
         return facts.events
 
@@ -108,7 +97,7 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
     log, until = _whole_log(lake, table, epoch)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
-        facts = facts_of(changes)
+        facts = facts_of(table, changes)
         carried = _carried(table, {*facts.unavailable})
         if facts.carried_key_changes:
             whole = lake.read(table.changes)
@@ -138,15 +127,15 @@ def merge_pending(
     pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
     with ExitStack() as held:
         if facts.carried_key_changes or has_waiting:
-            whole = lake.read(table.changes)
-            pending = held.enter_context(with_origins(pending, whole, table))
+            origins = with_origins(pending, lake.read(table.changes), table)
+            pending, facts = held.enter_context(origins), replace(facts, reach=None)
         floor = max(applied.floor, until.floor)
         if facts.truncates:
             floor = _floor(lake, table, pending, floor)
         if floor != applied.floor:
             lake.spark.sql(delete_truncated(table, lake.database, floor))
         changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
-        reach = reach_of(lake, table, changes)
+        reach = _known_reach(facts, floor) or reach_of(table, lake.spark.table(changes))
         carried = _carried(table, {*applied.carried, *facts.unavailable})
         newest = max(applied.newest, reach.highest)
         stamp = state_stamp_json(replace(until, floor=floor, carried=carried, newest=newest))
@@ -166,6 +155,12 @@ def merge_pending(
                 ahead=reach.lowest > applied.newest,
             ).stage(delta)
         delta.commit(stamp)
+
+
+def _known_reach(facts: Facts, floor: str) -> Reach | None:
+    """That of the facts, if it is known and the floor leaves nothing out."""
+    reach = None if facts.truncates else facts.reach
+    return reach if reach is not None and reach.lowest >= floor else None
 
 
 def _with_waiting(
@@ -216,20 +211,3 @@ def _floor(lake: LakeTables, table: Table, changes: DataFrame, known: str) -> st
     """The greatest truncate among the changes, or the one that is known."""
     with viewed(changes) as view:
         return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])
-
-
-def facts_of(pending: DataFrame) -> Facts:
-    """The facts of rows in the log's schema."""
-    key_change = (F.col(naming.OP) == "c") & F.col(naming.UNAVAILABLE).isNotNull()
-    row = pending.agg(
-        F.count(F.lit(1)).alias("events"),
-        _any_is(F.col(naming.OP) == "t").alias("truncates"),
-        _any_is(key_change).alias("carried_key_changes"),
-        F.flatten(F.collect_set(naming.UNAVAILABLE)).alias("unavailable"),
-        F.min(F.when(F.col(naming.OP) == "d", F.col(naming.LSN))).alias("lowest_deleted_lsn"),
-    ).collect()[0]
-    return Facts(**{**row.asDict(), "unavailable": frozenset(row["unavailable"])})
-
-
-def _any_is(condition: Expression) -> Expression:
-    return F.coalesce(F.bool_or(condition), F.lit(False))

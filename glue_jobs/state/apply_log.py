@@ -19,8 +19,9 @@ from cdclake.plan import Table
 from glue_jobs.runtime.conflicts import retried
 from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import applied_through, facts_of, merge_pending
+from glue_jobs.state.apply import applied_through, merge_pending
 from glue_jobs.state.commits import Commits, commits_since, reached
+from glue_jobs.state.facts import facts_of
 from glue_jobs.state.origins import carried_creations
 
 
@@ -44,7 +45,7 @@ def _apply_log(lake: LakeTables, table: Table, epoch: int) -> int:
     is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
     late, earlier = log.where(is_late), log.where(f"NOT ({is_late})")
     with persisted(_with_creations(late, earlier, table, applied)) as pending:
-        facts = facts_of(pending)
+        facts = facts_of(table, pending)
         until = _not_before(applied, reached(pending, commits.sequence, epoch))
         merge_pending(lake, table, pending, facts, applied, until)
         return facts.events

@@ -19,33 +19,14 @@ from cdclake.iceberg.merge import floor_of_kept, loaded_rows
 from cdclake.iceberg.state_rows import inserted_values
 from cdclake.plan import Table
 from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.pruned_scan import Bounds, PrunedScan
+from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.row_delta import RowDelta
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.runtime.views import viewed
+from glue_jobs.state.facts import Reach
 
 LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
 ROWS_PER_FILE = 100_000  # each file is one task's work; maintenance makes larger ones
-
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What is known of a set of changes as a whole."""
-
-    events: int
-    lowest: str  # positions; empty if there are no changes
-    highest: str
-    lacking: bool  # some change does not hold every value
-    only_creations: bool  # no change presumes a row
-    bounds: Bounds  # of `upsert.bounded_keys`
-
-
-def reach_of(lake: LakeTables, table: Table, changes: str) -> Reach:
-    """The reach of `changes`, a view without truncates."""
-    [found] = lake.spark.sql(upsert.reach(table, changes)).collect()
-    events, lowest, highest, lacking, only_creations, *ends = found
-    bounds = zip(upsert.bounded_keys(table), zip(ends[::2], ends[1::2], strict=True), strict=True)
-    return Reach(events, lowest, highest, lacking, only_creations, dict(bounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
