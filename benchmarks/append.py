@@ -88,7 +88,7 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(base) if base else spark.read.parquet(batches[0]).limit(0))
-        ours.lake.spark.sql(create_table(DATABASE, _BARE_SCHEMA))
+        create_bare_table(ours.lake)
         if log_files:
             filler = spark.read.parquet(batches[0]).limit(1)
             _fill(ours, filler, log_files)
@@ -98,7 +98,7 @@ def take(
             rows = spark.read.parquet(batch).cache()
             rows.count()
             figures[OURS].append(_measure(append, rows))
-            figures[BARE].append(_measure(lambda rows: _append_bare(ours.lake, rows), rows))
+            figures[BARE].append(_measure(lambda rows: append_bare(ours.lake, rows), rows))
             rows.unpersist()
         _keep(ours.lake, ORDERS.name if base else ORDERS.changes, f"{written}/ours")
         _keep(ours.lake, _BARE_TABLE, f"{written}/{BARE}")
@@ -107,7 +107,13 @@ def take(
         spark.stop()
 
 
-def _append_bare(lake: LakeTables, rows: DataFrame) -> None:
+def create_bare_table(lake: LakeTables) -> None:
+    """A table of the log's columns and nothing else."""
+    lake.spark.sql(create_table(DATABASE, _BARE_SCHEMA))
+
+
+def append_bare(lake: LakeTables, rows: DataFrame) -> None:
+    """Spark's own append to that table."""
     rows.writeTo(lake.qualified(_BARE_TABLE)).append()
 
 
@@ -120,7 +126,7 @@ def _measure(append: Callable[[DataFrame], object], rows: DataFrame) -> Mapping[
 def _fill(ours: Ours, row: DataFrame, files: int) -> None:
     filler = row.withColumn(naming.OFFSET, F.lit(FILLER_OFFSET).cast("bigint")).cache()
     ours.append(filler)
-    _append_bare(ours.lake, filler)
+    append_bare(ours.lake, filler)
     for table in (ORDERS.changes, _BARE_TABLE):
         lengthen(ours.lake, table, files)
 

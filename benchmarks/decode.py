@@ -25,7 +25,7 @@ from benchmarks.storage import in_folder
 from cdclake import naming
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.drift import Known, find_drift
-from glue_jobs.ingest.quarantine import quarantine, refusals
+from glue_jobs.ingest.quarantine import quarantine, refused_records
 from glue_jobs.ingest.reader import TableReader
 from glue_jobs.ingest.summary import REFUSED
 from glue_jobs.runtime.persistence import persisted
@@ -98,8 +98,7 @@ def _read(
             find_drift(decoded.rows, ORDERS, decoded.parts, Known())
             refused = 0
             if decoded.show(REFUSED):
-                found = records.join(refusals(decoded.rows, {}), ["partition", "offset"])
-                refused = quarantine(found, lake, ORDERS)
+                refused = quarantine(refused_records(records, decoded.rows), lake, ORDERS)
         assert (refused > 0) == refuse, f"{refused} records are in quarantine"
         accepted = decoded.rows.where(F.col(REFUSAL).isNull())
         accepted.select(*_COMPARED).write.mode("append").parquet(folder)
@@ -109,14 +108,14 @@ def _read(
 def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:
     with ExitStack() as held:
         with metered() as meter:
-            rows = held.enter_context(persisted(_parsed(records)))
+            rows = held.enter_context(persisted(parsed(records)))
             rows.count()
         offset = F.col("offset").alias(naming.OFFSET)
         rows.select(*COLUMNS, offset).write.mode("append").parquet(folder)
     return meter.figures()
 
 
-def _parsed(records: DataFrame) -> DataFrame:
+def parsed(records: DataFrame) -> DataFrame:
     """The same columns as ours, as `from_json` gives them, right or not."""
     kinds = dict(LOG_COLUMNS)
     row = ", ".join(f"{name}: {kinds[name]}" for name in COLUMNS)

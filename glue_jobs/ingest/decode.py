@@ -172,10 +172,10 @@ FACT_COLUMNS = tuple(
 
 def _facts() -> list[Expression]:
     """Everything about the event that is not its row."""
-    sequence = F.split(F.translate(f"{_EVENT}.source.sequence", '[]" ', ""), ",")
-    prev = F.coalesce(F.get(sequence, F.lit(0)).cast("bigint"), F.lit(0).cast("bigint"))
+    sequence = F.split(f"{_EVENT}.source.sequence", ",")
+    prev = F.coalesce(_unquoted(F.get(sequence, F.lit(0))), F.lit(0).cast("bigint"))
     # Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
-    lsn = F.coalesce(F.col(f"{_EVENT}.source.lsn"), F.get(sequence, F.lit(1)).cast("bigint"))
+    lsn = F.coalesce(F.col(f"{_EVENT}.source.lsn"), _unquoted(F.get(sequence, F.lit(1))))
     phase = F.when(F.col(f"{_EVENT}.op") == "r", SNAPSHOT_PHASE).otherwise(STREAM_PHASE)
     epoch = F.col(f"{_EVENT}.{naming.EPOCH}").cast("int")
     position = F.concat_ws(
@@ -188,7 +188,7 @@ def _facts() -> list[Expression]:
     )
     return [
         F.col(f"{_EVENT}.op").alias(naming.OP),
-        position.alias(naming.POSITION),
+        F.lower(position).alias(naming.POSITION),
         F.col(f"{_EVENT}.source.txId").alias(naming.TX_ID),
         F.timestamp_micros(F.col(f"{_EVENT}.source.ts_us")).alias(naming.COMMITTED_AT),
         epoch.alias(naming.EPOCH),
@@ -198,8 +198,13 @@ def _facts() -> list[Expression]:
     ]
 
 
+def _unquoted(element: Expression) -> Expression:
+    """The number in an element of a list in JSON, the list's brackets perhaps still at it."""
+    return F.btrim(element, F.lit('[]" ')).cast("bigint")
+
+
 def _hex(number: Expression, digits: int) -> Expression:
-    return F.lpad(F.lower(F.hex(number)), digits, "0")
+    return F.lpad(F.hex(number), digits, "0")
 
 
 def _image_name(index: int) -> str:
@@ -257,15 +262,16 @@ def _values(table: Table, fields: PlainFields, placeholder: str) -> list[Express
 
 def _unavailable(table: Table, fields: PlainFields, placeholder: str) -> Expression:
     """Lake names of the columns whose value was not sent; NULL where all were."""
-    names = [
-        F.when(unavailable, F.lit(column.name))
+    unsent = {
+        column.name: is_unsent
         for index, column in enumerate(table.columns)
-        if (unavailable := _is_unavailable(table, fields, index, placeholder)) is not None
-    ]
-    if not names:
+        if (is_unsent := _is_unavailable(table, fields, index, placeholder)) is not None
+    }
+    if not unsent:
         return F.lit(None).cast("array<string>").alias(naming.UNAVAILABLE)
+    names = [F.when(is_unsent, F.lit(name)) for name, is_unsent in unsent.items()]
     listed = F.array_compact(F.array(*names))
-    return F.when(F.size(listed) > 0, listed).alias(naming.UNAVAILABLE)
+    return F.when(any_of([*unsent.values()]), listed).alias(naming.UNAVAILABLE)
 
 
 def _refusal(table: Table, plan: Plan) -> Expression:

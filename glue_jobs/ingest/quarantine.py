@@ -26,6 +26,12 @@ def refusals(events: DataFrame, record: Mapping[str, str]) -> DataFrame:
     return events.where(F.col(REFUSAL).isNotNull()).select(*columns)
 
 
+def refused_records(records: DataFrame, events: DataFrame) -> DataFrame:
+    """The records behind the refused ones of the decoded `events`, with their `reason`."""
+    # Without the hint Spark sorts all of the batch's records: it can't know how few are refused.
+    return records.join(F.broadcast(refusals(events, {})), [*_PLACE])
+
+
 def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:
     """Append the refused events that are not there yet; how many were new.
 

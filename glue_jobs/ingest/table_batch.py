@@ -25,7 +25,7 @@ from glue_jobs.ingest.append import (
 from glue_jobs.ingest.decode import REFUSAL
 from glue_jobs.ingest.drift import Drift, Known, find_drift
 from glue_jobs.ingest.laps import Laps
-from glue_jobs.ingest.quarantine import quarantine, refusals
+from glue_jobs.ingest.quarantine import quarantine, refused_records
 from glue_jobs.ingest.reader import Decoded, TableReader
 from glue_jobs.ingest.repeats import may_repeat, may_repeat_within, not_in_log, without_repeats
 from glue_jobs.ingest.summary import (
@@ -203,7 +203,7 @@ class TableBatch:
     def _quarantine(self, decoded: Decoded) -> int:
         if not decoded.show(REFUSED):
             return 0
-        refused = decoded.records.join(refusals(decoded.rows, {}), ["partition", "offset"])
+        refused = refused_records(decoded.records, decoded.rows)
         return quarantine(refused, self.lake, self.table)
 
     def _rows_to_append(

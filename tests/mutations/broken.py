@@ -62,7 +62,7 @@ MUTATIONS = (
     ),
     Mutation(
         "compare LSNs as text", _cases("O7"),
-        ((_DECODE, 'F.lpad(F.lower(F.hex(number)), digits, "0")',
+        ((_DECODE, 'F.lpad(F.hex(number), digits, "0")',
           'F.rpad(number.cast("string"), digits, " ")'),),
     ),
     Mutation(
@@ -144,7 +144,7 @@ MUTATIONS = (
     Mutation(
         "the placeholder is data", _cases("T1 or T3"),
         ((_DECODE, "value = F.when(~unavailable, value)", "value = F.col(_image_name(index))"),
-         (_DECODE, "F.when(unavailable, F.lit(column.name))", "F.lit(None).cast('string')")),
+         (_DECODE, "if not unsent:", "if True:")),
     ),
     Mutation(
         "know a value that was not sent as text only", _cases("T6"),
