@@ -14,9 +14,10 @@ from typing import Any
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
 from benchmarks.session import PROJECT
-from benchmarks.words import INTRODUCTION, KINDS, TITLES, WORDS
+from benchmarks.words import INTRODUCTION, KINDS, PROFILED, TITLES, WORDS
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
+PROFILE = RESULTS.with_name("profile.json")
 DOCS = PROJECT / "docs"
 
 _BY_SIZE = ("P2", "P8")
@@ -28,11 +29,12 @@ def main() -> int:
         sys.stderr.write("no results: `make bench-full` first\n")
         return 1
     results = json.loads(RESULTS.read_text())
+    profile = json.loads(PROFILE.read_text()) if PROFILE.exists() else None
     charts = DOCS / "charts"
     charts.mkdir(exist_ok=True)
     for name, measure in results["measures"].items():
         (charts / f"{name}.svg").write_text(chart(name, measure))
-    (DOCS / "benchmarks.md").write_text(page(results))
+    (DOCS / "benchmarks.md").write_text(page(results, profile))
     return 0
 
 
@@ -42,8 +44,8 @@ def chart(name: str, measure: Mapping[str, Any]) -> str:
     return bar_chart(f"{name}: {TITLES[name]}", bars, unit="s", ours=OURS)
 
 
-def page(results: Mapping[str, Any]) -> str:
-    """The whole page in Markdown."""
+def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -> str:
+    """The whole page in Markdown; `profile` is that of `benchmarks.profile`."""
     parts = [INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
     measures = results["measures"]
     for name, measure in measures.items():
@@ -51,6 +53,8 @@ def page(results: Mapping[str, Any]) -> str:
         parts += [_circumstances(measure["measured"])]
         parts += [f"{WORDS[name]}\n", _verdict(measure), _runs(measure)]
         parts += [*_who_spent(measure), *_growth(name, measure)]
+        if profile is not None and name in profile["profiles"]:
+            parts += [*_one_batch(profile["profiles"][name], profile["versions"]["cdclake"])]
     missing = [f"{name} ({title})" for name, title in TITLES.items() if name not in measures]
     if missing:
         parts.append(f"Not measured yet in the full size: {'; '.join(missing)}.\n")
@@ -136,6 +140,19 @@ def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:
     if rows:
         yield "Who spent them, in CPU seconds a batch:\n"
         yield _table(("contender", *KINDS.values()), rows)
+
+
+def _one_batch(acts: Mapping[str, Any], commit: str) -> Iterator[str]:
+    """What Spark was asked in one batch, one query after the other."""
+    yield PROFILED.format(commit=commit)
+    rows = []
+    for act, spent in acts.items():
+        for query in spent["queries"]:
+            times = [f"{query[key]:.2f}" for key in ("began", "ended", "cpu_seconds")]
+            rows.append((act, query["name"], *times, str(query["tasks"])))
+        alone, whole = f"{spent['driver_alone']:.2f}", f"{spent['seconds']:.2f}"
+        rows.append((act, f"*no query: {alone} s in all*", "0.00", whole, "", ""))
+    yield _table(("act", "who asked", "from, s", "to, s", "its tasks' CPU s", "tasks"), rows)
 
 
 def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:

@@ -72,6 +72,11 @@ KINDS = {
     "files": "Iceberg's own threads",
     "python": "Python",
 }
+PROFILED = (
+    "Where the seconds of one batch go (`python -m benchmarks.profile`, at commit {commit}, by "
+    "Spark's log of its events, which itself takes some time): the last batch's queries, by who "
+    "asked, and how long none ran, while the driver plans, or reads and commits metadata.\n"
+)
 INTRODUCTION = """# Benchmarks
 
 Made by `make bench-full` from [the results](../benchmarks/results/full.json): no figure here is

@@ -164,6 +164,19 @@ def test_the_page_says_who_spent_the_cpu_where_that_was_measured():
     assert "| plain_merge | 0" not in text
 
 
+def test_the_page_says_where_one_batch_went():
+    query = {"name": "upsert.py: reach_of", "began": 0.1, "ended": 0.3, "cpu_seconds": 0.25}
+    spent = {"seconds": 1.0, "driver_alone": 0.8, "queries": [{**query, "tasks": 2}]}
+    profile = {"versions": {"cdclake": "1234567"}, "profiles": {"P1": {"ours": spent}}}
+    targets = {"plain_merge": Bound(">=", 2.5)}
+    runs = [run("ours", [1.0]), run("plain_merge", [2.4])]
+    measure = worst_subject(runs, "ours", lambda _: targets).as_json()
+    results = {"machine": {}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}}
+    text = page(results, profile)
+    assert "| ours | upsert.py: reach_of | 0.10 | 0.30 | 0.25 | 2 |" in text
+    assert "| ours | *no query: 0.80 s in all* | 0.00 | 1.00 |  |  |" in text
+
+
 def test_the_page_says_what_was_wrong_and_what_nobody_counted():
     runs = [run("ours", [1.0]), run("plain_merge", [3.0], wrong="2 rows are missing")]
     targets = {"plain_merge": Bound(">=", 2.5)}

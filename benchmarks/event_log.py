@@ -1,0 +1,112 @@
+"""Where a stretch of a session's time went, by Spark's own log of its events."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Moments = tuple[float, float]  # milliseconds of the clock: from, and to
+_CALLED_FROM = re.compile(r"^(\w+) at (/.+\.py):(\d+)$")
+_EXECUTION = "spark.sql.execution.id"
+
+
+@dataclass(slots=True)
+class Query:
+    """One query's jobs together; seconds since the stretch began, and CPU seconds of its tasks."""
+
+    name: str  # who asked, as far as Spark knows: `file.py: function`, or the action alone
+    began: float
+    ended: float
+    cpu_seconds: float = 0.0
+    tasks: int = 0
+
+
+def settings(folder: Path) -> dict[str, str]:
+    """What has a session write its events to the folder, which is there."""
+    return {
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": folder.as_uri(),
+        "spark.eventLog.compress": "false",
+    }
+
+
+@dataclass(slots=True)
+class EventLog:
+    """The events of a session that has ended."""
+
+    jobs: dict[int, dict[str, Any]] = field(default_factory=dict)
+    ends: dict[int, float] = field(default_factory=dict)  # of jobs
+    actions: dict[str, str] = field(default_factory=dict)  # by execution, where Spark says it
+    spent: dict[int, list[float]] = field(default_factory=dict)  # by stage, each task's CPU
+
+    @classmethod
+    def read(cls, folder: Path) -> EventLog:
+        """The only session's in the folder."""
+        log = cls()
+        [file] = folder.iterdir()
+        with file.open() as lines:
+            for line in lines:
+                log._take(json.loads(line))
+        return log
+
+    def queries(self, within: Moments) -> list[Query]:
+        """Those begun between the two moments, in the order in which they began."""
+        began, ended = within
+        found: dict[str, Query] = {}
+        for number, job in sorted(self.jobs.items()):
+            at = job["Submission Time"]
+            if not began <= at <= ended:
+                continue
+            execution = job.get("Properties", {}).get(_EXECUTION, f"job {number}")
+            since = (at - began) / 1000
+            query = found.setdefault(execution, Query(self._name(execution, job), since, since))
+            query.ended = max(query.ended, (self.ends[number] - began) / 1000)
+            tasks = [cpu for stage in job["Stage IDs"] for cpu in self.spent.get(stage, ())]
+            query.tasks += len(tasks)
+            query.cpu_seconds += sum(tasks)
+        return list(found.values())
+
+    def _take(self, event: Mapping[str, Any]) -> None:
+        match event["Event"].rpartition(".")[2]:
+            case "SparkListenerJobStart":
+                self.jobs[event["Job ID"]] = dict(event)
+            case "SparkListenerJobEnd":
+                self.ends[event["Job ID"]] = event["Completion Time"]
+            case "SparkListenerSQLExecutionStart":
+                self.actions[str(event["executionId"])] = event["description"]
+            case "SparkListenerTaskEnd":
+                spent = event["Task Metrics"]["Executor CPU Time"] / 1e9
+                self.spent.setdefault(event["Stage ID"], []).append(spent)
+
+    def _name(self, execution: str, job: Mapping[str, Any]) -> str:
+        action = self.actions.get(execution) or job["Stage Infos"][-1]["Stage Name"]
+        called = _CALLED_FROM.match(action)
+        if called is None:
+            return str(action.partition(" at ")[0])
+        return f"{Path(called[2]).name}: {_function_at(Path(called[2]), int(called[3]))}"
+
+
+def idle_seconds(queries: Sequence[Query], seconds: float) -> float:
+    """How many of the stretch's seconds no query's job ran in: the driver was at work alone."""
+    busy, reached = 0.0, 0.0
+    for query in sorted(queries, key=lambda query: query.began):
+        busy += max(query.ended - max(query.began, reached), 0.0)
+        reached = max(reached, query.ended)
+    return max(seconds - busy, 0.0)
+
+
+def _function_at(file: Path, line: int) -> str:
+    """The innermost function that holds the line."""
+    holding = [node for node in _functions(file) if node.lineno <= line <= (node.end_lineno or 0)]
+    return max(holding, key=lambda node: node.lineno).name if holding else file.stem
+
+
+def _functions(file: Path) -> Iterator[ast.FunctionDef]:
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.FunctionDef):
+            yield node
