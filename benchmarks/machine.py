@@ -38,18 +38,28 @@ def versions() -> dict[str, str]:
     """Python, Java, Spark, the formats, and the commit that was measured."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'version "([^"]+)"', java)
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"],
-        cwd=PROJECT, capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
     return {
-        "cdclake": commit,
+        "cdclake": _commit(),
         "python": platform.python_version(),
         "java": found[1] if found else "unknown",
         "pyspark": version("pyspark"),
         "duckdb": version("duckdb"),
         **{name: _jar_version(pattern) for name, pattern in _JARS.items()},
     }
+
+
+def _commit() -> str:
+    """What was measured; `-dirty` if files differ from it, but for results just written."""
+    commit = _git("describe", "--always")
+    others = _git("status", "--porcelain", "--untracked-files=no", ":!benchmarks/results")
+    return f"{commit}-dirty" if others else commit
+
+
+def _git(*words: str) -> str:
+    asked = ["git", *words]
+    return subprocess.run(
+        asked, cwd=PROJECT, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 def _jar_version(pattern: str) -> str:
