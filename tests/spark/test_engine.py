@@ -44,7 +44,7 @@ def test_soft_deletes_keep_the_last_values(spark) -> None:
     assert engine.state() == {1: ("again", None)}
 
 
-@pytest.mark.parametrize("cuts", [(), (2,), (3,), (1, 2, 3, 4, 5)])
+@pytest.mark.parametrize("cuts", [(), (2,), (3,), (1, 2, 3, 4, 5, 6)])
 def test_a_truncate_under_soft_deletes_marks_the_same_rows_however_batches_are_cut(
     spark: SparkSession, cuts: tuple[int, ...]
 ) -> None:
