@@ -106,8 +106,8 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
         kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
-            newest = kept.agg(F.max(naming.POSITION)).collect()[0][0] or ""
-            done = replace(until, floor=floor, carried=carried, newest=newest)
+            reach = _known_reach(facts, floor) or reach_of(table, kept)
+            done = replace(until, floor=floor, carried=carried, newest=reach.highest)
             stamp = state_stamp_json(done)
             writer = lake.completed(rows, table.name).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)

@@ -44,8 +44,7 @@ class Upsert:
     def stage(self, delta: RowDelta) -> None:
         """Have the delta make of the state what the changes say."""
         scan = delta.scan
-        near = scan.files_with(scan.between(self.reach.bounds)) if scan is not None else []
-        if scan is None or not near:
+        if scan is None or not (near := scan.files_with(scan.between(self.reach.bounds))):
             self._add_whole(delta)
             return
         with ExitStack() as held:
