@@ -71,6 +71,7 @@ bench: setup $(PEER_JARS) ## Measure against the peers, a short form of some min
 
 bench-full: setup $(PEER_JARS) $(DLT) ## Measure everything and write docs/benchmarks.md; wants a quiet machine
 	@$(BIN)/python -m benchmarks.run full
+	@$(BIN)/python -m benchmarks.profile
 	@$(BIN)/python -m benchmarks.page
 
 benchmarks/jars/%/.fetched: benchmarks/pom.xml

@@ -39,17 +39,22 @@ _IN_BOTH = ("id", "customer_id", "note", "paid", naming.POSITION)  # of one type
 
 def measure_append(size: Size, work: Path) -> Measure:
     """Ours and a bare append in one session, batch by batch; of the subject where ours is worst."""
-    data = DataSet(
+    data = inserts(size, work).make()
+    arena = Arena(work, in_folder)
+    runs = [run for subject in _SUBJECTS for run in _runs(arena, data, subject, size.log_files)]
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+
+
+def inserts(size: Size, work: Path) -> DataSet:
+    """Batches of nothing but new rows."""
+    return DataSet(
         folder=work / "data",
         rows=size.rows,
         changes=size.events,
         batches=size.batches,
         keys="uniform",
         mix=INSERTS_ONLY,
-    ).make()
-    arena = Arena(work, in_folder)
-    runs = [run for subject in _SUBJECTS for run in _runs(arena, data, subject, size.log_files)]
-    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+    )
 
 
 def _runs(arena: Arena, data: DataSet, subject: str, log_files: int) -> list[Run]:

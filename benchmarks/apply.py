@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.contenders import OURS
 from benchmarks.contest import Arena
 from benchmarks.dataset import DataSet
+from benchmarks.history import Keys
 from benchmarks.results import Bound, Measure, Run, median_of
 from benchmarks.sizes import Size
 from benchmarks.storage import Storage, far_away, in_folder
@@ -47,6 +48,17 @@ def measure_far(size: Size, work: Path) -> Measure:
     return _beside_peers(_runs([OURS, *targets], size, work, far_away), targets)
 
 
+def changes(size: Size, keys: Keys, work: Path) -> DataSet:
+    """Batches of inserts, updates and deletes."""
+    return DataSet(
+        folder=work / "data",
+        rows=size.rows,
+        changes=size.changes,
+        batches=size.batches,
+        keys=keys,
+    )
+
+
 def _runs(
     contenders: list[str],
     size: Size,
@@ -56,13 +68,7 @@ def _runs(
     arena = Arena(work, storage)
     runs = []
     for keys in size.keys:
-        data = DataSet(
-            folder=work / "data",
-            rows=size.rows,
-            changes=size.changes,
-            batches=size.batches,
-            keys=keys,
-        ).make()
+        data = changes(size, keys, work).make()
         runs += [arena.run(contender, data) for contender in contenders]
     return runs
 

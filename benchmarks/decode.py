@@ -37,16 +37,21 @@ _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("arr
 
 def measure_decode(size: Size, work: Path) -> Measure:
     """Ours and a bare parsing in one session; of the subject where ours is worst."""
-    data = DataSet(
+    data = events(size, work).make()
+    arena = Arena(work, in_folder)
+    runs = [run for refuse in (False, True) for run in _runs(arena, data, refuse)]
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+
+
+def events(size: Size, work: Path) -> DataSet:
+    """Batches of which records are made."""
+    return DataSet(
         folder=work / "data",
         rows=size.rows,
         changes=size.events,
         batches=size.batches,
         keys="zipf",
-    ).make()
-    arena = Arena(work, in_folder)
-    runs = [run for refuse in (False, True) for run in _runs(arena, data, refuse)]
-    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+    )
 
 
 def _runs(arena: Arena, data: DataSet, refuse: bool) -> list[Run]:

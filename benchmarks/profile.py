@@ -1,7 +1,7 @@
-"""`python -m benchmarks.profile`: where the seconds of one batch go, beside what they go to there.
+"""`python -m benchmarks.profile`: where the seconds of one batch go, of ours and of its peer.
 
-Of the measures in which ours has least to spare; written to benchmarks/results/profile.json, by
-itself, since a log of events costs time.
+Of measures whose targets are missed, into benchmarks/results/profile.json; not while they are
+measured, since a log of events costs time.
 """
 
 from __future__ import annotations
@@ -17,21 +17,20 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.append import BARE as BARE_APPEND
-from benchmarks.append import append_bare, create_bare_table
+from benchmarks.append import append_bare, create_bare_table, inserts
+from benchmarks.apply import changes
 from benchmarks.contenders import OURS
 from benchmarks.contest import Arena
-from benchmarks.dataset import DataSet
 from benchmarks.decode import BARE as BARE_PARSING
-from benchmarks.decode import parsed
+from benchmarks.decode import events, parsed
 from benchmarks.event_log import EventLog, Moments, idle_seconds, settings
-from benchmarks.history import INSERTS_ONLY
 from benchmarks.kafka_records import records_of
 from benchmarks.machine import machine, versions
 from benchmarks.orders import ORDERS, PLAN
 from benchmarks.ours import Ours
 from benchmarks.run import WORK
 from benchmarks.session import PROJECT, open_session
-from benchmarks.sizes import SIZES, Size
+from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
 from glue_jobs.ingest.drift import Known, find_drift
 from glue_jobs.ingest.reader import TableReader
@@ -47,7 +46,13 @@ def main() -> int:
     size = SIZES["full"]
     arena = Arena(WORK / "profile", in_folder)
     profiles = {}
-    for measure, data in _data(size, WORK / "full" / "data").items():
+    work = WORK / "full"
+    data_of = {
+        "P1": changes(size, "uniform", work),
+        "P3": inserts(size, work),
+        "P4": events(size, work),
+    }
+    for measure, data in data_of.items():
         sys.stdout.write(f"{measure} ...\n")
         with ending_in_order(), arena.place(measure) as place:
             batches = [str(file) for file in data.make().batch_files]
@@ -58,26 +63,15 @@ def main() -> int:
     return 0
 
 
-def _data(size: Size, folder: Path) -> Mapping[str, DataSet]:
-    """The data of the measures, as they have it."""
-
-    def data(changes: int, **how: Any) -> DataSet:
-        return DataSet(folder=folder, rows=size.rows, changes=changes, batches=size.batches, **how)
-
-    return {
-        "P1": data(size.changes, keys="uniform"),
-        "P3": data(size.events, keys="uniform", mix=INSERTS_ONLY),
-        "P4": data(size.events, keys="zipf"),
-    }
-
-
 def take(
     *, warehouse: str, scratch: str, measure: str, base: str, batches: Sequence[str]
 ) -> dict[str, Any]:
     """Of the last batch, for each of its acts: the seconds, and what Spark ran in them."""
-    events = Path(scratch).with_name("events")
-    events.mkdir()
-    spark = open_session(Ours.jars, {**Ours.settings(warehouse), **settings(events)}, Path(scratch))
+    log_folder = Path(scratch).with_name("events")
+    log_folder.mkdir()
+    spark = open_session(
+        Ours.jars, {**Ours.settings(warehouse), **settings(log_folder)}, Path(scratch)
+    )
     moments: dict[str, Moments] = {}
     try:
         ours = Ours(spark, warehouse)
@@ -92,7 +86,7 @@ def take(
                     moments[name] = (began, time.time() * 1000)
     finally:
         spark.stop()
-    log = EventLog.read(events)
+    log = EventLog.read(log_folder)
     return {name: _profile(log, within) for name, within in moments.items()}
 
 
