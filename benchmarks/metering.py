@@ -11,7 +11,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.threads import cpu_by_kind
+from benchmarks.threads import cpu_by_kind, cpu_by_thread
 
 _SAMPLE_SECONDS = 0.1
 _MEBIBYTE = 1 << 20
@@ -37,7 +37,7 @@ def metered() -> Iterator[Meter]:
     meter = Meter()
     ended = threading.Event()
     sampler = threading.Thread(target=_sample, args=(meter, ended), daemon=True)
-    cpu, by_kind = cpu_seconds(), cpu_by_kind(_tree())
+    cpu, by_thread = cpu_seconds(), cpu_by_thread(_tree())
     sampler.start()
     started = time.monotonic()
     try:
@@ -48,8 +48,8 @@ def metered() -> Iterator[Meter]:
         sampler.join()
         meter.cpu_seconds = cpu_seconds() - cpu
         meter.cpu_by_kind = {
-            kind: round(seconds - by_kind.get(kind, 0.0), 2)
-            for kind, seconds in cpu_by_kind(_tree()).items()
+            kind: round(seconds, 2)
+            for kind, seconds in cpu_by_kind(by_thread, cpu_by_thread(_tree())).items()
         }
 
 

@@ -9,6 +9,7 @@ import os
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
 
@@ -27,21 +28,41 @@ PYTHON = "python"
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def cpu_by_kind(processes: list[psutil.Process]) -> Mapping[str, float]:
-    """CPU seconds so far, by kind; those of threads that have ended are with the driving ones."""
-    spent: defaultdict[str, float] = defaultdict(float)
+class Thread(NamedTuple):
+    """A thread, or what a process has spent but for the threads that it has now (number 0)."""
+
+    process: int
+    number: int
+    begun: int  # in ticks since the machine's start: numbers are given again
+    kind: str
+
+
+def cpu_by_thread(processes: list[psutil.Process]) -> Mapping[Thread, float]:
+    """CPU seconds so far. Of a process that is not Java's, all of them, as one thread's."""
+    spent: dict[Thread, float] = {}
     for process in processes:
         try:
             whole = sum(process.cpu_times()[:2])
-            if process.name() != "java":
-                spent[PYTHON] += whole
-                continue
-            living = _of_threads(process.pid)
+            living = _threads_of(process.pid) if process.name() == "java" else {}
+            kind = DRIVING if living else PYTHON
         except psutil.NoSuchProcess:
             continue
-        for kind, seconds in living.items():
-            spent[kind] += seconds
-        spent[DRIVING] += whole - sum(living.values())
+        spent |= living
+        spent[Thread(process.pid, 0, 0, kind)] = whole - sum(living.values())
+    return spent
+
+
+def cpu_by_kind(
+    before: Mapping[Thread, float], after: Mapping[Thread, float]
+) -> Mapping[str, float]:
+    """CPU seconds between two looks; what ended threads spent between them counts as driving."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for thread, seconds in after.items():
+        spent[thread.kind] += seconds - before.get(thread, 0.0)
+    processes = {thread.process for thread in after}
+    for thread in before.keys() - after.keys():
+        if thread.process in processes:  # it has ended: its seconds of before are not of between
+            spent[DRIVING] -= before[thread]
     return spent
 
 
@@ -50,14 +71,14 @@ def kind_of(name: str) -> str:
     return next((kind for begin, kind in _KINDS.items() if name.startswith(begin)), DRIVING)
 
 
-def _of_threads(pid: int) -> Mapping[str, float]:
-    spent: defaultdict[str, float] = defaultdict(float)
+def _threads_of(pid: int) -> dict[Thread, float]:
+    spent: dict[Thread, float] = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
             text = (task / "stat").read_text()
         except FileNotFoundError:  # it has ended since
             continue
         name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :]
-        user, system = fields.split()[11:13]
-        spent[kind_of(name)] += (int(user) + int(system)) / _TICKS
+        user, system, begun = (int(fields.split()[place]) for place in (11, 12, 19))
+        spent[Thread(pid, int(task.name), begun, kind_of(name))] = (user + system) / _TICKS
     return spent

@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from benchmarks.metering import metered
-from benchmarks.threads import DRIVING, PYTHON, cpu_by_kind, kind_of
+from benchmarks.threads import DRIVING, PYTHON, Thread, cpu_by_kind, cpu_by_thread, kind_of
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,17 @@ def test_a_name_of_fifteen_letters_tells(name, kind):
 
 def test_what_is_not_java_counts_as_a_whole():
     own = psutil.Process()
-    spent = cpu_by_kind([own])
-    assert set(spent) == {PYTHON}
-    assert spent[PYTHON] == pytest.approx(sum(own.cpu_times()[:2]), abs=0.1)
+    ((thread, seconds),) = cpu_by_thread([own]).items()
+    assert thread.kind == PYTHON
+    assert seconds == pytest.approx(sum(own.cpu_times()[:2]), abs=0.1)
+
+
+def test_threads_that_end_between_two_looks_take_nothing_from_their_kind():
+    rest = Thread(1, 0, 0, DRIVING)
+    idle, busy, follower = (Thread(1, 7, begun, "tasks") for begun in (1, 2, 3))
+    before = {rest: 5.0, idle: 30.0, busy: 2.0}
+    after = {rest: 5.0 + 30.0 + 1.0, busy: 6.0, follower: 0.5}  # the idle one spent another second
+    assert cpu_by_kind(before, after) == {DRIVING: 1.0, "tasks": 4.5}
 
 
 def test_a_meter_says_who_spent_it():
