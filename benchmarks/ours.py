@@ -30,7 +30,7 @@ class Ours:
     """Guard, tombstones, value positions of every column that can have some, stamps: all on."""
 
     jars: ClassVar[str] = "jars/spark"
-    given: ClassVar[str] = "the settings with which its jobs run on Glue"
+    given: ClassVar[str] = "the settings that a deployment gives its jobs"
     cannot: ClassVar[str] = ""
 
     @staticmethod

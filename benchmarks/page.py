@@ -161,7 +161,10 @@ def _growth(name: str, measure: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(peer, float) and isinstance(measure["ours"], float):
         rows = [run["rows"] for run in measure["runs"]]
         seconds = (measure["ours"] - peer) / (max(rows) - min(rows)) * 10_000_000
-        yield f"Each further 10,000,000 rows take {seconds:.2f} s more.\n"
+        if seconds > 0:
+            yield f"Each further 10,000,000 rows take {seconds:.2f} s more.\n"
+        else:
+            yield "The larger table took no longer than the smaller one.\n"
 
 
 def _contenders() -> str:

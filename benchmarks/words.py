@@ -74,8 +74,9 @@ KINDS = {
 }
 PROFILED = (
     "Where the seconds of one batch go (`python -m benchmarks.profile`, at commit {commit}, by "
-    "Spark's log of its events, which itself takes some time): the last batch's queries, by who "
-    "asked, and how long none ran, while the driver plans, or reads and commits metadata.\n"
+    "Spark's log of its events, which itself takes some time): the last batch's queries, each with "
+    "the code that asked for it. *No query* is the time in which none ran: the driver was planning, "
+    "or reading and committing metadata.\n"
 )
 INTRODUCTION = """# Benchmarks
 
