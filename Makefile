@@ -27,7 +27,7 @@ setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free wh
 demo: setup ## Stream a shop into a lake of its own and prove it row for row
 	@$(BIN)/cdclake demo
 
-plugins: setup ## Fetch and pack what is deployed, all locked; then `npx cdk synth` needs no network
+plugins: setup ## Fetch and pack what is deployed, all locked; after `npm ci` too, `npx cdk synth` needs no network
 	@$(BIN)/python -m scripts.plugins
 
 synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account

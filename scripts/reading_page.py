@@ -40,7 +40,7 @@ _ABOUT = {
         " when. Deletes are there, their values are not: PostgreSQL does not send them."
     ),
     "the log, each event once": (
-        "Keyless tables and what Firehose delivers are written at least once, in any order. An"
+        "What Firehose delivers is written at least once, in any order. An"
         " event's place in the source tells its repeats; the state and the views do so themselves."
     ),
     "files": "How many data and delete files there are, and how many of them are small.",

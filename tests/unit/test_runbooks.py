@@ -19,7 +19,7 @@ from cli.main import make_app
 from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
 
 PROJECT = Path(__file__).resolve().parents[2]
-PROGRAMS = ("aws", "cdclake", "make", "npx cdk")
+PROGRAMS = ("aws", "cdclake", "make", "npm ci", "npx cdk")
 # Of the AWS CLI itself; botocore has no model of them.
 OWN_COMMANDS = {("s3", "cp"), ("s3", "ls"), ("logs", "tail")}
 SPELLED = {"s3api": "s3"}  # as the AWS CLI calls a service
