@@ -87,13 +87,14 @@ def _by_ours(home: Home, mode: Any, base: Path, rows: int) -> tuple[Mapping[str,
         started = time.time()
         lake = stream(home, replace(PLAN, snapshot_mode=mode))
         complete = await_rows(lake, ORDERS.name, rows, _TIMEOUT_SECONDS)
+    logged_ms = await_rows(lake, ORDERS.changes, rows, _TIMEOUT_SECONDS).committed_ms
     meter.seconds = complete.committed_ms / 1000 - started
     with lake_reader(lake).open([ORDERS]) as duck:
         wrong = _wrong(duck, f"{ORDERS.name}_current", base)
         logged = duck.execute(f"SELECT count(*) FROM {ORDERS.changes}").fetchone()
     if logged != (rows,):
         wrong = f"the log has not {rows} rows, but {logged}"
-    return meter.figures(), wrong
+    return {**meter.figures(), "until_logged": logged_ms / 1000 - started}, wrong
 
 
 def _by_dlt(folder: Path, dsn: str, base: Path) -> tuple[Mapping[str, Any], str | None]:

@@ -37,7 +37,7 @@ def metered() -> Iterator[Meter]:
     meter = Meter()
     ended = threading.Event()
     sampler = threading.Thread(target=_sample, args=(meter, ended), daemon=True)
-    cpu, by_thread = cpu_seconds(), cpu_by_thread(_tree())
+    before = cpu_by_thread(_tree())
     sampler.start()
     started = time.monotonic()
     try:
@@ -46,23 +46,14 @@ def metered() -> Iterator[Meter]:
         meter.seconds = time.monotonic() - started
         ended.set()
         sampler.join()
-        meter.cpu_seconds = cpu_seconds() - cpu
-        meter.cpu_by_kind = {
-            kind: round(seconds, 2)
-            for kind, seconds in cpu_by_kind(by_thread, cpu_by_thread(_tree())).items()
-        }
+        by_kind = cpu_by_kind(before, cpu_by_thread(_tree()))
+        meter.cpu_seconds = sum(by_kind.values())
+        meter.cpu_by_kind = {kind: round(seconds, 2) for kind, seconds in by_kind.items()}
 
 
 def cpu_seconds(root: int | None = None) -> float:
     """User and system time so far of a process (this one, if none is named) and all below it."""
-    total = 0.0
-    for process in _tree(root):
-        try:
-            times = process.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        total += times.user + times.system
-    return total
+    return sum(cpu_by_thread(_tree(root)).values())
 
 
 def _sample(meter: Meter, ended: threading.Event) -> None:

@@ -96,8 +96,7 @@ def _runs(measure: Mapping[str, Any]) -> str:
     """Each run's medians; requests only where somebody counted."""
     rows = []
     for run in measure["runs"]:
-        beside = ("contender", "wrong", "figures")
-        subject = ", ".join(f"{k} {v}" for k, v in run.items() if k not in beside)
+        subject = _subject(run)
         if run["wrong"] is not None:
             rows.append((run["contender"], subject, f"wrong: {run['wrong']}", "", "", "", ""))
             continue
@@ -118,28 +117,37 @@ def _runs(measure: Mapping[str, Any]) -> str:
     return _table(heads, rows)
 
 
+def _subject(run: Mapping[str, Any]) -> str:
+    beside = ("contender", "wrong", "figures")
+    return ", ".join(f"{key} {value}" for key, value in run.items() if key not in beside)
+
+
 def _requests(batches: list[dict[str, int | None]], service: str) -> str:
     counts = [count for batch in batches if (count := batch.get(service)) is not None]
     return f"{statistics.median(counts):g}" if counts else "not counted"
 
 
 def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:
-    """Of each contender the CPU seconds by kind of Java's threads, where that was measured."""
-    rows = []
-    for contender in (OURS, *measure["peers"]):
-        spent = [
-            batch["cpu_by_kind"]
-            for run in measure["runs"]
-            if run["contender"] == contender
-            for batch in run["figures"]
-            if "cpu_by_kind" in batch
-        ]
-        if spent:
-            means = [statistics.fmean(each.get(kind, 0.0) for each in spent) for kind in KINDS]
-            rows.append((contender, *(f"{mean:.1f}" for mean in means)))
-    if rows:
+    """Of each run the CPU seconds by kind of Java's threads, where that was measured.
+
+    Medians: a thread's end within one batch may put its seconds under another kind.
+    """
+    spent = {
+        (run["contender"], _subject(run)): [b["cpu_by_kind"] for b in run["figures"]]
+        for run in measure["runs"]
+        if all("cpu_by_kind" in batch for batch in run["figures"])
+    }
+    batches = [batch for of_run in spent.values() for batch in of_run]
+    kinds = [kind for kind in KINDS if any(batch.get(kind) for batch in batches)]
+    if kinds:
         yield "Who spent them, in CPU seconds a batch:\n"
-        yield _table(("contender", *KINDS.values()), rows)
+        heads = ("contender", "of", *(KINDS[kind] for kind in kinds))
+        yield _table(heads, ((*names, *_medians(run, kinds)) for names, run in spent.items()))
+
+
+def _medians(batches: list[Mapping[str, float]], kinds: list[str]) -> Iterator[str]:
+    for kind in kinds:
+        yield f"{statistics.median(batch.get(kind, 0.0) for batch in batches):.1f}"
 
 
 def _one_batch(acts: Mapping[str, Any], commit: str) -> Iterator[str]:

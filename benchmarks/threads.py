@@ -24,12 +24,14 @@ _KINDS = {
     "iceberg-": "files",
 }
 DRIVING = "driving"  # Java's other threads: queries are planned and their code is made there
-PYTHON = "python"
+PYTHON = "python"  # and every other program but Java
+ENDED = "ended"  # whatever it was
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Thread(NamedTuple):
-    """A thread, or what a process has spent but for the threads that it has now (number 0)."""
+    """A thread, or (number 0) what a process has spent but for its threads of now, or, `ENDED`,
+    what those that it had started and outlived have."""
 
     process: int
     number: int
@@ -42,27 +44,30 @@ def cpu_by_thread(processes: list[psutil.Process]) -> Mapping[Thread, float]:
     spent: dict[Thread, float] = {}
     for process in processes:
         try:
-            whole = sum(process.cpu_times()[:2])
+            times = process.cpu_times()
             living = _threads_of(process.pid) if process.name() == "java" else {}
-            kind = DRIVING if living else PYTHON
         except psutil.NoSuchProcess:
             continue
+        rest = Thread(process.pid, 0, 0, DRIVING if living else PYTHON)
         spent |= living
-        spent[Thread(process.pid, 0, 0, kind)] = whole - sum(living.values())
+        spent[rest] = times.user + times.system - sum(living.values())
+        spent[rest._replace(kind=ENDED)] = times.children_user + times.children_system
     return spent
 
 
 def cpu_by_kind(
     before: Mapping[Thread, float], after: Mapping[Thread, float]
 ) -> Mapping[str, float]:
-    """CPU seconds between two looks; what ended threads spent between them counts as driving."""
+    """CPU seconds between two looks; what ended threads spent between them counts as driving.
+
+    A process that has ended since is with its parent's, and as a whole: less what it had spent.
+    """
     spent: defaultdict[str, float] = defaultdict(float)
     for thread, seconds in after.items():
         spent[thread.kind] += seconds - before.get(thread, 0.0)
     processes = {thread.process for thread in after}
     for thread in before.keys() - after.keys():
-        if thread.process in processes:  # it has ended: its seconds of before are not of between
-            spent[DRIVING] -= before[thread]
+        spent[DRIVING if thread.process in processes else ENDED] -= before[thread]
     return spent
 
 

@@ -70,13 +70,14 @@ KINDS = {
     "compiling": "Java's compilers",
     "collecting": "garbage",
     "files": "Iceberg's own threads",
-    "python": "Python",
+    "python": "Python and other programs",
+    "ended": "programs that ended meanwhile",
 }
 PROFILED = (
     "Where the seconds of one batch go (`python -m benchmarks.profile`, at commit {commit}, by "
     "Spark's log of its events, which itself takes some time): the last batch's queries, each with "
-    "the code that asked for it. *No query* is the time in which none ran: the driver was planning, "
-    "or reading and committing metadata.\n"
+    "the code that asked for it. *No query* is the time in which none ran: the driver planned, or "
+    "read and committed metadata.\n"
 )
 INTRODUCTION = """# Benchmarks
 

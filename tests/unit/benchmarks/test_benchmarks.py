@@ -154,14 +154,15 @@ def test_the_page_says_what_growth_costs():
 
 
 def test_the_page_says_who_spent_the_cpu_where_that_was_measured():
-    kinds = [{"tasks": 1.0, "compiling": 2.5}, {"tasks": 2.0, "compiling": 0.5}]
+    kinds = [{"tasks": 1.0, "files": 2.5}, {"tasks": 30.0, "files": 0.0}, {"tasks": 2.0}]
     ours = Run("ours", {"subject": "x"}, None, [{**FIGURES, "cpu_by_kind": k} for k in kinds])
     targets = {"plain_merge": Bound(">=", 2.5)}
     runs = [ours, run("plain_merge", [3.0])]
     measure = worst_subject(runs, "ours", lambda _: targets).as_json()
     text = page({"machine": {}, "versions": {}, "measures": {"P1": {**MEASURED, **measure}}})
-    assert "| ours | 1.5 | 0.0 | 1.5 | 0.0 | 0.0 | 0.0 |" in text
-    assert "| plain_merge | 0" not in text
+    assert "| contender | of | Spark's tasks | Iceberg's own threads |" in text
+    assert "| ours | subject x | 2.0 | 0.0 |" in text
+    assert "| plain_merge | subject x | 0" not in text
 
 
 def test_the_page_says_where_one_batch_went():

@@ -1,12 +1,14 @@
 """CPU seconds are told apart by the names of Java's threads, and none is lost."""
 
+import subprocess
+import sys
 import time
 
 import psutil
 import pytest
 
 from benchmarks.metering import metered
-from benchmarks.threads import DRIVING, PYTHON, Thread, cpu_by_kind, cpu_by_thread, kind_of
+from benchmarks.threads import DRIVING, ENDED, PYTHON, Thread, cpu_by_kind, cpu_by_thread, kind_of
 
 
 @pytest.mark.parametrize(
@@ -25,9 +27,9 @@ def test_a_name_of_fifteen_letters_tells(name, kind):
 
 def test_what_is_not_java_counts_as_a_whole():
     own = psutil.Process()
-    ((thread, seconds),) = cpu_by_thread([own]).items()
-    assert thread.kind == PYTHON
-    assert seconds == pytest.approx(sum(own.cpu_times()[:2]), abs=0.1)
+    spent = {thread.kind: seconds for thread, seconds in cpu_by_thread([own]).items()}
+    assert spent.keys() == {PYTHON, ENDED}
+    assert spent[PYTHON] == pytest.approx(sum(own.cpu_times()[:2]), abs=0.1)
 
 
 def test_threads_that_end_between_two_looks_take_nothing_from_their_kind():
@@ -45,3 +47,18 @@ def test_a_meter_says_who_spent_it():
             pass
     assert sum(meter.cpu_by_kind.values()) == pytest.approx(meter.cpu_seconds, abs=0.1)
     assert meter.figures()["cpu_by_kind"][PYTHON] >= 0.1
+
+
+def test_what_a_program_spent_that_has_ended_is_not_lost():
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    with metered() as meter:
+        subprocess.run([sys.executable, "-c", busy], check=True)
+    assert meter.cpu_seconds >= 0.3
+    assert meter.cpu_by_kind[ENDED] >= 0.3
+
+
+def test_a_program_that_ran_before_counts_only_from_then_on():
+    parent, child = Thread(1, 0, 0, PYTHON), Thread(2, 7, 1, "tasks")
+    reaped = parent._replace(kind=ENDED)
+    before = {parent: 1.0, reaped: 0.0, child: 30.0}
+    assert cpu_by_kind(before, {parent: 1.5, reaped: 34.0}) == {PYTHON: 0.5, ENDED: 4.0}
