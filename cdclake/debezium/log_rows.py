@@ -72,6 +72,13 @@ class LogRows:
         strict = plan.not_representable == "quarantine"
         self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
+        self._deleted = self._keys
+        if self._whole:  # where nothing of a deleted row stays, only the log holds its last values
+            is_held = table.deletes == "hard"
+            self._deleted = [
+                field._replace(holds=None) if is_held and not field.is_key else field
+                for field in self._fields
+            ]
         self._nothing: Mapping[str, Any] = dict.fromkeys(c.name for c in table.columns)
 
     def row(self, event: Event, place: Place, ingested_at: int) -> dict[str, Any]:
@@ -97,7 +104,7 @@ class LogRows:
         for field in self._keys:
             if image.get(field.column.source) is None:
                 raise RefusedEvent(refusals.NULL_KEY)
-        fields = self._keys if op == "d" and not self._whole else self._fields
+        fields = self._deleted if op == "d" else self._fields
         return _read_fields(fields, image, row, self._whole)
 
 

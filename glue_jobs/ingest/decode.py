@@ -314,12 +314,17 @@ def first_reason(reasons: Sequence[Reason]) -> Expression:
 
 
 def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
-    """What the policy has against rows in the log's columns: values that `<t>` cannot hold."""
+    """What the policy has against rows in the log's columns: values that `<t>` cannot hold.
+
+    Where nothing of a deleted row stays, its last values are for the log alone, which holds any:
+    refusing the delete would keep the row alive.
+    """
     if plan.not_representable != "quarantine":
         return []
+    forgotten = F.col(naming.OP) == "d" if table.deletes == "hard" else F.lit(False)
     return [
         (
-            _is_not_representable(column),
+            (F.lit(column.name in table.key) | ~forgotten) & _is_not_representable(column),
             refusals.not_representable(column),
         )
         for column in table.columns

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.debezium.log_rows import LogRows, Place
+from cdclake.debezium.refusals import RefusedEvent
 from cdclake.plan import Column
 from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
 from tests.spark.events import Engine, plan_of
@@ -103,3 +105,40 @@ def test_columns_may_be_named_like_anything_of_ours_that_is_not_reserved(spark) 
     engine.run(updated)
     [row] = engine.lake.read(engine.table.name).collect()
     assert (row["v"], row["big"], row["value"]) == ("c", "b", None)
+
+
+@pytest.mark.parametrize("deletes", ["hard", "soft"])
+def test_a_delete_whose_last_values_the_state_cannot_hold(
+    spark: SparkSession, deletes: str
+) -> None:
+    """They come with it under replica identity full; where none of them stays, it is applied."""
+    columns = (Column(source="id", name="id", type="bigint"),
+               Column(source="v", name="v", type="numeric(5,2)"))  # fmt: skip
+    plan = plan_of(columns=columns, replica_identity="full", deletes=deletes)
+    engine = Engine(spark, plan)
+    last = {"id": 1, "v": "NaN"}
+    engine.run(
+        engine.event("c", 10, 10, v="1.00"), engine.event("u", 20, 20, v="NaN"),
+        engine.event("d", 30, 30, before=last),
+    )  # fmt: skip
+    is_applied = deletes == "hard"
+    live = engine.lake.read(engine.table.name).where("NOT cdc_deleted").count()
+    assert (live, len(engine.quarantined())) == ((0, 1) if is_applied else (1, 2))
+    made = LogRows(engine.table, engine.plan)
+    delete = engine.event("d", 30, 30, before=last)["value"]
+    if is_applied:
+        assert made.row(delete, Place(0, 0), 0)["v"] == "NaN" == engine.log()[-1]["v"]
+    else:
+        with pytest.raises(RefusedEvent, match="NOT_REPRESENTABLE"):
+            made.row(delete, Place(0, 0), 0)
+
+
+def test_what_is_sent_again_around_a_new_epoch_stands_in_the_log_once(engine: Engine) -> None:
+    """The log's marks are of one epoch, and a partition may lag behind the others."""
+    e = engine.event
+    old, new = e("u", 20, 20, v="b"), e("r", 5, 5, v="c", epoch=2)
+    engine.run(e("c", 10, 10, v="a"), old)
+    engine.run(old, new, epoch=2)
+    engine.run(old, epoch=2)
+    assert [row["cdc_lsn"] for row in engine.log() if row["cdc_op"] != "t"] == [10, 20, 5]
+    assert engine.state() == {1: ("c", None)}
