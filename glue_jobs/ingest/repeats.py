@@ -39,14 +39,16 @@ def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
 def may_repeat(summaries: list[PartitionSummary], stamp: ChangesStamp) -> bool:
     """Whether the batch starts at or below what the log holds, so that the log must be looked up.
 
-    Rows of one initial snapshot all stand at one LSN: they go on where they were, unless another
-    reading of the table (another `source.ts`) shows that the snapshot began again.
+    The marks are of the stamp's epoch: where another one has a part they tell nothing. Rows of one
+    initial snapshot all stand at one LSN: they go on where they were, unless another reading of the
+    table (another `source.ts`) shows that the snapshot began again.
     """
     for part in summaries:
         mark = stamp.lsn_marks.get(part.partition)
-        if mark is None or part.lowest_lsn is None or part.epoch != stamp.epoch:
-            continue
-        if part.lowest_lsn < mark:
+        if part.lowest_lsn is None or (mark is None and part.partition not in stamp.offsets):
+            continue  # there is nothing of it, here or there
+        is_of_marks = part.lowest_epoch == part.epoch == stamp.epoch
+        if mark is None or not is_of_marks or part.lowest_lsn < mark:
             return True
         if part.lowest_lsn == mark and not _goes_on_with_snapshot(part, stamp):
             return True

@@ -91,7 +91,8 @@ class TableBatch:
         """
         stamped, stamp = self.read_stamp()
         epoch = max(epoch, stamp.epoch)
-        sweep = epoch_sweep(epoch) if 0 < stamp.epoch < epoch else None
+        holds_older = stamped.snapshot_id is not None and stamp.epoch < epoch
+        sweep = epoch_sweep(epoch) if holds_older else None
         if not ranges and sweep is None:
             return self._apply(stamp.ingested_through, None, 0)
         laps = Laps()
@@ -119,7 +120,9 @@ class TableBatch:
         """Quarantine what is refused, append the rest, and bring the state up."""
         stamp = log_now.stamp
         quarantined = self._quarantine(decoded)
-        sweep = sweep or self._missing_sweep(decoded.parts, log_now.epoch)
+        # A first snapshot's rows come before the first heartbeat, which tells the stream the epoch.
+        epoch = log_now.epoch or min(_epochs(decoded.parts), default=0)
+        sweep = sweep or self._missing_sweep(decoded.parts, epoch)
         facts = _facts(decoded, sweeps=1 if sweep else 0)
         if facts.events == 0:
             return self._apply(stamp.ingested_through, None, quarantined)
@@ -131,7 +134,7 @@ class TableBatch:
             self.table.changes,
             read_from=log_now.stamped.snapshot_id,
             follows=stamp.ingested_through,
-            stamp=next_stamp(stamp, decoded.parts, epoch=log_now.epoch, ingested_at=ingested_at),
+            stamp=next_stamp(stamp, decoded.parts, epoch=epoch, ingested_at=ingested_at),
         )
         laps.end("append")
         batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
@@ -193,8 +196,7 @@ class TableBatch:
         A table whose log begins in the newest epoch has none; older events may follow then from a
         partition that lags, or stand in the same first batch.
         """
-        epochs = [part.lowest_epoch for part in summaries if part.lowest_epoch is not None]
-        if min(epochs, default=epoch) >= epoch:
+        if min(_epochs(summaries), default=epoch) >= epoch:
             return None
         sweep = epoch_sweep(epoch)
         is_applied = applied_through(self.lake, self.table).floor >= history_part(sweep)
@@ -251,6 +253,10 @@ class TableBatch:
             log.warning("%s", error)
             held = False
         return replace(outcome, applied=held)
+
+
+def _epochs(summaries: list[PartitionSummary]) -> list[int]:
+    return [part.lowest_epoch for part in summaries if part.lowest_epoch is not None]
 
 
 def _before(ranges: Ranges, cuts: Mapping[int, int]) -> Ranges:
