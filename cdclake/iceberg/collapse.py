@@ -16,6 +16,9 @@ from cdclake.plan import Table
 # Deletes are forgotten at this age. Older than any event that could still be read again: twice
 # Kafka's retention of seven days.
 TOMBSTONE_HORIZON = timedelta(days=14)
+# What is older than this may not be brought in late: its delete may be forgotten before it is
+# applied. A delivery takes hours at worst.
+YOUNG = TOMBSTONE_HORIZON - timedelta(days=1)
 
 
 def collapsed_rows(

@@ -18,15 +18,14 @@ from cdclake.debezium import refusals
 from cdclake.debezium.delivered import DeliveredRows, encode
 from cdclake.debezium.log_rows import Place, read_event, source_of
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
+from cdclake.iceberg.collapse import YOUNG
 from cdclake.plan import Plan, Table
 from cdclake.redrive.objects import Line
 from cdclake.redrive.returned import ReturnedRows
 
 log = logging.getLogger()
 
-# A delivery takes hours at worst: what is put today must find the tombstones of today.
-_YOUNG = int((TOMBSTONE_HORIZON.total_seconds() - 86_400) * 1e6)
+_YOUNG = int(YOUNG.total_seconds() * 1e6)
 _NOWHERE = Place(partition=None, offset=None)
 
 Row = Mapping[str, Any]

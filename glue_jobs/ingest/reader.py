@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.decode import EventDecoder
+from glue_jobs.ingest.decode import REFUSAL, EventDecoder, Reason, first_reason
 from glue_jobs.ingest.summary import ODD_EVENT, PartitionSummary, Summarizer
 from glue_jobs.runtime.persistence import persisted
 
@@ -45,10 +46,22 @@ class TableReader:
         If some are, though it was not expected, the records are decoded a second time.
         """
         if not odd:
-            with persisted(self._decoder.decode_plain(records)) as rows:
-                decoded = Decoded(records, rows, self._summarizer.summarize(rows))
+            with self._held(records, self._decoder.decode_plain(records)) as decoded:
                 if not decoded.show(ODD_EVENT):
                     yield decoded
                     return
-        with persisted(self._decoder.decode(records)) as rows:
+        with self._held(records, self._decoder.decode(records)) as decoded:
+            yield decoded
+
+    @contextmanager
+    def read_late(self, records: DataFrame, refused: Reason) -> Iterator[Decoded]:
+        """What records of long ago hold, by name; `refused` speaks against some that fit."""
+        rows = self._decoder.decode(records)
+        reason = F.coalesce(F.col(REFUSAL), first_reason([refused]))
+        with self._held(records, rows.withColumn(REFUSAL, reason)) as decoded:
+            yield decoded
+
+    @contextmanager
+    def _held(self, records: DataFrame, rows: DataFrame) -> Iterator[Decoded]:
+        with persisted(rows):
             yield Decoded(records, rows, self._summarizer.summarize(rows))

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium import refusals
+from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
+from cdclake.plan import Table
 from glue_jobs.ingest.append import next_stamp
-from glue_jobs.ingest.decode import REFUSAL
+from glue_jobs.ingest.decode import REFUSAL, Reason
 from glue_jobs.ingest.gap import RECORD_COLUMNS
 from glue_jobs.ingest.reader import Decoded
 from glue_jobs.ingest.repeats import not_in_log, without_repeats
@@ -45,7 +49,7 @@ def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
     They take no Kafka offset and move none: the log's stamp keeps its offsets. `epoch` is the
     stream's, for a log that has no stamp yet. Doing it again changes nothing.
     """
-    with batch.reader.read(_held(batch), odd=True) as decoded:
+    with batch.reader.read_late(_held(batch), _too_old(batch.table)) as decoded:
         accepted = sum(part.accepted for part in decoded.parts)
         replayed = _append(batch, decoded, epoch) if accepted else 0
         if accepted:
@@ -60,6 +64,13 @@ def _held(batch: TableBatch) -> DataFrame:
     held = batch.lake.read(naming.QUARANTINE, snapshot)
     mine = (F.col("topic") == batch.table.topic) & (F.col("table") == batch.table.name)
     return held.where(mine).select(*RECORD_COLUMNS)
+
+
+def _too_old(table: Table) -> Reason:
+    """Against events whose row may have been deleted so long ago that its tombstone is purged."""
+    may_revive = ~F.col(naming.OP).isin("d", "t") & F.lit(table.deletes == "hard")
+    since = F.lit(datetime.now(UTC) - YOUNG)
+    return may_revive & (F.col(naming.COMMITTED_AT) < since), refusals.TOO_OLD
 
 
 def _append(batch: TableBatch, decoded: Decoded, epoch: int) -> int:

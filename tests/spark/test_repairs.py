@@ -1,12 +1,16 @@
 """Replay and resync in the engine: refused events find their place, ghosts go, nothing else."""
 
 import json
+import time
 from dataclasses import asdict, replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
+from cdclake.debezium.refusals import TOO_OLD
+from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
 from cdclake.plan import Column
@@ -17,6 +21,7 @@ from glue_jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_e
 from glue_jobs.ingest.replay import replay_quarantine
 from glue_jobs.runtime.conflicts import Fenced
 from glue_jobs.state.apply import applied_through, rebuild_state
+from glue_jobs.upkeep.actions import Upkeep, collapse_history, purge_tombstones
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
@@ -26,6 +31,12 @@ NUMBERS = (
     Column(source="v", name="v", type="numeric(5,2)"),
     Column(source="big", name="big", type="text"),
 )
+
+
+@pytest.fixture(autouse=True)
+def young(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events here are of 2023; none is too old but where a test says so."""
+    monkeypatch.setattr(replay, "YOUNG", datetime.now(UTC) - datetime(2023, 1, 1, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -84,6 +95,26 @@ def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
     [(reason, count)] = done.refused.items()
     assert (done.replayed, count, reason.split(":")[0]) == (1, 1, "UNREADABLE_VALUE")
     assert numbers.quarantined() == [before]
+
+
+def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
+    numbers: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "YOUNG", YOUNG)
+    e, now = numbers.event, time.time_ns() // 1000
+    numbers.run(
+        e("c", 10, 10, id=1, v="NaN"), e("d", 20, 20, id=1),
+        e("c", 30, 30, id=2, v="NaN", ts=now), e("d", 40, 40, id=2, ts=now),
+        e("c", 50, 50, id=3, v="NaN", ts=now),
+    )  # fmt: skip
+    for action in (purge_tombstones, collapse_history):
+        for name in (numbers.table.changes, numbers.table.name):
+            action(Upkeep(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30)))
+    mend(numbers)
+    done = replay_quarantine(numbers.batch(), epoch=1)
+    assert (done.replayed, done.refused) == (2, {TOO_OLD: 1})
+    assert set(numbers.state()) == {3}
+    assert [row["offset"] for row in numbers.quarantined()] == [0]
 
 
 def test_a_crash_before_the_quarantine_is_emptied_changes_nothing(
