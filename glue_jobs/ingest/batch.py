@@ -34,9 +34,11 @@ from glue_jobs.ingest.reader import TableReader
 from glue_jobs.ingest.repairs import Repairs
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
+from glue_jobs.runtime.conflicts import MISSING, cause_of
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.persistence import persisted
+from glue_jobs.runtime.stamps import ChangesStamp
 from glue_jobs.runtime.tables import LakeTables
 
 log = logging.getLogger("cdclake.stream")
@@ -90,6 +92,8 @@ class MicroBatch:
             self._create_tables(plan, lake)
             ranges, epoch, beat_us = _survey(events, plan)
             self._note_epoch(plan, epoch)
+            if self._progress.batch < 0:
+                self._take_offsets_from_logs(plan, lake, ranges)
             work = self._work(plan, events, ranges)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
@@ -129,6 +133,18 @@ class MicroBatch:
         if epoch > self._progress.epoch:
             self._progress.epoch = epoch
             self._turns.wait(table.name for table in plan.tables)
+
+    def _take_offsets_from_logs(
+        self, plan: Plan, lake: LakeTables, ranges: dict[str, Ranges]
+    ) -> None:
+        """Of a progress that was lost: else nobody would see a hole before this first batch."""
+        for table in plan.tables:
+            progress = self._progress.table(table.name)
+            if table.topic not in ranges or progress.state == "stopped":
+                continue
+            stamp = lake.stamped(table.changes).stamp
+            if stamp is not None:
+                progress.offsets = dict(ChangesStamp.from_json(stamp).offsets)
 
     def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
         to_apply = self._turns.chosen(plan, self._flowing(plan), busy=_is_busy(plan, ranges))
@@ -224,8 +240,8 @@ class MicroBatch:
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
-        except (TableError, AnalysisException) as error:
-            self._stop(progress, turn.table, turn.ranges, str(error).splitlines()[0])
+        except (TableError, AnalysisException, Py4JJavaError) as error:
+            self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))
             return
         if outcome.drift is not None:  # something was decoded
             (self._odd.add if outcome.odd else self._odd.discard)(turn.table.name)
@@ -284,6 +300,7 @@ class MicroBatch:
             stored = self._control.read(f"resume/{name}")
             if progress is not None and stored is not None:
                 progress.ask_to_resume(stored.content)
+                self._progress.save(self._control)  # this batch may not come to its end
             self._control.delete(f"resume/{name}")
 
     def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:
@@ -296,6 +313,17 @@ class MicroBatch:
             progress.heartbeat_offsets[partition] = following
         progress.save(self._control)
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
+
+
+def _own_trouble(table: Table, error: Exception) -> str:
+    """What is the matter with the table alone; the lake's own trouble is raised again."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).splitlines()[0]
+    missing = cause_of(error, *MISSING)
+    if missing is None:
+        raise error
+    remedy = "restore it (docs/runbooks/restore.md), then `cdclake resume`"
+    return str(TableError(table.name, f"what its metadata names is gone: {missing}", remedy))
 
 
 def _share_among_cores(spark: SparkSession) -> None:

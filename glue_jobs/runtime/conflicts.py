@@ -26,6 +26,7 @@ _EXCEPTIONS = "org.apache.iceberg.exceptions."
 REFUSED = f"{_EXCEPTIONS}ValidationException"  # what another writer did meanwhile rules it out
 _LOST = (REFUSED, f"{_EXCEPTIONS}CommitFailedException")
 _UNKNOWN = f"{_EXCEPTIONS}CommitStateUnknownException"
+MISSING = (f"{_EXCEPTIONS}NotFoundException", f"{_EXCEPTIONS}NoSuchTableException")
 
 Result = TypeVar("Result")
 

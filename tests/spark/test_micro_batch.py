@@ -3,7 +3,9 @@
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from pyspark.sql import SparkSession
@@ -64,14 +66,16 @@ class Stream:
             self.offsets[engine.table.topic] += 1
         return made
 
-    def beat(self) -> tuple[Any, ...]:
-        """A heartbeat's record, as every batch has one."""
-        value = json.dumps({"op": "u", "cdc_epoch": "1", "source": {"ts_us": BEAT_US}}).encode()
+    def beat(self, epoch: int) -> tuple[Any, ...]:
+        """A heartbeat's record, as all batches have one but perhaps the first ones."""
+        source = {"ts_us": BEAT_US}
+        value = json.dumps({"op": "u", "cdc_epoch": str(epoch), "source": source}).encode()
         return (self.plan.heartbeat_rows_topic, 0, 0, b"{}", value, None)
 
-    def run(self, *records: tuple[Any, ...]) -> None:
-        """One batch of these records and a heartbeat."""
-        self.process(self.spark.createDataFrame([*records, self.beat()], RECORD), 0)
+    def run(self, *records: tuple[Any, ...], epoch: int | None = 1) -> None:
+        """One batch of these records and a heartbeat of the epoch, if one is given."""
+        beats = [] if epoch is None else [self.beat(epoch)]
+        self.process(self.spark.createDataFrame([*records, *beats], RECORD), 0)
 
     def progress(self) -> Progress:
         return Progress.load(self.control)  # type: ignore[arg-type]
@@ -190,6 +194,71 @@ def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(stre
     assert (mine.state, mine.offsets) == ("stopped", {0: 1})
     assert mine.last_error is not None and "records 1 to 3 of partition 0" in mine.last_error
     assert (one.state(), two.state()) == ({1: ("a", None)}, {})
+
+
+def test_a_lost_progress_hides_no_hole(stream: Stream) -> None:
+    """What the log's stamp says it holds takes the place of what the progress said."""
+    one, two = stream.one, stream.two
+    stream.run(*stream.records((one, one.event("c", 10, 10, v="a")), (two, two.event("c", 1, 1))))
+    stream.control = MemoryStore()
+    stream.offsets[one.table.topic] = 4
+    stream.start()
+    stream.run(*stream.records((one, one.event("u", 50, 50, v="e")), (two, two.event("d", 2, 2))))
+    mine = stream.progress().table(one.table.name)
+    assert (mine.state, mine.offsets) == ("stopped", {0: 1})
+    assert mine.last_error is not None and "records 1 to 3 of partition 0" in mine.last_error
+    assert (one.state(), two.state()) == ({1: ("a", None)}, {})
+
+
+def test_rows_before_the_first_heartbeat_are_swept_with_the_next_epoch(stream: Stream) -> None:
+    """The first snapshot reads an empty table of heartbeats."""
+    one = stream.one
+    rows = stream.records(*((one, one.event("r", 10, 10, id=id, v="a")) for id in (1, 2)))
+    stream.run(*rows, epoch=None)
+    stream.run()  # and nothing but heartbeats from then on
+    assert [row["cdc_op"] for row in one.log()] == ["r", "r"]
+    again = stream.records((one, one.event("r", 5, 5, id=1, v="b", epoch=2)))
+    stream.run(*again, epoch=2)
+    assert one.state() == {1: ("b", None)}
+
+
+def test_what_is_sent_again_from_before_the_first_heartbeat_is_not_written_twice(
+    stream: Stream,
+) -> None:
+    one = stream.one
+    first = one.event("c", 10, 10, v="a"), one.event("u", 20, 20, v="b")
+    stream.run(*stream.records(*((one, event) for event in first)), epoch=None)
+    stream.run(*stream.records((one, first[1]), (one, one.event("u", 30, 30, v="c"))))
+    assert [row["cdc_lsn"] for row in one.log()] == [10, 20, 30]
+
+
+def test_a_table_that_lacks_a_file_stops_alone(stream: Stream) -> None:
+    one, two = stream.one, stream.two
+    events = [(engine, engine.event("c", 10, 10, v="a")) for engine in (one, two)]
+    stream.run(*stream.records(*events))
+    files = one.spark.table(f"lake.cdc.{one.table.name}.files").collect()
+    for file in files:
+        Path(file["file_path"].removeprefix("file:")).unlink()
+    stream.start()  # a slow machine's next batch may be late, and leave the states alone
+    events = [(engine, engine.event("u", 20, 20, v="b")) for engine in (one, two)]
+    stream.run(*stream.records(*events))
+    mine = stream.progress().table(one.table.name)
+    assert (mine.state, mine.offsets) == ("stopped", {0: 1})
+    assert mine.last_error is not None and "is gone" in mine.last_error
+    assert two.state() == {1: ("b", None)}
+
+
+def test_a_request_to_resume_outlives_a_batch_that_does_not_end(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = stream.one
+    stream.run(*stream.records(*((one, (b'{"id": 7}', b"{rubbish")) for _ in range(3))))
+    stream.control.write(f"resume/{one.table.name}.json", {})
+    with monkeypatch.context() as patched, pytest.raises(MemoryError):
+        patched.setattr(MicroBatch, "_run_tables", Mock(side_effect=MemoryError("killed")))
+        patched.setattr(micro_batch, "read_gap", lambda *_: None)
+        stream.run()
+    assert stream.progress().table(one.table.name).resume_requested
 
 
 def test_a_batch_that_brings_nothing_makes_no_snapshot(stream: Stream) -> None:
