@@ -38,15 +38,23 @@ def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:
     `refused` are records of the table's topic (`partition`, `offset`, `key`, `value`, `headers`),
     each with its `reason`. Doing it again finds them by their place and appends nothing.
     """
-    known = lake.read(naming.QUARANTINE).where(F.col("topic") == table.topic).select(*_PLACE)
-    fresh = refused.join(known, [*_PLACE], "left_anti").select(
-        F.lit(table.topic).alias("topic"),
-        *(F.col(name) for name in (*_PLACE, "key", "value", "headers", "reason")),
-        F.lit(table.name).alias("table"),
-        F.current_timestamp().alias("quarantined_at"),
-    )
-    with persisted(fresh):
-        count = fresh.count()
-        if count:
-            fresh.writeTo(lake.qualified(naming.QUARANTINE)).append()
-        return count
+    with persisted(refused):
+        known = _places_in_quarantine(lake, table, refused)
+        fresh = refused.join(known, [*_PLACE], "left_anti").select(
+            F.lit(table.topic).alias("topic"),
+            *(F.col(name) for name in (*_PLACE, "key", "value", "headers", "reason")),
+            F.lit(table.name).alias("table"),
+            F.current_timestamp().alias("quarantined_at"),
+        )
+        with persisted(fresh):
+            count = fresh.count()
+            if count:
+                fresh.writeTo(lake.qualified(naming.QUARANTINE)).append()
+            return count
+
+
+def _places_in_quarantine(lake: LakeTables, table: Table, refused: DataFrame) -> DataFrame:
+    """Of the table's, those between the refused ones' offsets: other files are not opened."""
+    offsets = refused.agg(F.min("offset"), F.max("offset")).collect()[0]
+    kept = lake.read(naming.QUARANTINE).where(F.col("topic") == table.topic)
+    return kept.where(F.col("offset").between(*offsets)).select(*_PLACE)
