@@ -15,6 +15,7 @@ from cdclake import naming
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
+from glue_jobs.runtime.reports import LARGE_FILE
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
 from glue_jobs.upkeep.deletes import bring_deletes_together
@@ -23,8 +24,6 @@ SNAPSHOT_RETENTION = timedelta(days=5)
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
 SMALL_FILES = 5
-# A file of this size is never packed with others again, or each run would write the table anew.
-LARGE_ENOUGH = 64 << 20
 # Of a file's rows: from so many deleted ones on it is written again without them. Until then its
 # readers skip them, which costs little more than reading them would.
 TOO_MANY_DELETED = 0.1
@@ -80,7 +79,7 @@ def compact(upkeep: Upkeep) -> None:
         options=_options(
             {
                 "delete-ratio-threshold": str(TOO_MANY_DELETED),
-                "min-file-size-bytes": str(LARGE_ENOUGH),
+                "min-file-size-bytes": str(LARGE_FILE),
                 "min-input-files": str(SMALL_FILES),
                 "remove-dangling-deletes": "true",
             }
