@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-Patch = tuple[str, str, str]  # file, its text, what stands there instead; every occurrence
+from tests.mutations.broken_batches import BATCHES
+from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
 ENGINE = "tests/spark/test_engine.py"
@@ -27,15 +26,6 @@ _DELETES = "glue_jobs/upkeep/deletes.py"
 _FOLD = "cdclake/iceberg/fold.py"
 _VIEWS = "cdclake/iceberg/views.py"
 _ALWAYS_BEFORE = (_DECODE, " if _logs_whole_rows(table) else []", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Mutation:
-    """One way to break the engine."""
-
-    name: str
-    tests: tuple[str, ...]  # pytest's arguments
-    patches: tuple[Patch, ...]
 
 
 def _cases(ids: str) -> tuple[str, ...]:
@@ -79,7 +69,7 @@ MUTATIONS = (
     ),
     Mutation(
         "rows below a new epoch stay", _cases("S5"),
-        ((_BATCH, "epoch_sweep(epoch) if 0 < stamp.epoch < epoch else None", "None"),
+        ((_BATCH, "epoch_sweep(epoch) if holds_older else None", "None"),
          (_BATCH, "return None if is_applied else sweep", "return None")),
     ),
     Mutation(
@@ -371,4 +361,5 @@ MUTATIONS = (
         (("local/firehose/delivery.py",
           "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
+    *BATCHES,
 )  # fmt: skip

@@ -15,7 +15,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from tests.mutations.broken import MUTATIONS, Mutation
+from tests.mutations.broken import MUTATIONS
+from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
 COPIED = ("cdclake", "glue_jobs", "lambda", "local", "tests")

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutations.broken import MUTATIONS, Mutation
+from tests.mutations.broken import MUTATIONS
+from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
 

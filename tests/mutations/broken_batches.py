@@ -1,0 +1,41 @@
+"""Ways to break what a batch, a replay or a restart does around the engine."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+MICRO_BATCH = "tests/spark/test_micro_batch.py"
+
+_BATCH = "glue_jobs/ingest/batch.py"
+_TABLE_BATCH = "glue_jobs/ingest/table_batch.py"
+
+BATCHES = (
+    Mutation(
+        "rows before the first heartbeat are of no epoch", (MICRO_BATCH, "-k", "first_heartbeat"),
+        ((_TABLE_BATCH, "log_now.epoch or min(_epochs(decoded.parts), default=0)",
+          "log_now.epoch"),),
+    ),
+    Mutation(
+        "refuse a delete for values that nobody needs",
+        ("tests/spark/test_engine.py", "-k", "last_values_the_state"),
+        (("glue_jobs/ingest/decode.py",
+          'F.col(naming.OP) == "d" if table.deletes == "hard" else F.lit(False)', "F.lit(False)"),),
+    ),
+    Mutation(
+        "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),
+        (("glue_jobs/ingest/replay.py", "may_revive & (", "F.lit(False) & ("),),
+    ),
+    Mutation(
+        "a lost progress begins where Kafka does", (MICRO_BATCH, "-k", "lost_progress"),
+        ((_BATCH, "if self._progress.batch < 0:", "if False:"),),
+    ),
+    Mutation(
+        "a lacking file is the lake's trouble", (MICRO_BATCH, "-k", "lacks_a_file"),
+        ((_BATCH, "if missing is None:", "if True:"),),
+    ),
+    Mutation(
+        "a request to resume dies with its batch", (MICRO_BATCH, "-k", "request_to_resume"),
+        ((_BATCH, "                self._progress.save(self._control)  # this",
+          "                pass  # this"),),
+    ),
+)  # fmt: skip
