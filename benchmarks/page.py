@@ -108,13 +108,18 @@ def _runs(measure: Mapping[str, Any]) -> str:
                 run["contender"],
                 subject,
                 f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
-                f"{statistics.median(batch['cpu_seconds'] for batch in figures):.1f}",
+                _cpu(figures),
                 str(max(batch["peak_mib"] for batch in figures)),
                 *(_requests(requests, service) for service in ("s3", "glue")),
             )
         )
     heads = ("contender", "of", "seconds", "CPU s", "peak MiB", "S3 requests", "Glue requests")
     return _table(heads, rows)
+
+
+def _cpu(batches: list[dict[str, float | None]]) -> str:
+    spent = [seconds for batch in batches if (seconds := batch["cpu_seconds"]) is not None]
+    return f"{statistics.median(spent):.1f}" if spent else "not counted"
 
 
 def _subject(run: Mapping[str, Any]) -> str:
