@@ -12,6 +12,8 @@ import math
 import re
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
+from struct import Struct
 from typing import Any
 
 from cdclake.debezium.refusals import NON_FINITE, UNREADABLE_VALUE, RefusedEvent
@@ -22,9 +24,9 @@ Read = Callable[[Any], Any]
 
 _INT, _BIGINT = 1 << 31, 1 << 63
 _SPELLED_NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
-_LARGEST_REAL = 3.4028235677973366e38  # from here on a real is infinite
-_REAL_DIGITS = 10  # no real is written with so many behind its first
-_TOO_PRECISE = re.compile(rf"-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}")
+REAL_DIGITS = 9  # no real is written with more
+REAL_OFF = 0.9999998  # of its last digit: Java 17 may be off by 0.9999997, what is no real by one
+_REAL = Struct("f")
 _ANY_FORM = frozenset(
     {"point", "vector", "bit"}
 )  # no JSON strings, and text in the log all the same
@@ -133,13 +135,32 @@ def _double(value: Any) -> float:
 
 
 def _float(value: Any) -> float:
-    """A number with more digits than a real has is a column that is wider by now."""
+    """A number that no real is written as is of a column that is wider by now."""
     number = _double(value)
-    if _TOO_PRECISE.match(str(value)):
+    if not is_written_as_real(number):
         raise RefusedEvent(UNREADABLE_VALUE)
-    if abs(number) >= _LARGEST_REAL:
-        raise RefusedEvent(NON_FINITE)
     return number
+
+
+def is_written_as_real(number: float) -> bool:
+    """Whether the number is off the real nearest to it by less than one of its last digit.
+
+    Reals come as Java writes them, which before its release 19 is not always their shortest text,
+    nor the nearest of that length: so neither is a measure.
+
+    >>> [is_written_as_real(n) for n in (0.1, 16777216.0, 3.4028235e38, 1.17549435e-38, 1.4e-45)]
+    [True, True, True, True, True]
+    >>> [is_written_as_real(n) for n in (0.1 + 1e-10, 16777217.0, 1e39, 1e-46, 8388608.1)]
+    [False, False, False, False, False]
+    """
+    try:
+        [nearest] = _REAL.unpack(_REAL.pack(number))
+    except OverflowError:
+        return False
+    written = Decimal(repr(number)).normalize()
+    _, digits, exponent = written.as_tuple()
+    off = abs(written - Decimal(nearest)).scaleb(-int(exponent))
+    return len(digits) <= REAL_DIGITS and off <= REAL_OFF
 
 
 _READERS: dict[str, Read] = {

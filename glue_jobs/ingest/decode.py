@@ -50,11 +50,11 @@ REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it
 _TEXT, _KEY_TEXT = "cdc__text", "cdc__key_text"
 _EVENT, _KEY, _CORRUPT = "cdc__event", "cdc__event_key", "cdc__corrupt"
 
-_LOG_TYPES: dict[str, DataType] = {
+_READ_TYPES: dict[str, DataType] = {  # by what the log holds
     "boolean": BooleanType(),
     "int": IntegerType(),
     "bigint": LongType(),
-    "float": FloatType(),
+    "float": DoubleType(),  # read as a float, a number that is none would be rounded unseen
     "double": DoubleType(),
     "string": StringType(),
 }
@@ -120,7 +120,7 @@ def _parse(column: str, schema: StructType) -> Expression:
 
 def _row_schema(columns: Sequence[Column]) -> StructType:
     return StructType(
-        [StructField(n, _LOG_TYPES[c.column_type.log]) for c in columns for n in c.names]
+        [StructField(n, _READ_TYPES[c.column_type.log]) for c in columns for n in c.names]
     )
 
 
@@ -222,6 +222,8 @@ def _images(table: Table, fields: PlainFields) -> list[Expression]:
         image = fields.image(column)
         if column.name in table.key:
             image = F.when(is_delete, F.col(_KEY).getField(column.source)).otherwise(image)
+        if column.column_type.log == "float":
+            image = image.cast(FloatType())
         images.append(image.alias(_image_name(index)))
     return images
 

@@ -12,13 +12,13 @@ reading would cost every batch, however few its events.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium.field_values import REAL_DIGITS, REAL_OFF
 from cdclake.plan import Column, Table
 
 ABSENT = "cdc__absent"  # declared columns of which the event has no field; NULL if it has them all
@@ -38,7 +38,7 @@ _ELSEWHERE = frozenset(
 _NO_JSON_STRING = frozenset({"point", "vector", "bit"})  # text in the log all the same
 _OVERFLOWING = frozenset({"smallint", "integer"})  # their own values never do, wider ones may
 _NUMBER = "^-?[0-9][0-9.eE+-]*$"  # what JSON writes as one
-_REAL_DIGITS = 10  # a digit and more than nine: no real is written with so many
+_SCIENTIFIC = "^-?[0-9][.]([0-9]*?)0*e([+-][0-9]+)$"  # without zeros at its end
 
 
 class PlainFields:
@@ -116,7 +116,7 @@ class PlainFields:
         """A form that `from_json` takes all the same; None where there is no such form."""
         kind = column.column_type
         if kind.log == "float":
-            return self._text.rlike(_too_many_digits(column))
+            return value.cast("float").cast("string") != value.cast("string")
         if kind.log != "string" or kind.array or kind.base in _NO_JSON_STRING:
             return None
         first = F.ascii(value)
@@ -190,15 +190,19 @@ class NamedFields(PlainFields):
         if seems_so is None:
             return None
         if column.column_type.log == "float":
-            return seems_so & self._row_text().rlike(_too_many_digits(column))
+            return seems_so & ~_is_written_as_real(value)
         row = self._row_text()
         return seems_so & ~any_of([row.contains(f'{json_key(name)}:"') for name in column.names])
 
 
-def _too_many_digits(column: Column) -> str:
-    """An expression for text in which the column has more digits than a real is written with."""
-    names = "|".join(re.escape(json_key(name)) for name in column.names)
-    return rf"(?:{names})\s*:\s*-?[0.]*[1-9][0-9.]{{{_REAL_DIGITS}}}"
+def _is_written_as_real(value: Expression) -> Expression:
+    """As `field_values.is_written_as_real`, of a double."""
+    # Not as a string: before Java 19 some doubles of few digits become strings of 17.
+    text = F.format_string(f"%.{REAL_DIGITS - 1}e", value)
+    fraction, power = (F.regexp_extract(text, _SCIENTIFIC, part) for part in (1, 2))
+    last = F.pow(F.lit(10.0), power.cast("int") - F.length(fraction))
+    off = F.abs(value - value.cast("float").cast("double"))
+    return (text.cast("double") == value) & (off <= REAL_OFF * last)
 
 
 def json_key(name: str) -> str:
