@@ -58,13 +58,21 @@ ICEBERG_METADATA_COLUMNS = frozenset(
 )  # fmt: skip
 
 
+_DROPPED = "cdc_dropped_"
+
+
 def dropped_column(lake_name: str, number: int) -> str:
     """Name under which the lake keeps a column that is declared no more, for the nth time.
 
     >>> dropped_column("note", 1), dropped_column("note", 2)
     ('cdc_dropped_note', 'cdc_dropped_note_2')
     """
-    return f"cdc_dropped_{lake_name}" + (f"_{number}" if number > 1 else "")
+    return f"{_DROPPED}{lake_name}" + (f"_{number}" if number > 1 else "")
+
+
+def is_dropped_column(lake_name: str) -> bool:
+    """Whether a column of the lake holds what one held that is declared no more."""
+    return lake_name.startswith(_DROPPED)
 
 
 def is_ours(lake_name: str) -> bool:

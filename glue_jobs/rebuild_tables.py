@@ -1,4 +1,4 @@
-"""Glue entry point: make states again from nothing but their change logs."""
+"""Glue entry point: make states again from their change logs."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ JOBS_DESCRIBED = {
         {"--tables": "customers,orders", "--run": "by-hand-2"},
     ),
     naming.REBUILD_JOB: Described(
-        "Makes each state again from nothing but its log, in one commit a table.",
+        "Makes each state again from its log, in one commit a table.",
         "By hand only.",
         {"--tables": "orders", "--run": "by-hand-3"},
     ),

@@ -21,14 +21,25 @@ TOMBSTONE_HORIZON = timedelta(days=14)
 YOUNG = TOMBSTONE_HORIZON - timedelta(days=1)
 
 
+def held_flag(dropped: Sequence[str], column: str) -> str:
+    """Name of a change's flag: `<t>` holds a value of its key in this column, declared no more."""
+    return f"cdc__held_{dropped.index(column)}"
+
+
 def collapsed_rows(
-    table: Table, columns: Sequence[str], changes: str, *, tombstones_since: str
+    table: Table,
+    columns: Sequence[str],
+    changes: str,
+    *,
+    tombstones_since: str,
+    dropped: Sequence[str] = (),
 ) -> str:
     """SELECT in the log's `columns` of at most one event per key, and its delete where that counts.
 
     `changes` is a relation of the log's old rows, without truncates and what lies below them, with
     the values of changed keys filled in. A delete that was committed before `tombstones_since` (a
     timestamp expression) goes with its key; under soft deletes it stays, and so do the values.
+    Of the columns `dropped`, for which `changes` has the flags `held_flag`, the newest value stays.
     """
     keys = ", ".join(SPARK.name(key) for key in table.key)
     is_row = f"FILTER (WHERE {naming.OP} <> 'd')"
@@ -37,6 +48,7 @@ def collapsed_rows(
         f"max_by({whole}, {naming.POSITION}) {is_row} AS cdc__row",
         f"max_by({whole}, {naming.POSITION}) FILTER (WHERE {naming.OP} = 'd') AS cdc__delete",
         *(_newest_value(column, index) for index, column in enumerate(table.carried)),
+        *(_dropped_value(dropped, index) for index in range(len(dropped))),
     ]
     grouped = f"SELECT {', '.join(aggregates)}\nFROM {changes}\nGROUP BY {keys}"
     row, delete = f"cdc__row.{naming.POSITION}", f"cdc__delete.{naming.POSITION}"
@@ -49,7 +61,8 @@ def collapsed_rows(
             f"({delete_counts}) AND cdc__delete.{naming.COMMITTED_AT} >= {tombstones_since}"
         )
     events = (
-        f"CASE WHEN {row} IS NOT NULL AND ({row_counts}) THEN {_completed(table, columns)} END",
+        f"CASE WHEN {row} IS NOT NULL AND ({row_counts}) "
+        f"THEN {_completed(table, columns, dropped)} END",
         f"CASE WHEN {delete} IS NOT NULL AND ({delete_counts}) THEN cdc__delete END",
     )
     return f"SELECT inline(array_compact(array({', '.join(events)})))\nFROM ({grouped}) AS grouped"
@@ -62,9 +75,18 @@ def _newest_value(column: str, index: int) -> str:
     return f"max_by({held}, {naming.POSITION}) FILTER (WHERE {is_held}) AS cdc__value_{index}"
 
 
-def _completed(table: Table, columns: Sequence[str]) -> str:
+def _dropped_value(dropped: Sequence[str], index: int) -> str:
+    """The newest value; none where `<t>` has NULL, for then the last event with the column had."""
+    name, held = SPARK.name(dropped[index]), held_flag(dropped, dropped[index])
+    where = f"FILTER (WHERE {name} IS NOT NULL AND {held})"
+    return f"max_by({name}, {naming.POSITION}) {where} AS cdc__dropped_{index}"
+
+
+def _completed(table: Table, columns: Sequence[str], dropped: Sequence[str]) -> str:
     """The newest row with each carried column's newest value; only what nobody sent stays open."""
     values = {column: f"cdc__row.{SPARK.name(column)}" for column in columns}
+    for index, column in enumerate(dropped):
+        values[column] = f"coalesce({values[column]}, cdc__dropped_{index})"
     for index, column in enumerate(table.carried):
         values[column] = f"cdc__value_{index}.held"
     found = [

@@ -90,9 +90,10 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
 
 
 def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
-    """Make `<t>` again from nothing but its log, in one commit; the number of rows.
+    """Make `<t>` again from its log, in one commit; the number of rows.
 
-    `epoch` is the newest that anybody knows of, for a log in which no sweep stands.
+    Only what columns hold that are declared no more comes from the present rows. `epoch` is the
+    newest that anybody knows of, for a log in which no sweep stands.
     """
     log, until = _whole_log(lake, table, epoch)
     with ExitStack() as held:
@@ -109,10 +110,24 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
             reach = _known_reach(facts, floor) or reach_of(table, kept)
             done = replace(until, floor=floor, carried=carried, newest=reach.highest)
             stamp = state_stamp_json(done)
-            writer = lake.completed(rows, table.name).writeTo(lake.qualified(table.name))
+            writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
             writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
             writer.overwrite(F.lit(True))
     return lake.read(table.name).count()
+
+
+def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
+    """The rows with what `<t>` holds of their keys in columns that are declared no more.
+
+    The log does not tell: in it an event that had NULL and one of after the drop are the same.
+    """
+    stored = lake.read(table.name)
+    dropped = [column for column in stored.columns if column not in rows.columns]
+    if not dropped:
+        return rows
+    newest = (F.max_by(column, naming.POSITION).alias(column) for column in dropped)
+    held = stored.groupBy(*table.key).agg(*newest)  # a state that is made again may have two
+    return rows.join(held, [*table.key], "left").select(*stored.columns)
 
 
 def merge_pending(

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import history_part
-from cdclake.iceberg.collapse import collapsed_rows
+from cdclake.iceberg.collapse import collapsed_rows, held_flag
+from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates
 from cdclake.plan import Table
@@ -94,12 +95,40 @@ class Collapse:
         needed = alive.where(F.col(naming.OP) == "d").join(straddling, [*_EVENT], "left_semi")
         needed = needed.select(*keys).distinct()
         since = SPARK.instant(int(self.tombstones_since.timestamp() * 1_000_000))
-        with viewed(completed.join(needed, keys, "left_anti")) as view:
+        dropped = self._dropped(alive)
+        changes = completed.join(needed, keys, "left_anti")
+        with viewed(self._flagged(changes, dropped)) as view:
             folded = self.lake.spark.sql(
-                collapsed_rows(self.table, alive.columns, view, tombstones_since=since)
+                collapsed_rows(
+                    self.table, alive.columns, view, tombstones_since=since, dropped=dropped
+                )
             )
         whole = alive.join(needed, keys, "left_semi").select(*alive.columns)
         return folded.unionByName(whole)
+
+    def _dropped(self, log: DataFrame) -> list[str]:
+        """Columns that are declared no more, of which `<t>` keeps the values as well."""
+        stored = self.lake.read(self.table.name).columns
+        return [c for c in log.columns if naming.is_dropped_column(c) and c in stored]
+
+    def _flagged(self, changes: DataFrame, dropped: list[str]) -> DataFrame:
+        """The changes with a flag for each of these columns: `<t>` holds a value of their key."""
+        if not dropped:
+            return changes
+        own = {
+            f"cdc__key_{index}": to_state(SPARK.name(key.name), key.column_type, SPARK)
+            for index, key in enumerate(self.table.key_columns)
+        }
+        stored = self.lake.read(self.table.name)
+        held = stored.select(
+            *(
+                F.col(key.name).alias(name)
+                for name, key in zip(own, self.table.key_columns, strict=True)
+            ),
+            *(F.col(column).isNotNull().alias(held_flag(dropped, column)) for column in dropped),
+        ).where(" OR ".join(held_flag(dropped, column) for column in dropped))
+        keyed = changes.withColumns({name: F.expr(value) for name, value in own.items()})
+        return keyed.join(held, [*own], "left")
 
 
 def _straddling(log: DataFrame, before: date) -> DataFrame:

@@ -1,10 +1,12 @@
 """Old days of a log collapse, and the state that is rebuilt from it stays what it was."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from cdclake.iceberg.schemas import changes_schema, state_schema
 from glue_jobs.state.apply import rebuild_state
 from glue_jobs.upkeep.collapse import Collapse
 from tests.spark.events import Engine, plan_of
@@ -125,3 +127,32 @@ def test_what_is_not_applied_stays_and_little_new_waits(spark, ingest_at) -> Non
     assert len(events(engine)) == 9  # six rows are collapsed, none has come since
     collapse(engine, days=100)
     assert len(events(engine)) == 9  # two have come since: too few
+
+
+def test_what_a_dropped_column_held_last_stays(spark, ingest_at) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    ingest_at(OLD)
+    engine.run(
+        *(e("c", 10 + id, 10 + id, id=id, v="1", big="A") for id in (1, 2, 3, 4)),
+        e("u", 20, 20, id=2, v="2", big=None),
+    )
+    columns = tuple(column for column in engine.table.columns if column.name != "big")
+    table = replace(engine.table, columns=columns)
+    engine.declare(replace(engine.plan, tables=(table,)))
+    for schema in (changes_schema(table, engine.plan), state_schema(table, engine.plan)):
+        engine.lake.create(schema)
+    engine.run(*(e("u", 30 + id, 30 + id, id=id, v="3") for id in (1, 2, 3)), e("d", 40, 40, id=3))
+    ingest_at(OLD + timedelta(days=10))
+    engine.run(*(e("u", 50 + id, 50 + id, id=id, v="5") for id in (1, 2)))
+    ingest_at(NOW)
+    engine.run(e("u", 60, 60, id=4, v="6"))
+
+    def held() -> list[tuple[Any, ...]]:
+        return [(row["id"], row["v"], row["cdc_dropped_big"]) for row in engine.log()]
+
+    later = [(1, "5", None), (2, "5", None), (4, "6", None)]
+    collapse(engine, days=195)
+    assert held() == [(4, "1", "A"), (1, "3", "A"), (2, "3", None), *later]
+    collapse(engine)
+    assert held() == [(4, "1", "A"), (1, "5", "A"), (2, "5", None), (4, "6", None)]
