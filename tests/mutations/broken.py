@@ -21,6 +21,7 @@ _MERGE = "cdclake/iceberg/merge.py"
 _UPSERT = "cdclake/iceberg/upsert.py"
 _UPSERTING = "glue_jobs/state/upsert.py"
 _STATE_ROWS = "cdclake/iceberg/state_rows.py"
+_COLLAPSE = "cdclake/iceberg/collapse.py"
 _ROW_DELTA = "glue_jobs/runtime/row_delta.py"
 _DELETES = "glue_jobs/upkeep/deletes.py"
 _FOLD = "cdclake/iceberg/fold.py"
@@ -229,6 +230,25 @@ MUTATIONS = (
     Mutation(
         "no event is odd", ("tests/spark/test_columns.py", "-k", "lacks_a_declared or misfit"),
         ((_FIELDS, "F.coalesce(is_odd, F.lit(False)).alias(ODD)", "F.lit(False).alias(ODD)"),),
+    ),
+    Mutation(
+        "a real is read as a float", ("tests/spark/test_columns.py", "-k", "decoders_refuse"),
+        ((_DECODE, '"float": DoubleType()', '"float": FloatType()'),),
+    ),
+    Mutation(
+        "a rebuilt state forgets dropped columns",
+        ("tests/spark/test_columns.py", "-k", "rebuilt_state_keeps"),
+        ((_APPLY, "rows.join(held, [*table.key]", "rows.join(held.limit(0), [*table.key]"),),
+    ),
+    Mutation(
+        "a collapsed log forgets dropped columns",
+        ("tests/spark/test_collapse.py", "-k", "dropped_column"),
+        ((_COLLAPSE, "coalesce({values[column]}, cdc__dropped_{index})", "{values[column]}"),),
+    ),
+    Mutation(
+        "a collapsed log takes NULL in a dropped column for nothing",
+        ("tests/spark/test_collapse.py", "-k", "dropped_column"),
+        ((_COLLAPSE, "{name} IS NOT NULL AND {held}", "{name} IS NOT NULL"),),
     ),
     Mutation(
         "key and row may differ", _cases("P11"),
