@@ -25,5 +25,9 @@ class Ground:
 
 
 def kept(protect: bool) -> RemovalPolicy:
-    """What `protect` in the pipeline file means to CloudFormation."""
-    return RemovalPolicy.RETAIN if protect else RemovalPolicy.DESTROY
+    """What `protect` in the pipeline file means to CloudFormation.
+
+    What was made by a creation that then failed goes with it: left behind, it would hold its name
+    against the next one.
+    """
+    return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if protect else RemovalPolicy.DESTROY

@@ -49,6 +49,10 @@ def is_lost(resource: Template) -> None:
     resource["DeletionPolicy"] = "Delete"
 
 
+def outlives_failure(resource: Template) -> None:
+    resource["DeletionPolicy"] = "Retain"
+
+
 def forgets_offsets(resource: Template) -> None:
     properties = resource["Properties"]
     if not properties["TopicName"].startswith(OFFSETS):
@@ -113,6 +117,7 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "default egress": ("nothing_public", GROUP, drop("SecurityGroupEgress")),
     "database lost": ("kept_when_deleted", DB, is_lost),
     "topic lost": ("kept_when_deleted", TOPIC, is_lost),
+    "topic of a failed creation": ("kept_when_deleted", TOPIC, outlives_failure),
     "no TLS": ("safe_database", PARAMETERS, put("Parameters", "rds.force_ssl", value="0")),
     "no replication": (
         "safe_database", PARAMETERS, drop("Parameters", "rds.logical_replication"),

@@ -208,7 +208,7 @@ def test_a_salt_is_a_secret_that_stays_and_stands_in_no_template(deploy, created
         for secret in hashed.resources("AWS::SecretsManager::Secret")
         if secret["Properties"]["Name"] == "shop/mask"
     ]
-    assert salt["DeletionPolicy"] == "Retain"
+    assert salt["DeletionPolicy"] == "RetainExceptOnCreate"
     assert salt["Properties"]["GenerateSecretString"]["GenerateStringKey"] == "salt"
     allowed = allowances(hashed, "kafkaconnect.amazonaws.com")
     assert len(allowed[READS_SECRET]) == 2

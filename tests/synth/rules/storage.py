@@ -22,12 +22,19 @@ HOLDS_DATA = {
 
 
 def kept_when_deleted(kind: str, properties: dict[str, Any], resource: Template) -> Iterator[str]:
-    """What holds data outlives its stack; only `protect: false` says otherwise."""
+    """What holds data outlives its stack, unless it was made by a creation that failed.
+
+    Only `protect: false` says otherwise.
+    """
     del properties
-    if kind in HOLDS_DATA:
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-            if resource.get(policy) not in ("Retain", "Snapshot"):
-                yield f"{kind} is lost by {policy}"
+    if kind not in HOLDS_DATA:
+        return
+    if resource.get("UpdateReplacePolicy") not in ("Retain", "Snapshot"):
+        yield f"{kind} is lost when it is replaced"
+    if resource.get("DeletionPolicy") == "Retain":
+        yield f"{kind} stays after a failed creation, and the next one meets it"
+    elif resource.get("DeletionPolicy") not in ("RetainExceptOnCreate", "Snapshot"):
+        yield f"{kind} is lost with its stack"
 
 
 def safe_database(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
