@@ -201,6 +201,16 @@ class Plan:
         names = ", ".join(table.name for table in self.tables)
         raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
+    def streamed(self, name: str, *, of: str = "lake") -> Table:
+        """`table` for what is asked of the stream; InputError if somebody else writes the log."""
+        table = self.table(name, of=of)
+        if table.delivery != "stream":
+            raise InputError(
+                f"the stream does not write {table.name}: its delivery is {table.delivery}",
+                "name a table with `delivery: stream`",
+            )
+        return table
+
     def to_json(self) -> str:
         """The plan as stable JSON: sorted keys, one spelling for equal plans."""
         return json.dumps(asdict(self), sort_keys=True, indent=1, ensure_ascii=False)

@@ -49,6 +49,12 @@ class DeployedJob:
             )
         return {**report, "job_run_id": run_id}
 
+    def operate(self, verb: str, tables: list[str]) -> dict[str, Any]:
+        """Run it to ask the stream for this; InputError for a table that another writes."""
+        for table in tables:
+            self._deployment.plan.streamed(table, of="file")
+        return self.run(tables, verb=verb)
+
     def start(self, arguments: dict[str, str]) -> str:
         """Start a run, and leave it alone; its id."""
         with explained(self.name, "start"):

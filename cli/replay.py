@@ -34,7 +34,7 @@ def replay(
 
     if target is Target.AWS:
         named = [] if table is None else [table]
-        answer = deployed_job(file, environment, naming.OPERATE_JOB).run(named, verb="replay")
+        answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("replay", named)
     else:
         check_local(file, environment)
         answer = _replay_here(table)
@@ -50,7 +50,7 @@ def _replay_here(table: str | None) -> dict[str, Any]:
 
     lake = open_lake(Home.from_environment())
     streamed = [each for each in lake.plan.tables if each.delivery == "stream"]
-    tables = streamed if table is None else [repair.chosen(lake, table)]
+    tables = streamed if table is None else [lake.plan.streamed(table)]
     repair.check_flowing(lake)
     if table is not None and (trouble := repair.stopped(lake, tables[0])) is not None:
         raise trouble

@@ -30,7 +30,7 @@ def resume(
     from cdclake import naming
 
     if target is Target.AWS:
-        answer = deployed_job(file, environment, naming.OPERATE_JOB).run([], verb="resume")
+        answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resume", [])
     else:
         check_local(file, environment)
         answer = _resume_here()

@@ -36,7 +36,7 @@ def resync(
             raise InputError(
                 "--no-wait is of the local lake", "end this command instead: the job goes on"
             )
-        answer = deployed_job(file, environment, naming.OPERATE_JOB).run([table], verb="resync")
+        answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resync", [table])
     else:
         check_local(file, environment)
         answer = _resync_here(table, no_wait)
@@ -51,7 +51,7 @@ def _resync_here(table: str, no_wait: bool) -> dict[str, Any]:
     from local.lake import open_lake
 
     lake = open_lake(Home.from_environment())
-    chosen = repair.chosen(lake, table)
+    chosen = lake.plan.streamed(table)
     repair.check_flowing(lake)
     repair.rejoin_after_loss(lake, chosen)
     request = repair.ask_resync(lake, chosen)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from cdclake import naming
 from cdclake.errors import CdcError, ComponentFailed, InputError, TableError
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 from glue_jobs.ingest import asking
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress
@@ -30,7 +30,7 @@ from glue_jobs.runtime.arguments import read_arguments
 from glue_jobs.runtime.logs import log_to_stdout
 from glue_jobs.runtime.metrics import Metrics
 from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import chosen_tables, failed_tables
+from glue_jobs.runtime.reports import failed_tables
 
 if TYPE_CHECKING:
     from glue_jobs.repair.surroundings import Surroundings
@@ -142,6 +142,16 @@ def _line(table: Table, work: Callable[[Table], dict[str, Any]]) -> dict[str, An
         return {"table": table.name, "error": str(error), "did": f"nothing: {error}"}
 
 
+def streamed_tables(plan: Plan, names: str | None) -> list[Table]:
+    """The tables that `--tables a,b` names, or all that the stream writes.
+
+    InputError for a name of none, or of one that another writes.
+    """
+    if names:
+        return [plan.streamed(name) for name in names.split(",")]
+    return [table for table in plan.tables if table.delivery == "stream"]
+
+
 def main() -> int:
     """Ask, wait, and write the report; the process's exit code."""
     log_to_stdout()
@@ -153,7 +163,7 @@ def main() -> int:
     control = ObjectStore(arguments["control"])
     if verb == RESYNC and "tables" not in arguments:
         raise InputError("it is not said which tables are to be read again", "add --tables a,b")
-    streamed = [t for t in chosen_tables(plan, arguments.get("tables")) if t.delivery == "stream"]
+    streamed = streamed_tables(plan, arguments.get("tables"))
     with ExitStack() as held:
         around = None
         if verb == RESYNC:

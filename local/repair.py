@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdclake.errors import ComponentFailed, InputError, NotRunning, TableError
+from cdclake.errors import ComponentFailed, NotRunning, TableError
 from cdclake.plan import Table
 from glue_jobs.ingest import asking
 from glue_jobs.ingest.progress import Progress, TableProgress
@@ -25,17 +25,6 @@ RESYNC_S = 3600.0
 _POLL_S = 0.3
 
 Answer = dict[str, Any]
-
-
-def chosen(lake: Lake, name: str) -> Table:
-    """The table of this name in the lake or the source; InputError if none streams under it."""
-    table = lake.plan.table(name)
-    if table.delivery != "stream":
-        raise InputError(
-            f"the stream does not write {table.name}: its delivery is {table.delivery}",
-            "name a table with `delivery: stream`",
-        )
-    return table
 
 
 def ask_replay(lake: Lake, tables: Iterable[Table]) -> dict[str, str]:

@@ -19,6 +19,7 @@ from glue_jobs.verify.report import TableReport
 from tests.unit.config.pipelines import VALID
 
 NAME = "shop-dev-apply_changes"
+DELIVERED = "  public.events: {key: [id], columns: {id: bigint}, delivery: firehose}\n"
 REPORT = {"table": "orders", "seconds": 1.5, "rows_applied": 7, "error": None} | {
     f"{what}_{when}": 1 for what in ("files", "bytes", "snapshots") for when in ("before", "after")
 }
@@ -28,7 +29,7 @@ Run = Callable[..., tuple[object, str, str]]
 @pytest.fixture
 def run(capsys: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     file = tmp_path / "p.yaml"
-    file.write_text(VALID + "environments: {dev: {}}\n")
+    file.write_text(VALID + DELIVERED + "environments: {dev: {}}\n")
     monkeypatch.setattr(aws_jobs, "_POLL_S", 0.0)
 
     def run_verb(*arguments: str, words: tuple[str, ...] = ("job",)) -> tuple[object, str, str]:
@@ -112,6 +113,15 @@ def test_day_two_is_a_job_too(run, deployed, monkeypatch, verb, tables):
     assert (code, json.loads(out)["ok"]) == (0, True)
     [arguments] = started(name)
     assert (arguments["--verb"], arguments.get("--tables")) == (verb[0], tables)
+
+
+@pytest.mark.parametrize("verb", [("replay", "--table", "events"), ("resync", "public.events")])
+def test_nothing_is_asked_of_the_stream_for_what_firehose_delivers(run, deployed, verb):
+    code, out, _ = run(*verb, words=())
+    told = json.loads(out)["error"]
+    assert (code, told["code"]) == (2, "bad_input")
+    assert told["message"] == "the stream does not write events: its delivery is firehose"
+    assert started("shop-dev-operate") == []
 
 
 VERIFY = "shop-dev-verify_tables"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -190,3 +190,12 @@ def test_a_stopped_table_is_resynced_only_if_kafka_has_lost_its_gap(control, mon
 def test_there_are_no_other_verbs(control):
     with pytest.raises(InputError, match="there is no verb 'x'; choose one of replay, resume, res"):
         run(control, "x")
+
+
+def test_what_firehose_delivers_is_left_out_of_all_and_refused_by_name():
+    streamed, delivered = TABLE, plan_of(delivery="firehose").tables[0]
+    plan = replace(plan_of(), tables=(streamed, delivered))
+    assert operate.streamed_tables(plan, None) == [streamed]
+    assert operate.streamed_tables(plan, streamed.source) == [streamed]
+    with pytest.raises(InputError, match="the stream does not write .*: its delivery is firehose"):
+        operate.streamed_tables(plan, f"{streamed.name},{delivered.name}")
