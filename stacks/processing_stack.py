@@ -9,6 +9,7 @@ from pathlib import Path
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.config.aws_model import CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
 from cdclake.deployed_jobs import (
     AT_SOURCE,
@@ -21,6 +22,7 @@ from cdclake.deployed_jobs import (
 )
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
+from stacks.constructs.custom_resource import OwnResource
 from stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from stacks.constructs.grant import Grant
 from stacks.constructs.job_files import JobFiles
@@ -94,7 +96,7 @@ class ProcessingStack(PipelineStack):
             state=self._lake.state.name,
             warehouse=self._lake.warehouse.name,
             plan=plan,
-            brokers=self._streaming.brokers,
+            brokers=self._brokers(),
             source=source_words(
                 self._source.endpoint, self._source.port, self.deployment.plan.source_database
             ),
@@ -108,6 +110,26 @@ class ProcessingStack(PipelineStack):
             self._batch_job(naming.OPERATE_JOB, self._rights.of_operate()),
             self._stream(),
         ]
+
+    def _brokers(self) -> str:
+        """Asked here, where alone they are needed, and again when there are more of them.
+
+        CloudFormation changes no value that another stack imports.
+        """
+        match self.deployment.aws.kafka.declared:
+            case ExistingKafka() as existing:
+                return existing.bootstrap_brokers
+            case CreatedKafka() as sizes:
+                arn = self._streaming.cluster_arn
+                found = OwnResource(
+                    self,
+                    "Bootstrap",
+                    what="Brokers",
+                    properties={"ClusterArn": arn, "PerZone": str(sizes.brokers_per_zone)},
+                    grants=[Grant(actions=["kafka:GetBootstrapBrokers"], on=[arn])],
+                    ground=self._ground,
+                )
+                return found.resource.get_att_string("Brokers")
 
     def _batch_job(self, job: str, grants: list[Grant]) -> JobSpec:
         size = self.deployment.aws.jobs.batch

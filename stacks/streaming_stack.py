@@ -6,8 +6,6 @@ from constructs import Construct
 
 from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant
 from stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS, KafkaCluster
 from stacks.constructs.security_groups import ServerGroup
 from stacks.constructs.topic import Topic
@@ -16,7 +14,7 @@ from stacks.pipeline_stack import PipelineStack
 
 
 class StreamingStack(PipelineStack):
-    """The cluster's ARN and brokers, how often it keeps a record, the topics of no single table."""
+    """The cluster's ARN, how often it keeps a record, and the topics of no single table."""
 
     def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
         super().__init__(scope, deployment, "streaming", "Kafka and the pipeline's own topics")
@@ -51,24 +49,10 @@ class StreamingStack(PipelineStack):
         )
         self.cluster_arn, self.replicas = cluster.arn, cluster.replicas
         self.cluster_path = f"{network.ground.prefix}/*"
-        self.brokers = self._find_brokers(sizes, network)
-
-    def _find_brokers(self, sizes: CreatedKafka, network: NetworkStack) -> str:
-        """CloudFormation does not tell where a cluster's brokers are; more of them change it."""
-        found = OwnResource(
-            self,
-            "Bootstrap",
-            what="Brokers",
-            properties={"ClusterArn": self.cluster_arn, "PerZone": str(sizes.brokers_per_zone)},
-            grants=[Grant(actions=["kafka:GetBootstrapBrokers"], on=[self.cluster_arn])],
-            ground=network.ground,
-        )
-        return found.resource.get_att_string("Brokers")
 
     def _use(self, existing: ExistingKafka, network: NetworkStack) -> None:
         self.cluster_arn, self.replicas = existing.cluster_arn, existing.replicas
         self.cluster_path = existing.cluster_arn.partition(":cluster/")[2]
-        self.brokers = existing.bootstrap_brokers
         for client in self._clients:
             client.may_reach(self, server=existing.security_group, port=IAM_PORT)
         groups = ", ".join(client.group_id for client in self._clients)

@@ -15,6 +15,7 @@ from tests.synth.deployments import (
     WIDER,
     Deploy,
 )
+from tests.synth.exports import hindrances
 from tests.synth.upgrades import Changes, changes, create_only
 
 CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
@@ -161,6 +162,18 @@ def test_sizes_change_in_place(deploy):
     found = changes(deploy(PIPELINE), deploy(LARGER))
     assert told(found) == LARGER_CHANGES
     assert not (found.added or found.removed or found.replaced)
+
+
+# By what is edited, the file before and after.
+EDITS = {
+    "larger": (PIPELINE, LARGER),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_nothing_that_another_stack_imports_goes_or_changes(deploy, edit):
+    before, after = EDITS[edit]
+    assert [*hindrances(deploy(before), deploy(after))] == []
 
 
 def test_the_size_of_one_job_is_told_to_that_job(deploy):
