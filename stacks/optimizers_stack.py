@@ -8,6 +8,7 @@ from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
+from stacks.cdc_stack import CdcStack
 from stacks.constructs.custom_resource import OwnResource
 from stacks.constructs.grant import Grant, on_tables
 from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
@@ -23,7 +24,8 @@ class OptimizersStack(PipelineStack):
     """Optimizers of log and state of each table with `maintenance: glue`; `maintain_tables` leaves
     those alone.
 
-    It comes last and waits for the tables, which the stream makes: an optimizer needs its table.
+    It comes last and waits for the tables: an optimizer needs its table, which the stream makes of
+    the connector's first events.
     """
 
     def __init__(
@@ -35,10 +37,12 @@ class OptimizersStack(PipelineStack):
         tables: Sequence[Table],
         network: NetworkStack,
         lake: LakeStack,
+        cdc: CdcStack,
         processing: ProcessingStack,
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
-        self.add_stack_dependency(processing)
+        for stack in (cdc, processing):
+            self.add_stack_dependency(stack)
         database, ground = deployment.plan.lake_database, network.ground
         names = [name for table in tables for name in (table.changes, table.name)]
         there = OwnResource(

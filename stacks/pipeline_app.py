@@ -67,7 +67,7 @@ def _add_changes(
             cdc=cdc,
             processing=processing,
         )
-    _add_optimizers(app, deployment, network, lake, processing)
+    _add_optimizers(app, deployment, network, lake, cdc, processing)
     return processing, delivery
 
 
@@ -76,6 +76,7 @@ def _add_optimizers(
     deployment: Deployment,
     network: NetworkStack,
     lake: LakeStack,
+    cdc: CdcStack,
     processing: ProcessingStack,
 ) -> None:
     """Only for shards with a table that Glue maintains."""
@@ -89,6 +90,7 @@ def _add_optimizers(
                 tables=optimized,
                 network=network,
                 lake=lake,
+                cdc=cdc,
                 processing=processing,
             )
 

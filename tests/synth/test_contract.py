@@ -152,6 +152,13 @@ def test_what_glue_maintains_is_optimized_and_nothing_else(variants):
     assert variants["created"].resources(OPTIMIZER) == []
 
 
+def test_the_optimizers_come_when_somebody_makes_their_tables(variants):
+    """The stream makes a table of the first events that the connector brings."""
+    manifest = json.loads((variants["existing"].folder / "manifest.json").read_text())
+    needed = manifest["artifacts"]["shop-optimizers-1"]["dependencies"]
+    assert {"shop-cdc", "shop-processing"} <= {*needed}
+
+
 def test_a_job_is_scheduled_where_the_file_says_so(variants):
     def schedules(variant: str) -> dict[str, str]:
         found = [each["Properties"] for each in variants[variant].resources(SCHEDULE)]
