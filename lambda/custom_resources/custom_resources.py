@@ -13,7 +13,7 @@ from typing import Any
 
 import boto3
 
-from cdclake.cloudformation import answer
+from cdclake.cloudformation import answer, answer_failure
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
@@ -93,7 +93,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
             data = ACTIONS[event["ResourceType"]](event["ResourceProperties"])
     except Exception as error:
         log.exception("%s failed", event["ResourceType"])
-        reason = f"{type(error).__name__}: {error}; log {context.log_stream_name}"
-        answer(event, physical_id, {"Status": "FAILED", "Reason": reason})
+        why = f"{type(error).__name__}: {error}"
+        answer_failure(event, physical_id, why, log_stream=context.log_stream_name)
     else:
         answer(event, physical_id, {"Status": "SUCCESS", "Data": data})

@@ -22,7 +22,7 @@ from typing import Any
 import boto3
 import psycopg
 
-from cdclake.cloudformation import answer
+from cdclake.cloudformation import answer, answer_failure
 from cdclake.errors import CdcError
 from cdclake.plan import Plan
 from cdclake.postgres.source import SESSION_SETTINGS, Session, leave_session, prepare_session
@@ -36,7 +36,6 @@ PLAN = HERE / "plan.json"
 # CloudFormation undoes a failed creation by a deletion, of which this says that nothing was made.
 NOT_PREPARED = "not-prepared"
 _CONNECT_S = 10
-_MOST_REASON = 2000  # characters; CloudFormation takes an answer of 4 KB
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
@@ -50,9 +49,9 @@ def handler(event: dict[str, Any], context: Any) -> None:
     except Exception as error:
         expected = isinstance(error, CdcError)
         log.error("%s failed: %s", event["RequestType"], error, exc_info=not expected)
-        reason = f"{error if expected else type(error).__name__}; log {context.log_stream_name}"
+        why = str(error) if expected else type(error).__name__
         made = NOT_PREPARED if event["RequestType"] == "Create" else prepared
-        answer(event, made, {"Status": "FAILED", "Reason": reason[:_MOST_REASON]})
+        answer_failure(event, made, why, log_stream=context.log_stream_name)
     else:
         answer(event, prepared, {"Status": "SUCCESS"})
 

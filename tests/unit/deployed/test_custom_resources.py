@@ -28,7 +28,8 @@ def answers(aws: None) -> Iterator[Any]:
     class Taking(BaseHTTPRequestHandler):
         def do_PUT(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            told.append({**json.loads(body), "type": self.headers["Content-Type"]})
+            kind = self.headers["Content-Type"]
+            told.append({**json.loads(body), "type": kind, "bytes": len(body)})
             self.send_response(200)
             self.end_headers()
 
@@ -80,6 +81,22 @@ def test_what_fails_is_answered_with_its_reason(answers):
     [told] = answers.told
     assert told["Status"] == "FAILED"
     assert "NoSuchBucket" in told["Reason"] and "[1]abc" in told["Reason"]
+
+
+@pytest.mark.parametrize("letter", ["a", "\n", "ä", "𝄞"])
+def test_of_a_long_reason_cloudformation_is_told_as_much_as_it_takes(answers, monkeypatch, letter):
+    """4096 bytes, and in each its log, where the rest is."""
+    module = load("custom_resources")
+
+    def fails(_: Any) -> dict[str, str]:
+        raise ValueError(letter * 5000)
+
+    monkeypatch.setitem(module.ACTIONS, "Custom::CdclakeFiles", fails)
+    module.handler(event(answers, "Files"), CONTEXT)
+    [told] = answers.told
+    assert 4096 - len(json.dumps(letter)) < told["bytes"] <= 4096
+    assert told["Reason"].startswith(f"ValueError: {letter}{letter}")
+    assert told["Reason"].endswith(f"{letter}; log 2026/11/22/[1]abc")
 
 
 def test_a_deletion_leaves_everything(answers):
