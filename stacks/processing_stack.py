@@ -101,7 +101,7 @@ class ProcessingStack(PipelineStack):
                 self._source.endpoint, self._source.port, self.deployment.plan.source_database
             ),
             login=self._source.login.name,
-            salt=None if self._source.salt is None else self._source.salt.name,
+            salt=self._source.salt.name if self.deployment.plan.is_salted else None,
             authorities=self._files.add(AUTHORITIES),
         )
         return [

@@ -27,7 +27,11 @@ class SourceStack(PipelineStack):
             username=deployment.plan.source_object,
             key_arn=network.ground.key_arn,
         )
-        self.salt = self._add_salt() if deployment.plan.is_salted else None
+        # Also where no column is hashed yet: one can be, and be so no more, while others import it.
+        self.salt = SaltSecret(
+            self, "Salt", name=naming.salt_secret(deployment.prefix), ground=network.ground
+        )
+        self.export_value(self.salt.arn)
         match deployment.aws.source.declared:
             case CreatedSource() as sizes:
                 self._create(sizes)
@@ -37,11 +41,8 @@ class SourceStack(PipelineStack):
     @property
     def role_secrets(self) -> list[str]:
         """ARNs of what is read by those who act as the connector's role."""
-        return [each.arn for each in (self.login, self.salt) if each is not None]
-
-    def _add_salt(self) -> SaltSecret:
-        name = naming.salt_secret(self.deployment.prefix)
-        return SaltSecret(self, "Salt", name=name, ground=self._network.ground)
+        salts = [self.salt.arn] if self.deployment.plan.is_salted else []
+        return [self.login.arn, *salts]
 
     def _create(self, sizes: CreatedSource) -> None:
         ground = self._network.ground

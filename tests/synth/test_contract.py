@@ -130,7 +130,8 @@ def test_a_topic_is_made_as_it_is_locally(created):
 
 
 def test_the_login_is_that_of_the_role_which_the_source_gets(created):
-    template = created.only("AWS::SecretsManager::Secret")["GenerateSecretString"]
+    secrets = [each["Properties"] for each in created.resources("AWS::SecretsManager::Secret")]
+    [template] = [s["GenerateSecretString"] for s in secrets if s["Name"] == "shop/source"]
     assert json.loads(template["SecretStringTemplate"]) == {"username": "cdclake_shop"}
     assert template["GenerateStringKey"] == "password"
 

@@ -164,9 +164,11 @@ def test_sizes_change_in_place(deploy):
     assert not (found.added or found.removed or found.replaced)
 
 
+HASHED = PIPELINE.replace("mask: truncate(4)", "mask: hash")
 # By what is edited, the file before and after.
 EDITS = {
     "larger": (PIPELINE, LARGER),
+    "nothing is hashed any more": (HASHED, PIPELINE),
 }
 
 
