@@ -55,7 +55,7 @@ class DeliveryStack(PipelineStack):
     ) -> None:
         _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "streams of Firehose from Kafka to logs")
-        for stack in (cdc, processing):
+        for stack in (lake, cdc, processing):
             self.add_stack_dependency(stack)
         self._network, self._streaming, self._lake = network, streaming, lake
         there = self._await_logs()

@@ -24,6 +24,7 @@ class LakeStack(PipelineStack):
         super().__init__(scope, deployment, "lake", "buckets and database of the lake")
         ground = network.ground
         self.access_log = access_log = AccessLog(self, "AccessLog", ground=ground)
+        self.export_value(access_log.name)  # also without a stack of queries, which may stand yet
         warehouse = LakeBucket(
             self,
             "Warehouse",

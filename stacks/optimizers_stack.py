@@ -41,7 +41,7 @@ class OptimizersStack(PipelineStack):
         processing: ProcessingStack,
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
-        for stack in (cdc, processing):
+        for stack in (lake, cdc, processing):
             self.add_stack_dependency(stack)
         database, ground = deployment.plan.lake_database, network.ground
         names = [name for table in tables for name in (table.changes, table.name)]

@@ -65,6 +65,7 @@ class ProcessingStack(PipelineStack):
         lake: LakeStack,
     ) -> None:
         super().__init__(scope, deployment, "processing", "jobs, schedules and keeper")
+        self.add_stack_dependency(lake)
         self._ground, self._source = network.ground, source
         self._streaming, self._lake = streaming, lake
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)

@@ -49,6 +49,7 @@ class WebLogsStack(PipelineStack):
         images = _images(deployment, logs)
         part = f"weblogs-{logs.name.replace('_', '-')}"
         super().__init__(scope, deployment, part, f"web server and its requests, {logs.name}")
+        self.add_stack_dependency(lake)
         self._logs, self._network, self._lake = logs, network, lake
         self._name = naming.delivery_stream_name(deployment.prefix, logs.name)
         self._add_tables()

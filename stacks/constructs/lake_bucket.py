@@ -88,7 +88,10 @@ class LakeBucket(Construct):
         self.name, self.arn = bucket.ref, bucket.attr_arn
 
     def seen_from_elsewhere(self) -> BucketReference:
-        """The bucket for other stacks, which import its name and ARN."""
+        """The bucket for other stacks, which import its name and ARN.
+
+        The CDK does not see from this that they come after this one: they have to say so.
+        """
         stack = Stack.of(self)
         return BucketReference(stack.export_value(self.name), stack.export_value(self.arn))
 

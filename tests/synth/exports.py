@@ -23,11 +23,11 @@ def hindrances(
         was, is_now = _exports(deployed.get(name, {})), _exports(new)
         changed = {export for export, value in was.items() if is_now.get(export) != value}
         for other, template in deployed.items():
-            if other != name and (used := changed & _imports(template)):
+            if other != name and (used := changed & imports(template)):
                 yield f"{name}: {other} uses {sorted(used)}"
         deployed[name] = new
         known = {export for template in deployed.values() for export in _exports(template)}
-        if missing := _imports(new) - known:
+        if missing := imports(new) - known:
             yield f"{name}: nobody exports {sorted(missing)}"
 
 
@@ -58,5 +58,6 @@ def _answering(template: Template, value: Any) -> Template | None:
     return resource if resource["Type"].startswith("Custom::") else None
 
 
-def _imports(template: Template) -> set[str]:
+def imports(template: Template) -> set[str]:
+    """The names of the exports that the stack uses."""
     return {value for path, value in walk(template) if path[-1:] == ("Fn::ImportValue",)}

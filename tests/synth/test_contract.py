@@ -16,6 +16,7 @@ from cdclake.config.deployment import load_deployment
 from cdclake.debezium.topics import OFFSETS_SETTINGS, TOPIC_SETTINGS
 from tests.synth.api_calls import CALLS, mismatches
 from tests.synth.deployments import PROJECT, VARIANTS
+from tests.synth.exports import imports
 
 OPTIMIZER, SCHEDULE = "AWS::Glue::TableOptimizer", "AWS::Scheduler::Schedule"
 LINT = PROJECT / ".venv" / "bin" / "cfn-lint"
@@ -158,6 +159,15 @@ def test_the_optimizers_come_when_somebody_makes_their_tables(variants):
     manifest = json.loads((variants["existing"].folder / "manifest.json").read_text())
     needed = manifest["artifacts"]["shop-optimizers-1"]["dependencies"]
     assert {"shop-cdc", "shop-processing"} <= {*needed}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_a_stack_comes_after_those_from_which_it_imports(variants, name):
+    deployed = variants[name]
+    artifacts = json.loads((deployed.folder / "manifest.json").read_text())["artifacts"]
+    for stack, template in deployed.templates.items():
+        exporting = {export.partition(":")[0] for export in imports(template)}
+        assert exporting <= {*artifacts[stack].get("dependencies", [])}, stack
 
 
 def test_a_job_is_scheduled_where_the_file_says_so(variants):

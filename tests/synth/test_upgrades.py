@@ -169,6 +169,7 @@ HASHED = PIPELINE.replace("mask: truncate(4)", "mask: hash")
 EDITS = {
     "larger": (PIPELINE, LARGER),
     "nothing is hashed any more": (HASHED, PIPELINE),
+    "Athena reads no more": (PIPELINE, PIPELINE.replace("tables:", "lake: {readers: [spark]}\ntables:")),
 }
 
 
