@@ -39,7 +39,8 @@ class DeliveryStack(PipelineStack):
     """A stream for each of the plan's deliveries, over one function that makes their rows.
 
     It waits for the logs with the plan's columns, which the stream makes when events come: what a
-    log does not take would lie in S3.
+    log does not take would lie in S3. With `delivery: off` it has no stream, and is there to have
+    none: a stack that left the app would stand as it was, and deliver.
     """
 
     def __init__(
@@ -53,12 +54,12 @@ class DeliveryStack(PipelineStack):
         cdc: CdcStack,
         processing: ProcessingStack,
     ) -> None:
-        _check_connectivity(deployment)
+        if deployment.delivers:
+            _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "streams of Firehose from Kafka to logs")
         for stack in (lake, cdc, processing):
             self.add_stack_dependency(stack)
         self._network, self._streaming, self._lake = network, streaming, lake
-        there = self._await_logs()
         function = RowsFunction(
             self,
             "Rows",
@@ -66,18 +67,29 @@ class DeliveryStack(PipelineStack):
             code=build_firehose_changes(deployment.plan).path,
             ground=network.ground,
         )
-        function.resource.node.add_dependency(there)
         self.function_name = function.name
+        self.export_value(function.name)  # the alarms may use it yet when it delivers no more
         self._log = LogGroup(
             self,
             "Log",
             ground=network.ground,
             name=f"/aws/kinesisfirehose/{deployment.prefix}",
         )
-        for stream in deployment.plan.deliveries:
+        if deployment.delivers:
+            self._deliver(function)
+
+    def _deliver(self, function: RowsFunction) -> None:
+        there, ground = self._await_logs(), self._network.ground
+        function.resource.node.add_dependency(there)
+        for stream in self.deployment.plan.deliveries:
             self._add_stream(stream, function.arn).node.add_dependency(there)
         redrive = DeliveryRedrive(
-            self, "Redrive", deployment=deployment, lake=lake, log=self._log, ground=network.ground
+            self,
+            "Redrive",
+            deployment=self.deployment,
+            lake=self._lake,
+            log=self._log,
+            ground=ground,
         )
         redrive.node.add_dependency(there)
 

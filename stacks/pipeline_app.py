@@ -33,7 +33,8 @@ def add_stacks(app: App, deployment: Deployment) -> None:
         WebLogsStack(app, deployment, logs=logs, network=network, lake=lake)
         for logs in deployment.plan.web_logs
     ]
-    functions = [each.function_name for each in (delivery, *web) if each is not None]
+    delivering = [delivery] if delivery is not None and deployment.delivers else []
+    functions = [each.function_name for each in (*delivering, *web)]
     ObservabilityStack(app, deployment, network=network, processing=processing, functions=functions)
     _add_queries(app, deployment, network, lake)
 
@@ -57,7 +58,7 @@ def _add_changes(
         app, deployment, network=network, source=source, streaming=streaming, lake=lake
     )
     delivery = None
-    if deployment.delivers:
+    if deployment.plan.deliveries:
         delivery = DeliveryStack(
             app,
             deployment,

@@ -21,6 +21,7 @@ from tests.synth.deployments import (
     Deploy,
     Synthesized,
 )
+from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
 INTO = "IcebergDestinationConfiguration"
@@ -51,7 +52,7 @@ def test_streams_are_refused_before_kafka_can_be_read_with_what_to_do(deploy: De
 
 def test_the_first_step_makes_the_cluster_its_topics_and_no_stream(deploy: Deploy) -> None:
     first = deploy(PIPELINE + DELIVERED + "aws: {delivery: off}\n")
-    assert "shop-delivery" not in first.templates and streams(first) == {}
+    assert first.resources(STREAM) == []
     assert "ConnectivityInfo" not in first.only("AWS::MSK::Cluster")["BrokerNodeGroupInfo"]
     topics = {each["Properties"]["TopicName"] for each in first.resources("AWS::MSK::Topic")}
     assert {"shop.public.events", "shop.trade"} <= topics
@@ -64,6 +65,17 @@ def test_the_second_step_lets_firehose_in_and_makes_the_streams(variants) -> Non
     assert statement["Principal"] == {"Service": "firehose.amazonaws.com"}
     assert "kafka:CreateVpcConnection" in statement["Action"]
     assert streams(second).keys() == {"shop-events", "shop-trade"}
+
+
+def test_off_takes_the_streams_away_and_nothing_that_it_needs_to_go_on(deploy: Deploy) -> None:
+    """By an update of its stack: one that left the app would stand as it was, with its streams."""
+    off = deploy(PIPELINE + DELIVERED + PRIVATE.replace("}", ", delivery: off}"))
+    assert "shop-delivery" in off.templates
+    found = changes(deploy(PIPELINE + DELIVERED + PRIVATE), off)
+    gone = [name for name in found.removed if f"/{STREAM}/" in name]
+    assert len(gone) == len(["shop-events", "shop-trade", "shop-redrive"])
+    assert {name.split("/")[0] for name in found.removed} == {"shop-delivery", "shop-observability"}
+    assert not (found.added or found.replaced)
 
 
 def test_an_existing_cluster_is_its_owners_who_is_told_what_to_do(deploy: Deploy) -> None:

@@ -10,6 +10,7 @@ from cdclake.deployed_jobs import JOBS
 from tests.synth.deployments import (
     DELIVERED,
     LARGER,
+    OFF,
     PIPELINE,
     PRIVATE,
     WIDER,
@@ -169,7 +170,9 @@ HASHED = PIPELINE.replace("mask: truncate(4)", "mask: hash")
 EDITS = {
     "larger": (PIPELINE, LARGER),
     "nothing is hashed any more": (HASHED, PIPELINE),
-    "Athena reads no more": (PIPELINE, PIPELINE.replace("tables:", "lake: {readers: [spark]}\ntables:")),
+    "the connector is off": (PIPELINE, OFF),
+    "Firehose delivers no more": (DELIVERS, DELIVERS.replace(": on}", ": on, delivery: off}")),
+    "Athena reads no more": (PIPELINE, f"{PIPELINE}lake: {{readers: [spark]}}\n"),
 }
 
 
