@@ -64,9 +64,11 @@ class NetworkStack(PipelineStack):
         return self.connect, self.functions, self.jobs
 
     def _create(self, sizes: CreatedNetwork) -> PrivateNetwork:
-        return PrivateNetwork(
+        created = PrivateNetwork(
             self, "Network", name=self.deployment.prefix, cidr=sizes.cidr, zones=sizes.zones
         )
+        self.export_value(created.vpc_id)  # a source may be deployed yet that alone needs it
+        return created
 
     def _add_endpoints(self, network: PrivateNetwork) -> None:
         endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, who="endpoints")

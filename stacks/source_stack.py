@@ -62,8 +62,11 @@ class SourceStack(PipelineStack):
     def _use(self, existing: ExistingSource) -> None:
         self.endpoint, self.port = existing.endpoint, existing.port
         self.admin_secret_arn = existing.secret_arn
+        # Beside the clients: who goes from a created server to this one is let out to it before
+        # the created one goes, which this stack can't do until nobody imports its address.
+        rules = Construct(self._network, "Source")
         for client in self._network.clients:
-            client.may_reach(self, server=existing.security_group, port=existing.port)
+            client.may_reach(rules, server=existing.security_group, port=existing.port)
         groups = ", ".join(client.group_id for client in self._network.clients)
         self._network.ask_owner(
             "SourceOwner",

@@ -81,7 +81,7 @@ class ClientGroup(_Group):
         super().__init__(scope, construct_id, vpc_id=vpc_id, who=who, egress=_TO_ENDPOINTS)
 
     def may_reach(self, scope: Construct, *, server: str, port: int) -> None:
-        """Add, in the server's stack, the rule by which this group may connect to that one."""
+        """Add to `scope` the rule by which this group may connect to that one."""
         aws_ec2.CfnSecurityGroupEgress(
             scope,
             f"Of{self.node.id}",

@@ -9,6 +9,7 @@ import pytest
 from cdclake.deployed_jobs import JOBS
 from tests.synth.deployments import (
     DELIVERED,
+    EXISTING,
     LARGER,
     OFF,
     PIPELINE,
@@ -18,6 +19,7 @@ from tests.synth.deployments import (
 )
 from tests.synth.exports import hindrances
 from tests.synth.upgrades import Changes, changes, create_only
+from tests.unit.runbooks import PAGES
 
 CONNECTOR, SETTINGS = "AWS::KafkaConnect::Connector", "ConnectorConfiguration"
 FUNCTION = "AWS::Lambda::Function"
@@ -180,6 +182,28 @@ EDITS = {
 def test_nothing_that_another_stack_imports_goes_or_changes(deploy, edit):
     before, after = EDITS[edit]
     assert [*hindrances(deploy(before), deploy(after))] == []
+
+
+OF_SOURCE = "  source:" + EXISTING.split("  source:")[1].split("  kafka:")[0]
+OF_KAFKA = "  kafka:" + EXISTING.split("  kafka:")[1]
+
+
+@pytest.mark.parametrize("kafka", ["  protect: true\n", OF_KAFKA], ids=["created", "existing"])
+def test_another_server_takes_the_place_of_a_created_one_in_the_runbooks_order(deploy, kafka):
+    created = deploy(f"{PIPELINE}aws:\n{kafka}")
+    existing = deploy(f"{PIPELINE}aws:\n{OF_SOURCE}{kafka}")
+    assert any("uses" in line for line in hindrances(created, existing))  # as `--all` has it
+    lines = re.findall(r"npx cdk deploy .* --exclusively (.*)", PAGES["restore"])
+    first = [f"shop-{stack}" for stack in re.findall(r"shop-prod-(\w+)", " ".join(lines))]
+    assert first == ["shop-network", "shop-cdc", "shop-processing"]
+    others = sorted(existing.templates.keys() - {*first})
+    assert [*hindrances(created, existing, [*first, *others])] == []
+    ways_out = [
+        (each["Properties"]["DestinationSecurityGroupId"], each["Properties"]["FromPort"])
+        for each in existing.templates["shop-network"]["Resources"].values()
+        if each["Type"] == "AWS::EC2::SecurityGroupEgress"
+    ]
+    assert ways_out.count(("sg-0a1b2c3d", 6432)) == 3
 
 
 def test_the_size_of_one_job_is_told_to_that_job(deploy):
