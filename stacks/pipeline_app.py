@@ -33,8 +33,9 @@ def add_stacks(app: App, deployment: Deployment) -> None:
         WebLogsStack(app, deployment, logs=logs, network=network, lake=lake)
         for logs in deployment.plan.web_logs
     ]
-    delivering = [delivery] if delivery is not None and deployment.delivers else []
-    functions = [each.function_name for each in (*delivering, *web)]
+    functions = [each.function_name for each in web]
+    if delivery is not None and deployment.delivers:
+        functions.insert(0, delivery.function_name)
     ObservabilityStack(app, deployment, network=network, processing=processing, functions=functions)
     _add_queries(app, deployment, network, lake)
 
