@@ -10,9 +10,7 @@ from tests.synth.deployments import Synthesized, Template
 from tests.synth.rules.reading import walk
 
 
-def hindrances(
-    before: Synthesized, after: Synthesized, order: Sequence[str] = ()
-) -> Iterator[str]:
+def hindrances(before: Synthesized, after: Synthesized, order: Sequence[str] = ()) -> Iterator[str]:
     """What fails when the stacks of `after` take the place of those of `before`, one by one.
 
     They do in `order`, or as each needs the others. A stack that `after` lacks stays as it is.

@@ -197,5 +197,5 @@ def test_what_firehose_delivers_is_left_out_of_all_and_refused_by_name():
     plan = replace(plan_of(), tables=(streamed, delivered))
     assert operate.streamed_tables(plan, None) == [streamed]
     assert operate.streamed_tables(plan, streamed.source) == [streamed]
-    with pytest.raises(InputError, match="the stream does not write .*: its delivery is firehose"):
+    with pytest.raises(InputError, match="its delivery is firehose"):
         operate.streamed_tables(plan, f"{streamed.name},{delivered.name}")
