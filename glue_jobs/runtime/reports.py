@@ -14,9 +14,7 @@ from cdclake.plan import Plan, Table
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.tables import LakeTables
 
-# Bytes: a file of this size is never packed with others again, so a run writes at most so much
-# again of what an earlier one has packed. To open it costs little beside reading it.
-LARGE_FILE = 16 << 20
+_FILE = 128 * 1024 * 1024  # bytes: a file of that size is a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +103,7 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
     sizes = [each for each in reports if each.table in maintained]
     return {
         SMALL_FILES: max(
-            (each.files_after - each.bytes_after // LARGE_FILE for each in sizes), default=0
+            (each.files_after - each.bytes_after // _FILE for each in sizes), default=0
         ),
         SNAPSHOTS: max((each.snapshots_after for each in sizes), default=0),
     }

@@ -15,7 +15,6 @@ from cdclake import naming
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
-from glue_jobs.runtime.reports import LARGE_FILE
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
 from glue_jobs.upkeep.deletes import bring_deletes_together
@@ -24,6 +23,9 @@ SNAPSHOT_RETENTION = timedelta(days=5)
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
 SMALL_FILES = 5
+# Bytes: a file of this size is never packed with others again, so a run writes at most so much
+# again of what an earlier one has packed. To open it costs little beside reading it.
+LARGE_ENOUGH = 16 << 20
 # Of a file's rows: from so many deleted ones on it is written again without them. Until then its
 # readers skip them, which costs little more than reading them would.
 TOO_MANY_DELETED = 0.1
@@ -79,7 +81,7 @@ def compact(upkeep: Upkeep) -> None:
         options=_options(
             {
                 "delete-ratio-threshold": str(TOO_MANY_DELETED),
-                "min-file-size-bytes": str(LARGE_FILE),
+                "min-file-size-bytes": str(LARGE_ENOUGH),
                 "min-input-files": str(SMALL_FILES),
                 "remove-dangling-deletes": "true",
             }

@@ -51,7 +51,7 @@ def test_small_files_are_packed_and_large_ones_left_alone(
     for key in range(5):
         engine.run(engine.event("c", 10, 10 + key, id=key, v="a"))
     upkeep = Upkeep(engine.lake, engine.table, log, datetime.now(UTC), timedelta(days=90))
-    monkeypatch.setattr(actions, "LARGE_FILE", 1)
+    monkeypatch.setattr(actions, "LARGE_ENOUGH", 1)
     before = files_of(engine, log)
     compact(upkeep)
     assert files_of(engine, log) == before and len(before) == 5
@@ -75,7 +75,7 @@ def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
     engine = Engine(spark, replace(plan_of(), format_version=version))
     state, e = engine.table.name, engine.event
     upkeep = Upkeep(engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90))
-    monkeypatch.setattr(actions, "LARGE_FILE", 1)  # then whatever was written is large
+    monkeypatch.setattr(actions, "LARGE_ENOUGH", 1)  # then whatever was written is large
     engine.run(*(e("c", 10, 10 + key, id=key, v="a", big="A") for key in range(100)))
     [large] = files_of(engine, state)
 
