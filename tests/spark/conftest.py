@@ -18,7 +18,11 @@ def spark(tmp_path_factory):
     settings = {
         "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*:{driver}",
         # What a whole suite compiles stays: Spark's default of 1 GB was full before its end.
-        "spark.driver.memory": "3g",
+        "spark.driver.memory": "4g",
+        # Nor does anybody look at the plans of a thousand queries, which Spark would keep.
+        "spark.sql.ui.retainedExecutions": "10",
+        "spark.ui.retainedJobs": "10",
+        "spark.ui.retainedStages": "10",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         # Short queries, each new to the JVM: a second compiler would cost more than it gives.

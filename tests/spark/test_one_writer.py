@@ -1,6 +1,7 @@
 """One writer: whoever slept between a look and a commit is refused, and nothing stands twice."""
 
 import json
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -122,7 +123,8 @@ def test_an_owner_is_refused_when_another_one_repaired(
     )
     engine = Engine(spark, plan_of(columns=numbers))
     e = engine.event
-    engine.run(e("c", 10, 10, id=1, v="1.00"), e("c", 20, 20, id=2, v="NaN"))
+    young = time.time_ns() // 1000  # else its replay would be refused
+    engine.run(e("c", 10, 10, id=1, v="1.00"), e("c", 20, 20, id=2, v="NaN", ts=young))
     engine.declare(replace(engine.plan, not_representable="null"))
     asleep_before_its_commit(monkeypatch, lambda: replay_quarantine(engine.batch(), epoch=1))
     with pytest.raises(Fenced):
