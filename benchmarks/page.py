@@ -108,28 +108,23 @@ def _runs(measure: Mapping[str, Any]) -> str:
                 run["contender"],
                 subject,
                 f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})",
-                _cpu(figures),
+                _median([batch["cpu_seconds"] for batch in figures], ".1f"),
                 str(max(batch["peak_mib"] for batch in figures)),
-                *(_requests(requests, service) for service in ("s3", "glue")),
+                *(_median([b.get(name) for b in requests], "g") for name in ("s3", "glue")),
             )
         )
     heads = ("contender", "of", "seconds", "CPU s", "peak MiB", "S3 requests", "Glue requests")
     return _table(heads, rows)
 
 
-def _cpu(batches: list[dict[str, float | None]]) -> str:
-    spent = [seconds for batch in batches if (seconds := batch["cpu_seconds"]) is not None]
-    return f"{statistics.median(spent):.1f}" if spent else "not counted"
+def _median(figures: list[float | None], form: str) -> str:
+    counted = [figure for figure in figures if figure is not None]
+    return f"{statistics.median(counted):{form}}" if counted else "not counted"
 
 
 def _subject(run: Mapping[str, Any]) -> str:
     beside = ("contender", "wrong", "figures")
     return ", ".join(f"{key} {value}" for key, value in run.items() if key not in beside)
-
-
-def _requests(batches: list[dict[str, int | None]], service: str) -> str:
-    counts = [count for batch in batches if (count := batch.get(service)) is not None]
-    return f"{statistics.median(counts):g}" if counts else "not counted"
 
 
 def _who_spent(measure: Mapping[str, Any]) -> Iterator[str]:

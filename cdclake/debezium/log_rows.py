@@ -74,9 +74,9 @@ class LogRows:
         self._keys = [field for field in self._fields if field.is_key]
         self._deleted = self._keys
         if self._whole:  # where nothing of a deleted row stays, only the log holds its last values
-            is_held = table.deletes == "hard"
+            forgotten = table.deletes == "hard"
             self._deleted = [
-                field._replace(holds=None) if is_held and not field.is_key else field
+                field._replace(holds=None) if forgotten and not field.is_key else field
                 for field in self._fields
             ]
         self._nothing: Mapping[str, Any] = dict.fromkeys(c.name for c in table.columns)

@@ -183,24 +183,15 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
     assert len(one.quarantined()) == 3
 
 
-def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(stream: Stream) -> None:
-    """As after a lost checkpoint: the stream begins where Kafka does."""
+@pytest.mark.parametrize("lost", ["lost_checkpoint", "lost_progress"])
+def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(
+    stream: Stream, lost: str
+) -> None:
+    """The stream begins where Kafka does; of a lost progress the log's stamp takes the place."""
     one, two = stream.one, stream.two
     stream.run(*stream.records((one, one.event("c", 10, 10, v="a")), (two, two.event("c", 1, 1))))
-    stream.offsets[one.table.topic] = 4
-    stream.start()
-    stream.run(*stream.records((one, one.event("u", 50, 50, v="e")), (two, two.event("d", 2, 2))))
-    mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets) == ("stopped", {0: 1})
-    assert mine.last_error is not None and "records 1 to 3 of partition 0" in mine.last_error
-    assert (one.state(), two.state()) == ({1: ("a", None)}, {})
-
-
-def test_a_lost_progress_hides_no_hole(stream: Stream) -> None:
-    """What the log's stamp says it holds takes the place of what the progress said."""
-    one, two = stream.one, stream.two
-    stream.run(*stream.records((one, one.event("c", 10, 10, v="a")), (two, two.event("c", 1, 1))))
-    stream.control = MemoryStore()
+    if lost == "lost_progress":
+        stream.control = MemoryStore()
     stream.offsets[one.table.topic] = 4
     stream.start()
     stream.run(*stream.records((one, one.event("u", 50, 50, v="e")), (two, two.event("d", 2, 2))))
