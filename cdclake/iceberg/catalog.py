@@ -27,4 +27,7 @@ def catalog_conf(warehouse: str) -> dict[str, str]:
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
         # The plan's text that nobody reads, written for each of a batch's queries.
         "spark.sql.ui.explainMode": "simple",
+        # Spark keeps its last queries' plans for its page, 1,000 by default, with the page off too:
+        # of the tests' tables they filled 3 GB of a heap, which a small driver has not.
+        "spark.sql.ui.retainedExecutions": "50",
     }
