@@ -1,8 +1,8 @@
 """A micro-batch over all tables: what the streaming query calls with each batch.
 
-Tables run side by side on a few threads, the largest first; each on one thread, since a commit's
-stamp is thread-local. One table's trouble stops that table alone; trouble of the lake as a whole
-fails the query, which replays the batch when it is started again.
+Tables run side by side on a few threads; each on one thread, since a commit's stamp is
+thread-local. One table's trouble stops that table alone; trouble of the lake as a whole fails the
+query, which replays the batch when it is started again.
 """
 
 from __future__ import annotations
@@ -63,6 +63,11 @@ class Work:
         return sum(following - first for first, following in self.ranges.values())
 
 
+def in_order(work: Sequence[Work]) -> list[Work]:
+    """The largest first, but after those that only write their log: no state keeps them waiting."""
+    return sorted(work, key=lambda turn: (turn.apply_now, -turn.size))
+
+
 class MicroBatch:
     """The stream's `foreachBatch` function, with what it remembers between batches."""
 
@@ -75,6 +80,7 @@ class MicroBatch:
         self._repairs = Repairs(control, brokers)
         self._created_for: Plan | None = None
         self._turns = ApplyTurns()
+        self._applying: list[float] = []  # of this batch: what each state took
         self._readers: dict[str, TableReader] = {}
         self._odd: set[str] = set()  # tables whose last batch had events to be read by name
         self._threads = ThreadPoolExecutor(TABLES_AT_ONCE)
@@ -83,7 +89,7 @@ class MicroBatch:
     def __call__(self, records: DataFrame, batch: int) -> None:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
-        self._laps = Laps()
+        self._laps, self._applying = Laps(), []
         _share_among_cores(records.sparkSession)
         with persisted(records) as events:
             self._take_resume_requests()  # before the plan, which is mended before one asks
@@ -100,8 +106,7 @@ class MicroBatch:
             self._laps.end("tables")
             self._repair(plan, lake, events, ranges)
             seconds = time.monotonic() - started
-            merged = any(turn.apply_now for turn in work)
-            self._turns.note_batch(busy=_is_busy(plan, ranges), merged=merged, seconds=seconds)
+            self._note_turns(bool(_arriving(plan, ranges)), seconds)
             self._progress.beat_us = max(self._progress.beat_us, beat_us)
             self._note(plan, ranges, batch, seconds)
 
@@ -147,7 +152,7 @@ class MicroBatch:
                 progress.offsets = dict(ChangesStamp.from_json(stamp).offsets)
 
     def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
-        to_apply = self._turns.chosen(plan, self._flowing(plan), busy=_is_busy(plan, ranges))
+        to_apply = self._turns.chosen(plan, self._flowing(plan), _arriving(plan, ranges))
         work = []
         for table in plan.tables:
             if table.delivery != "stream":
@@ -222,8 +227,7 @@ class MicroBatch:
             self._run_table(plan, lake, turn)
 
         on_thread: Callable[[Work], None] = inheritable_thread_target(run)
-        largest_first = sorted(work, key=lambda turn: turn.size, reverse=True)
-        for finished in [self._threads.submit(on_thread, turn) for turn in largest_first]:
+        for finished in [self._threads.submit(on_thread, turn) for turn in in_order(work)]:
             finished.result()
 
     def _run_table(self, plan: Plan, lake: LakeTables, turn: Work) -> None:
@@ -249,10 +253,19 @@ class MicroBatch:
             progress.offsets[partition] = outcome.taken.get(partition, first)
         if outcome.applied:
             self._turns.settle(turn.table.name)
+            if outcome.applying:
+                self._applying.append(outcome.applying)
         else:
             self._turns.wait([turn.table.name])
         progress.flow()
         self._judge(plan, progress, turn.table, outcome)
+
+    def _note_turns(self, busy: bool, seconds: float) -> None:
+        side_by_side = min(TABLES_AT_ONCE, len(self._applying))
+        merging = sum(self._applying) / side_by_side if side_by_side else 0.0
+        self._turns.note_batch(
+            busy=busy, seconds=seconds, states=len(self._applying), merging=merging
+        )
 
     def _repair(
         self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
@@ -335,8 +348,9 @@ def _share_among_cores(spark: SparkSession) -> None:
     spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
 
 
-def _is_busy(plan: Plan, ranges: dict[str, Ranges]) -> bool:
-    return any(table.topic in ranges for table in plan.tables)
+def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
+    """The tables that the batch has events of."""
+    return frozenset(table.name for table in plan.tables if table.topic in ranges)
 
 
 def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -55,6 +56,7 @@ class Outcome:
     appended: int
     quarantined: int
     applied: bool  # the state holds everything that the log does, or is not applied in the stream
+    applying: float = 0.0  # seconds that it took to bring the state up
     drift: Drift | None = None  # None: there was nothing to decode
     odd: bool = False  # there were events that only a reading by name tells the truth of
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
@@ -245,6 +247,7 @@ class TableBatch:
             return outcome
         if not self.apply_now:
             return replace(outcome, applied=False)
+        started = time.monotonic()
         try:
             with self.leases.try_hold(self.table.name) as held:
                 if held:
@@ -252,7 +255,7 @@ class TableBatch:
         except CommitConflict as error:
             log.warning("%s", error)
             held = False
-        return replace(outcome, applied=held)
+        return replace(outcome, applied=held, applying=time.monotonic() - started)
 
 
 def _epochs(summaries: list[PartitionSummary]) -> list[int]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from cdclake.plan import Plan
 
-LONGEST_WAIT_S = 60.0  # as long as the load lasts; else every tail would grow with it
+LONGEST_WAIT_S = 180.0  # as long as the load lasts; else every tail would grow with it
 
 
 class ApplyTurns:
@@ -21,8 +21,9 @@ class ApplyTurns:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since: dict[str, float] = {}
-        self._busy_seconds = 0.0  # the last batch took that brought events of tables
-        self._merging_seconds = 0.0  # the last batch took that brought a state up
+        # Of the last batch that brought events of tables: all of it, and what it took without
+        # states. Of the last one that brought states up: what one took.
+        self._busy_seconds = self._logs_seconds = self._state_seconds = 0.0
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -38,26 +39,39 @@ class ApplyTurns:
         """The table's state holds everything."""
         self._since.pop(table, None)
 
-    def note_batch(self, *, busy: bool, merged: bool, seconds: float) -> None:
-        """How long a batch took that brought events of tables, or brought a state up, or both."""
-        if busy:
-            self._busy_seconds = seconds
-        if merged:
-            self._merging_seconds = seconds
+    def note_batch(self, *, busy: bool, seconds: float, states: int, merging: float) -> None:
+        """How long a batch took, `busy` with events of tables or not.
 
-    def chosen(self, plan: Plan, flowing: frozenset[str], *, busy: bool) -> frozenset[str]:
+        It brought so many states up, which took `merging` of its seconds.
+        """
+        if busy:
+            self._busy_seconds, self._logs_seconds = seconds, seconds - merging
+        if states:
+            self._state_seconds = merging / states
+
+    def chosen(
+        self, plan: Plan, flowing: frozenset[str], arriving: frozenset[str]
+    ) -> frozenset[str]:
         """Those of the `flowing` tables whose state this batch may bring up.
 
-        A table that does not flow takes no turn: it would wait for ever in front of the others.
+        `arriving` are the tables of which it has events. A table that does not flow takes no turn:
+        it would wait for ever in front of the others.
 
-        A stream is late if a batch like this one lately took longer than the trigger. It then
-        takes only those that have waited their time, a few in each batch, so that none pays for
-        all.
+        All of them, if the logs and all states that lack something fit into the trigger. Else the
+        stream is late, and takes as many as fit beside the logs, those first that have waited
+        longest; and a few in each batch of those that have waited their time, whether they fit or
+        not, so that none pays for all.
         """
-        like_this_one = max(self._busy_seconds, self._merging_seconds)
-        if not busy or plan.mode == "scheduled" or like_this_one <= plan.trigger_seconds:
+        if not arriving or plan.mode == "scheduled":
             return flowing
-        longest = sorted(flowing & self.waiting, key=self._since.__getitem__)
-        at_once = math.ceil(len(flowing) * self._busy_seconds / LONGEST_WAIT_S)
-        due = self._clock() - LONGEST_WAIT_S
-        return frozenset(table for table in longest[:at_once] if self._since[table] <= due)
+        elsewhere = frozenset(t.name for t in plan.tables if t.apply != "each_batch") & flowing
+        lacking = (flowing - elsewhere) & (arriving | self.waiting)
+        room = plan.trigger_seconds - self._logs_seconds
+        if len(lacking) * self._state_seconds <= room:
+            return flowing
+        now = self._clock()
+        longest = sorted(lacking, key=lambda table: self._since.get(table, now))
+        fitting = int(room / self._state_seconds) if room > 0 else 0
+        owed = math.ceil(len(lacking) * self._busy_seconds / LONGEST_WAIT_S)
+        due = [t for t in longest[:owed] if now - self._since.get(t, now) >= LONGEST_WAIT_S]
+        return elsewhere | frozenset(longest[: max(fitting, len(due))])

@@ -30,6 +30,10 @@ BATCHES = (
         ((_BATCH, "if self._progress.batch < 0:", "if False:"),),
     ),
     Mutation(
+        "a state that waits its time never has its turn", ("tests/unit/jobs/test_turns.py",),
+        (("glue_jobs/ingest/turns.py", "max(fitting, len(due))", "fitting"),),
+    ),
+    Mutation(
         "a lacking file is the lake's trouble", (MICRO_BATCH, "-k", "lacks_a_file"),
         ((_BATCH, "if missing is None:", "if True:"),),
     ),

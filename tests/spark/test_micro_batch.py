@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 from cdclake.plan import Plan
 from glue_jobs.ingest import batch as micro_batch
 from glue_jobs.ingest import table_batch
-from glue_jobs.ingest.batch import MicroBatch
+from glue_jobs.ingest.batch import MicroBatch, Work, in_order
 from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.table_batch import Outcome, TableBatch
+from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.conflicts import Fenced
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
@@ -105,6 +106,28 @@ def test_the_table_with_the_most_records_comes_first(
     event = stream.two.event("c", 0, 1)
     stream.run(*stream.records((stream.one, event), (stream.two, event), (stream.two, event)))
     assert begun == [stream.two.table.name, stream.one.table.name]
+
+
+def test_a_table_that_only_writes_its_log_waits_for_no_state(stream: Stream) -> None:
+    def turn(records: int, *, apply_now: bool) -> Work:
+        return Work(stream.one.table, None, {0: (0, records)}, apply_now)  # type: ignore[arg-type]
+
+    large, larger = turn(5, apply_now=True), turn(9, apply_now=True)
+    small = turn(1, apply_now=False)
+    assert in_order([large, small, larger]) == [small, larger, large]
+
+
+def test_what_the_states_took_of_a_batch_is_known_for_the_next(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[dict[str, Any]] = []
+    monkeypatch.setattr(ApplyTurns, "note_batch", lambda _, **batch: noted.append(batch))
+    stream.run(*stream.records((stream.one, stream.one.event("c", 10, 10, v="a"))))
+    [batch] = noted
+    assert (batch["busy"], batch["states"]) == (True, 2)  # each waits in a stream's first batch
+    assert 0 < batch["merging"] < batch["seconds"]
+    stream.run()
+    assert (noted[1]["busy"], noted[1]["states"], noted[1]["merging"]) == (False, 0, 0)
 
 
 def test_what_a_batch_shuffles_ends_in_as_many_tasks_as_there_are_cores(stream: Stream) -> None:

@@ -31,54 +31,80 @@ def turns(clock):
     return ApplyTurns(clock)
 
 
-def plan(mode: str = "always_on") -> Any:
-    tables = [SimpleNamespace(name=name) for name in TABLES]
+def plan(mode: str = "always_on", **apply: str) -> Any:
+    tables = [SimpleNamespace(name=t, apply=apply.get(t, "each_batch")) for t in TABLES]
     return SimpleNamespace(mode=mode, trigger_seconds=TRIGGER_S, tables=tables)
 
 
 def test_a_stream_that_keeps_up_brings_all_states_up(turns):
-    turns.note_batch(busy=True, merged=True, seconds=TRIGGER_S)
-    assert turns.chosen(plan(), FLOWING, busy=True) == {*TABLES}
+    turns.note_batch(busy=True, seconds=TRIGGER_S, states=3, merging=6)
+    assert turns.chosen(plan(), FLOWING, FLOWING) == {*TABLES}
 
 
-@pytest.mark.parametrize(
-    "last", [{"busy": True, "merged": False}, {"busy": False, "merged": True}], ids=str
-)
-def test_a_late_stream_leaves_the_states_for_later(turns, last):
+def test_a_stream_whose_logs_take_the_trigger_leaves_the_states_for_later(turns):
     turns.wait(TABLES)
-    turns.note_batch(**last, seconds=TRIGGER_S + 1)
-    assert turns.chosen(plan(), FLOWING, busy=True) == set()
-    assert turns.chosen(plan(), FLOWING, busy=False) == {*TABLES}  # nothing else to do
-    assert turns.chosen(plan("scheduled"), FLOWING, busy=True) == {
-        *TABLES
-    }  # or it would end without them
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 1, states=0, merging=0)
+    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
+    assert turns.chosen(plan(), FLOWING, frozenset()) == {*TABLES}  # nothing else to do
+    # It would end without them.
+    assert turns.chosen(plan("scheduled"), FLOWING, FLOWING) == {*TABLES}
+
+
+def test_as_many_states_as_fit_beside_the_logs_the_longest_waiting_first(turns, clock):
+    for table in ("b", "c"):
+        turns.wait([table])
+        clock.now += 1
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 2, states=3, merging=9)  # logs 3 s, a state 3 s
+    assert turns.chosen(plan(), FLOWING, FLOWING) == {"b", "c"}
+
+
+def test_a_few_states_that_fit_are_no_sign_that_all_do(turns):
+    turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
+    assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 1
+
+
+def test_only_tables_that_lack_something_have_to_fit(turns):
+    turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
+    assert turns.chosen(plan(), FLOWING, frozenset({"a"})) == {*TABLES}
+
+
+def test_states_that_another_job_brings_up_take_no_room(turns):
+    turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
+    assert turns.chosen(plan(a="scheduled", b="scheduled"), FLOWING, FLOWING) == {*TABLES}
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 1, states=0, merging=0)
+    assert turns.chosen(plan(a="scheduled"), FLOWING, FLOWING) == {"a"}
+
+
+def test_what_a_state_takes_is_known_from_batches_without_events_too(turns):
+    turns.note_batch(busy=False, seconds=TRIGGER_S * 3, states=3, merging=TRIGGER_S * 3)
+    assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 1
 
 
 def test_a_late_stream_takes_those_that_waited_longest_one_after_the_other(turns, clock):
-    turns.note_batch(busy=True, merged=False, seconds=TRIGGER_S + 5)
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     for table in ("b", "a", "c"):
         turns.wait([table])
         clock.now += 1
     clock.now = LONGEST_WAIT_S - 1
-    assert turns.chosen(plan(), FLOWING, busy=True) == set()
+    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
     clock.now = LONGEST_WAIT_S + 5
-    assert turns.chosen(plan(), FLOWING, busy=True) == {"b"}
+    assert turns.chosen(plan(), FLOWING, FLOWING) == {"b"}
     turns.settle("b")
     turns.wait(["b"])
-    assert turns.chosen(plan(), FLOWING, busy=True) == {"a"}
+    assert turns.chosen(plan(), FLOWING, FLOWING) == {"a"}
 
 
 def test_so_many_at_once_that_each_has_its_turn_in_time(turns, clock):
-    turns.note_batch(busy=True, merged=False, seconds=LONGEST_WAIT_S * 2 / 3)
+    turns.note_batch(busy=True, seconds=LONGEST_WAIT_S * 2 / 3, states=0, merging=0)
     turns.wait(TABLES)
     clock.now = LONGEST_WAIT_S
-    assert len(turns.chosen(plan(), FLOWING, busy=True)) == 2
+    assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 2
 
 
 def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
-    turns.note_batch(busy=True, merged=False, seconds=TRIGGER_S + 5)
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     turns.wait(["a"])
     clock.now = 1
     turns.wait(["b"])
     clock.now = LONGEST_WAIT_S + 5
-    assert turns.chosen(plan(), FLOWING - {"a"}, busy=True) == {"b"}
+    assert turns.chosen(plan(), FLOWING - {"a"}, FLOWING) == {"b"}
