@@ -31,12 +31,49 @@ class Meter:
         return asdict(self)
 
 
+class _Sampler(threading.Thread):
+    """Looks at every process now and then: what one has spent that ends meanwhile, its last look
+    tells. Its parent's count would not: of a job's Java nobody waits for the end.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self.peak_mib = 0
+        self._spent: dict[psutil.Process, float] = {}
+        self._ended = threading.Event()
+        self._look()
+
+    def run(self) -> None:
+        while not self._ended.wait(_SAMPLE_SECONDS):
+            self._look()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self.join()
+
+    def spent_by_ended(self, living: list[psutil.Process]) -> float:
+        """CPU seconds, all their lives, of those that were there and are not among the living."""
+        return sum(self._spent[process] for process in self._spent.keys() - set(living))
+
+    def _look(self) -> None:
+        resident = 0
+        for process in _tree():
+            try:
+                times = process.cpu_times()
+                resident += process.memory_info().rss
+            except psutil.NoSuchProcess:
+                continue
+            self._spent[process] = times.user + times.system
+        self.peak_mib = max(self.peak_mib, resident // _MEBIBYTE)
+
+
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Measures what happens in the block, in every process below this one."""
-    meter = Meter()
-    ended = threading.Event()
-    sampler = threading.Thread(target=_sample, args=(meter, ended), daemon=True)
+    """Measures what happens in the block, in every process below this one.
+
+    Of a process that ends within it the last tenth of a second is not counted.
+    """
+    meter, sampler = Meter(), _Sampler()
     before = cpu_by_thread(_tree())
     sampler.start()
     started = time.monotonic()
@@ -44,9 +81,10 @@ def metered() -> Iterator[Meter]:
         yield meter
     finally:
         meter.seconds = time.monotonic() - started
-        ended.set()
-        sampler.join()
-        by_kind = cpu_by_kind(before, cpu_by_thread(_tree()))
+        sampler.stop()
+        living = _tree()
+        by_kind = cpu_by_kind(before, cpu_by_thread(living), sampler.spent_by_ended(living))
+        meter.peak_mib = sampler.peak_mib
         meter.cpu_seconds = sum(by_kind.values())
         meter.cpu_by_kind = {kind: round(seconds, 2) for kind, seconds in by_kind.items()}
 
@@ -54,17 +92,6 @@ def metered() -> Iterator[Meter]:
 def cpu_seconds(root: int | None = None) -> float:
     """User and system time so far of a process (this one, if none is named) and all below it."""
     return sum(cpu_by_thread(_tree(root)).values())
-
-
-def _sample(meter: Meter, ended: threading.Event) -> None:
-    while not ended.wait(_SAMPLE_SECONDS):
-        resident = 0
-        for process in _tree():
-            try:
-                resident += process.memory_info().rss
-            except psutil.NoSuchProcess:
-                continue
-        meter.peak_mib = max(meter.peak_mib, resident // _MEBIBYTE)
 
 
 def _tree(root: int | None = None) -> list[psutil.Process]:

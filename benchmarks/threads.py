@@ -30,8 +30,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class Thread(NamedTuple):
-    """A thread, or (number 0) what a process has spent but for its threads of now, or, `ENDED`,
-    what those that it had started and outlived have."""
+    """A thread, or (number 0) what a process has spent but for its threads of now."""
 
     process: int
     number: int
@@ -51,18 +50,17 @@ def cpu_by_thread(processes: list[psutil.Process]) -> Mapping[Thread, float]:
         rest = Thread(process.pid, 0, 0, DRIVING if living else PYTHON)
         spent |= living
         spent[rest] = times.user + times.system - sum(living.values())
-        spent[rest._replace(kind=ENDED)] = times.children_user + times.children_system
     return spent
 
 
 def cpu_by_kind(
-    before: Mapping[Thread, float], after: Mapping[Thread, float]
+    before: Mapping[Thread, float], after: Mapping[Thread, float], ended: float = 0.0
 ) -> Mapping[str, float]:
     """CPU seconds between two looks; what ended threads spent between them counts as driving.
 
-    A process that has ended since is with its parent's, and as a whole: less what it had spent.
+    `ended` is what the processes had spent, all their lives, that have ended since.
     """
-    spent: defaultdict[str, float] = defaultdict(float)
+    spent: defaultdict[str, float] = defaultdict(float, {ENDED: ended} if ended else {})
     for thread, seconds in after.items():
         spent[thread.kind] += seconds - before.get(thread, 0.0)
     processes = {thread.process for thread in after}

@@ -28,7 +28,7 @@ def test_a_name_of_fifteen_letters_tells(name, kind):
 def test_what_is_not_java_counts_as_a_whole():
     own = psutil.Process()
     spent = {thread.kind: seconds for thread, seconds in cpu_by_thread([own]).items()}
-    assert spent.keys() == {PYTHON, ENDED}
+    assert spent.keys() == {PYTHON}
     assert spent[PYTHON] == pytest.approx(sum(own.cpu_times()[:2]), abs=0.1)
 
 
@@ -49,16 +49,27 @@ def test_a_meter_says_who_spent_it():
     assert meter.figures()["cpu_by_kind"][PYTHON] >= 0.1
 
 
-def test_what_a_program_spent_that_has_ended_is_not_lost():
-    busy = "import time\nwhile time.process_time() < 0.3: pass"
+_ORPHAN = "import os\nfirst = os.getppid()\nwhile os.getppid() == first: pass"
+_LEAVES_AN_ORPHAN = f"""
+import subprocess, sys, psutil
+child = psutil.Popen([sys.executable, "-c", {_ORPHAN!r}])
+while child.cpu_times().user < 0.6: pass
+"""
+
+
+@pytest.mark.parametrize(
+    "program",
+    ["import time\nwhile time.process_time() < 0.6: pass", _LEAVES_AN_ORPHAN],
+    ids=["waited_for", "orphaned"],
+)
+def test_what_a_program_spent_that_has_ended_is_not_lost(program):
     with metered() as meter:
-        subprocess.run([sys.executable, "-c", busy], check=True)
-    assert meter.cpu_seconds >= 0.3
+        subprocess.run([sys.executable, "-c", program], check=True)
     assert meter.cpu_by_kind[ENDED] >= 0.3
+    assert meter.cpu_seconds >= meter.cpu_by_kind[ENDED]
 
 
 def test_a_program_that_ran_before_counts_only_from_then_on():
     parent, child = Thread(1, 0, 0, PYTHON), Thread(2, 7, 1, "tasks")
-    reaped = parent._replace(kind=ENDED)
-    before = {parent: 1.0, reaped: 0.0, child: 30.0}
-    assert cpu_by_kind(before, {parent: 1.5, reaped: 34.0}) == {PYTHON: 0.5, ENDED: 4.0}
+    before = {parent: 1.0, child: 30.0}
+    assert cpu_by_kind(before, {parent: 1.5}, ended=34.0) == {PYTHON: 0.5, ENDED: 4.0}
