@@ -38,7 +38,7 @@ _TARGETS = {
 }
 _OPENING = 10_000  # rows that a table has before anything is measured
 _SHARED = 5  # tables of the job whose CPU is measured
-_FASTER, _SLOWER = 1.5, 0.85
+_FASTER, _SLOWER = 1.5, 0.9
 _KEPT_UP = 0.95  # of the rate that was asked for; below it the source was the limit
 
 
@@ -60,14 +60,28 @@ def take(*, warehouse: str, scratch: str, part: str, **asked: Any) -> list[Mappi
 
 
 @dataclass(frozen=True, slots=True)
+class Trial:
+    """What came of a rate: changes a second, and the seconds that the lag grew in each second."""
+
+    written: float
+    growth: float
+    held: bool
+
+    @property
+    def arrived(self) -> float:
+        """Changes a second that readers came to see: fewer than were written by what lag grew."""
+        return self.written / (1 + max(0.0, self.growth))
+
+
+@dataclass(frozen=True, slots=True)
 class Stand:
     """A lake that streams tables, and who writes to them."""
 
     lake: Lake
     traffic: Traffic
 
-    def holds(self, rate: float, seconds: float) -> bool:
-        """Whether the age of what arrives does not grow while so many changes a second are made."""
+    def trial(self, rate: float, seconds: float) -> Trial:
+        """So many changes a second for so long; held if the age of what arrives does not grow."""
         begun = time.time()
         written = self.traffic.hold(rate, seconds)
         ended = time.time()
@@ -77,7 +91,9 @@ class Stand:
         late = freshness(ages_between(self.lake, ended - fifth, ended)).p50_ms
         if early is None or late is None:
             raise RuntimeError("nothing has arrived of what was written")
-        return written >= _KEPT_UP * rate and late <= early + 500 * TRIGGER_SECONDS
+        held = written >= _KEPT_UP * rate and late <= early + 500 * TRIGGER_SECONDS
+        growth = (late - early) / 1000 / (3 * fifth)
+        return Trial(written=written, growth=growth, held=held)
 
 
 def _rate_runs(given: Streaming, folder: Path) -> list[Mapping[str, Any]]:
@@ -135,10 +151,10 @@ def _held_rate(stand: Stand, given: Streaming) -> float:
     RuntimeError if not even a tenth of the first one is held.
     """
     rate = given.first_rate
-    while stand.holds(rate * _FASTER, given.probe_seconds):
+    while stand.trial(rate * _FASTER, given.probe_seconds).held:
         rate *= _FASTER
-    while not stand.holds(rate, given.hold_seconds):
-        rate *= _SLOWER
+    while not (trial := stand.trial(rate, given.hold_seconds)).held:
+        rate = min(_SLOWER * rate, trial.arrived)
         if rate < given.first_rate / 10:
             raise RuntimeError(f"no rate was held; the last try was {rate:.0f} changes a second")
     return rate
