@@ -28,6 +28,7 @@ _CLASSES = (
     "relocated.com.google.common.collect.Iterators",
     "spark.data.SparkParquetWriters",
 )
+_OBSERVED = "data files"
 
 
 class DeleteFiles:
@@ -39,14 +40,18 @@ class DeleteFiles:
         for needed in _CLASSES:
             java_import(self._jvm, f"org.apache.iceberg.{needed}")
 
-    def write(self, places: DataFrame) -> Any:
-        """Iceberg's DeleteFile of the places (`FILE` and `ROW`); None if there are none.
+    def write(self, places: DataFrame) -> tuple[Any, list[str]] | None:
+        """Iceberg's DeleteFile of the places (`FILE` and `ROW`), and the data files they are in.
 
-        The table must have no partitions: the places may be in any of its files.
+        None if there are none. The places are read once. The table must have no partitions: they
+        may be in any of its files.
         """
-        in_order = _in_order(places)
+        in_order = _in_order(places.observe(_OBSERVED, F.collect_set(FILE)))
         found = self._java_rows(in_order)
-        return self._written(found, in_order, self._table.spec()) if found.hasNext() else None
+        if not found.hasNext():
+            return None
+        data_files = in_order._jdf.queryExecution().observedMetrics().apply(_OBSERVED).getList(0)
+        return self._written(found, in_order, self._table.spec()), [*data_files]
 
     def write_by_data_file(self, places: DataFrame, data_files: Sequence[Any]) -> Iterator[Any]:
         """A DeleteFile for each of Iceberg's data files that has places; all places are in one.

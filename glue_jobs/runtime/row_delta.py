@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from collections.abc import Sequence
 from typing import Any
 
 from py4j.java_gateway import java_import
@@ -74,8 +73,9 @@ class RowDelta:
 
     def add(self, rows: DataFrame) -> None:
         """Have the commit add the rows, a file for each partition; NULL in columns they lack."""
-        lacking = {c.name: F.lit(None).cast(c.dataType) for c in self._columns}
-        rows = rows.withColumns({n: v for n, v in lacking.items() if n not in rows.columns})
+        lacking = [column for column in self._columns if column.name not in rows.columns]
+        if lacking:
+            rows = rows.withColumns({c.name: F.lit(None).cast(c.dataType) for c in lacking})
         staged = uuid.uuid4().hex
         writer = rows.writeTo(self._lake.qualified(self._name))
         writer.option("rewritten-file-scan-task-set-id", staged).append()
@@ -85,13 +85,14 @@ class RowDelta:
                 self._delta.addRows(file)
         coordinator.clearRewrite(self._table, staged)
 
-    def delete(self, places: DataFrame, files: Sequence[str]) -> None:
-        """Have the commit delete the stored rows at these places (`FILE` and `ROW`) in `files`."""
-        file = DeleteFiles(self._lake, self._table).write(places)
-        if file is not None:
+    def delete(self, places: DataFrame) -> None:
+        """Have the commit delete the stored rows at these places (`FILE` and `ROW`)."""
+        written = DeleteFiles(self._lake, self._table).write(places)
+        if written is not None:
+            file, data_files = written
             with self._one_at_a_time:
                 self._delta.addDeletes(file)
-                self._delta.validateDataFilesExist(list(files))
+                self._delta.validateDataFilesExist(data_files)
 
     def commit(self, stamp: str) -> None:
         """Commit what was added and deleted, and the stamp, at once."""

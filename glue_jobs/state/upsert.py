@@ -10,7 +10,6 @@ from typing import Any
 
 from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from cdclake.iceberg import upsert
 from cdclake.iceberg.dialect import SPARK
@@ -58,11 +57,9 @@ class Upsert:
         """What is stored of the keys only has to go: rows are written while it is looked for."""
         add: Callable[[RowDelta], None] = inheritable_thread_target(self._add_whole)
         taken = upsert.taken_places(self.table, stored, self.changes)
-        with ThreadPoolExecutor(1) as beside, persisted(self.lake.spark.sql(taken)) as places:
+        with ThreadPoolExecutor(1) as beside:
             adding = beside.submit(add, delta)
-            files = [row[upsert.FILE] for row in places.select(upsert.FILE).distinct().collect()]
-            if files:
-                delta.delete(places, files)
+            delta.delete(self.lake.spark.sql(taken))
             adding.result()
 
     def _stage_either(self, delta: RowDelta, scan: PrunedScan, stored: str) -> None:
@@ -72,15 +69,13 @@ class Upsert:
             dropped = self._dropped(delta)
             found = upsert.replaced_places(self.table, stored, changed, dropped, ahead=self.ahead)
             places = held.enter_context(persisted(self.lake.spark.sql(found)))
-            mixed_in = _mixed_rows_by_file(places)
-            files, mixed = [*mixed_in], sum(mixed_in.values())
+            mixed = places.where(upsert.MIXED).count()
             if mixed:
                 near = scan.files_with(self._having_mixed(scan, places, mixed))
                 rows = held.enter_context(scan.rows_of(near))
-                self._stage_mixed(delta, rows, places, files)
+                self._stage_mixed(delta, rows, places)
                 return
-            if files:
-                delta.delete(places, files)
+            delta.delete(places)
             self._add_whole(delta)
 
     def _add_whole(self, delta: RowDelta) -> None:
@@ -103,9 +98,7 @@ class Upsert:
         grouped = upsert.changed_keys(self.table, self.changes, ahead=self.ahead)
         return self.lake.spark.sql(grouped)
 
-    def _stage_mixed(
-        self, delta: RowDelta, stored: DataFrame, places: DataFrame, files: list[str]
-    ) -> None:
+    def _stage_mixed(self, delta: RowDelta, stored: DataFrame, places: DataFrame) -> None:
         """Some rows are made of the changes and of what is stored."""
         sql, table, carried = self.lake.spark.sql, self.table, self.carried
         with ExitStack() as held:
@@ -118,7 +111,7 @@ class Upsert:
             rows = held.enter_context(persisted(mixing))
             gone = rows.select(upsert.FILE, upsert.ROW)
             whole = places.where(f"NOT {upsert.MIXED}").select(upsert.FILE, upsert.ROW)
-            delta.delete(whole.unionAll(gone), files)
+            delta.delete(whole.unionAll(gone))
             unmixed = sql(upsert.unmixed_rows(table, changes, found, carried))
             written = rows.drop(upsert.FILE, upsert.ROW)
             self._add(delta, written.unionByName(unmixed, allowMissingColumns=True))
@@ -142,9 +135,3 @@ class Upsert:
             return scan.between(self.reach.bounds)
         listed = places.where(upsert.MIXED).select(SPARK.name(key)).collect()
         return scan.among(key, [row[key] for row in listed])
-
-
-def _mixed_rows_by_file(places: DataFrame) -> dict[str, int]:
-    """How many rows of each data file are mixed, of those that have some at a place."""
-    counted = places.groupBy(upsert.FILE).agg(F.count_if(F.col(upsert.MIXED)).alias("mixed"))
-    return {row[upsert.FILE]: row["mixed"] for row in counted.collect()}

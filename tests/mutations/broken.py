@@ -125,7 +125,7 @@ MUTATIONS = (
     Mutation(
         "a delta does not mind that its files were replaced",
         (ONE_WRITER, "-k", "lost_to_a_compaction"),
-        ((_ROW_DELTA, "            self._delta.validateDataFilesExist(list(files))\n", ""),),
+        ((_ROW_DELTA, "                self._delta.validateDataFilesExist(data_files)\n", ""),),
     ),
     Mutation(
         "a delta does not mind another one", (ONE_WRITER, "-k", "two_owners_of_a_state"),
