@@ -77,7 +77,7 @@ def _without_zone(value: str, dialect: Dialect) -> str:
     SparkDateTimeUtils), which costs more than all the rest of the cast.
     """
     is_usual = dialect.matches(value, "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-    return f"IF({is_usual}, left({value}, length({value}) - 1), {value})"
+    return f"IF({is_usual}, substring_index({value}, 'Z', 1), {value})"
 
 
 def _time_of_day(micros: str, dialect: Dialect) -> str:
