@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from benchmarks.contenders import OURS
-from benchmarks.contest import WARM_UP, Arena
+from benchmarks.contest import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
 from benchmarks.history import INSERTS_ONLY
@@ -52,6 +52,7 @@ def inserts(size: Size, work: Path) -> DataSet:
         rows=size.rows,
         changes=size.events,
         batches=size.batches,
+        warm_up=size.warm_up,
         keys="uniform",
         mix=INSERTS_ONLY,
     )
@@ -74,7 +75,7 @@ def _runs(arena: Arena, data: DataSet, subject: str, log_files: int) -> list[Run
             columns = _IN_BOTH if subject == "table" else _COMPARED
             wrongs[contender] = same_rows(columns, data.batch_files, written)
     return [
-        Run(contender, {**about, "log_files": files}, wrongs[contender], batches[WARM_UP:])
+        Run(contender, {**about, "log_files": files}, wrongs[contender], data.counted(batches))
         for contender, batches in figures.items()
     ]
 

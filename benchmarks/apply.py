@@ -55,6 +55,7 @@ def changes(size: Size, keys: Keys, work: Path) -> DataSet:
         rows=size.rows,
         changes=size.changes,
         batches=size.batches,
+        warm_up=size.warm_up,
         keys=keys,
     )
 

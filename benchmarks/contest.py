@@ -20,8 +20,6 @@ from benchmarks.session import PROJECT
 from benchmarks.storage import Storage
 from local.demo.interrupts import uninterrupted
 
-WARM_UP = 2  # batches by which Java has compiled most of what a batch runs
-
 
 class ContestError(Exception):
     """A contender's process has failed; the message names its log."""
@@ -94,4 +92,4 @@ class Arena:
             figures = place.ask("benchmarks.turn", question)
             wrong = differences(data.base, data.batch_files, live_rows)
         subject = {"rows": data.rows, "changes": data.changes, "keys": data.keys}
-        return Run(contender, subject, wrong, figures[WARM_UP:])
+        return Run(contender, subject, wrong, data.counted(figures))

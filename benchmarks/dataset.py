@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -26,12 +27,16 @@ _FIRST_COMMIT = "TIMESTAMP '2026-01-01 00:00:00'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSet:
-    """A table of `rows` rows and `batches` batches of `changes` changes; the files of both."""
+    """A table of `rows` rows and `batches` batches of `changes` changes; the files of both.
+
+    The first `warm_up` batches are taken as the others are, but do not count.
+    """
 
     folder: Path
     rows: int
     changes: int
     batches: int
+    warm_up: int = 0
     keys: Keys
     mix: Mix = MIXED
 
@@ -46,6 +51,10 @@ class DataSet:
         mix = f"{self.mix.inserts}-{self.mix.updates}"
         folder = self.folder / f"{self.keys}-{mix}-{self.rows}-{self.changes}x{self.batches}"
         return [folder / f"{number:04}.parquet" for number in range(self.batches)]
+
+    def counted(self, figures: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+        """The figures of the batches that count, out of each batch's."""
+        return figures[self.warm_up :]
 
     def make(self) -> DataSet:
         """Write what is not there yet."""

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from benchmarks.contenders import OURS
-from benchmarks.contest import WARM_UP, Arena
+from benchmarks.contest import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
 from benchmarks.kafka_records import REFUSED_EVERY, records_of
@@ -50,6 +50,7 @@ def events(size: Size, work: Path) -> DataSet:
         rows=size.rows,
         changes=size.events,
         batches=size.batches,
+        warm_up=size.warm_up,
         keys="zipf",
     )
 
@@ -70,7 +71,7 @@ def _runs(arena: Arena, data: DataSet, refuse: bool) -> list[Run]:
             BARE: same_rows(COLUMNS, data.batch_files, written / BARE, accepted),
         }
     about = {"subject": subject, "events": data.changes}
-    return [Run(who, about, checked[who], figures[who][WARM_UP:]) for who in (OURS, BARE)]
+    return [Run(who, about, checked[who], data.counted(figures[who])) for who in (OURS, BARE)]
 
 
 def take(

@@ -25,6 +25,7 @@ class Size:
     rows: int
     changes: int
     batches: int
+    warm_up: int  # of the batches: until Java has compiled what they run
     keys: tuple[Keys, ...]
     events: int  # in a batch that is only decoded or appended
     log_files: int  # in a log that is already long
@@ -40,7 +41,8 @@ SIZES = {
     "full": Size(
         rows=10_000_000,
         changes=20_000,
-        batches=5,
+        batches=11,
+        warm_up=6,
         keys=("zipf", "uniform"),
         events=200_000,
         log_files=10_000,
@@ -56,6 +58,7 @@ SIZES = {
         rows=1_000_000,
         changes=20_000,
         batches=5,
+        warm_up=2,
         keys=("zipf",),
         events=100_000,
         log_files=1_000,
@@ -71,6 +74,7 @@ SIZES = {
         rows=50_000,
         changes=2_000,
         batches=3,
+        warm_up=2,
         keys=("zipf",),
         events=2_000,
         log_files=200,

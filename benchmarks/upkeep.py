@@ -58,7 +58,7 @@ def _reading_targets(subject: str) -> Mapping[str, Bound]:
 
 
 def _reading_runs(size: Size, keys: Keys, work: Path) -> list[Run]:
-    figures, wrong = _lived(size, keys, work, size.history, max(1, size.history // 5))
+    figures, wrong = _lived(size, keys, work, size.history, max(1, size.history * 3 // 10))
     runs = []
     for reader in _READERS:
         about = {"subject": f"reading by {reader}, {keys} keys", "rows": size.rows}
