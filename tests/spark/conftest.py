@@ -26,8 +26,10 @@ def spark(tmp_path_factory):
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         # Short queries, each new to the JVM: a second compiler would cost more than it gives.
+        # Without memory it ends and says so: with a thread lost, a test would wait for its timeout.
         "spark.driver.extraJavaOptions": (
             "-Duser.timezone=UTC -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+            " -XX:+ExitOnOutOfMemoryError"
         ),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
