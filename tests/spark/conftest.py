@@ -19,6 +19,9 @@ def spark(tmp_path_factory):
         "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*:{driver}",
         # What a whole suite compiles stays: Spark's default of 1 GB was full before its end.
         "spark.driver.memory": "4g",
+        # A broadcast of a few rows holds a whole page until two collections have passed: pages of
+        # Spark's own choice, 64 MB of this heap, filled it faster than G1 came to collect twice.
+        "spark.buffer.pageSize": "1m",
         # Nor does anybody look at the plans of a thousand queries, which Spark would keep.
         "spark.sql.ui.retainedExecutions": "10",
         "spark.ui.retainedJobs": "10",
