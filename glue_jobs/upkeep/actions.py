@@ -76,17 +76,14 @@ def compact(upkeep: Upkeep) -> None:
 
     So what it writes grows with what has changed, not with the table.
     """
-    upkeep.call(
-        "rewrite_data_files",
-        options=_options(
-            {
-                "delete-ratio-threshold": str(TOO_MANY_DELETED),
-                "min-file-size-bytes": str(LARGE_ENOUGH),
-                "min-input-files": str(SMALL_FILES),
-                "remove-dangling-deletes": "true",
-            }
-        ),
-    )
+    options = {
+        "delete-ratio-threshold": str(TOO_MANY_DELETED),
+        "min-file-size-bytes": str(LARGE_ENOUGH),
+        "min-input-files": str(SMALL_FILES),
+    }
+    if upkeep.name == upkeep.table.name:  # no job deletes from a log: it need not be searched
+        options["remove-dangling-deletes"] = "true"
+    upkeep.call("rewrite_data_files", options=_options(options))
 
 
 def sort_deletes(upkeep: Upkeep) -> None:
