@@ -35,7 +35,7 @@ def machine() -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Python, Java, Spark, the formats, and the commit that was measured."""
+    """Python, Java, Spark, the formats that are here, and the commit that was measured."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=True).stderr
     found = re.search(r'version "([^"]+)"', java)
     return {
@@ -44,7 +44,7 @@ def versions() -> dict[str, str]:
         "java": found[1] if found else "unknown",
         "pyspark": version("pyspark"),
         "duckdb": version("duckdb"),
-        **{name: _jar_version(pattern) for name, pattern in _JARS.items()},
+        **_jar_versions(),
     }
 
 
@@ -62,7 +62,11 @@ def _git(*words: str) -> str:
     ).stdout.strip()
 
 
-def _jar_version(pattern: str) -> str:
-    before = Path(pattern).name.partition("*")[0]
-    names = [jar.name for jar in PROJECT.glob(pattern)]
-    return names[0].removeprefix(before).removesuffix(".jar") if names else "not fetched"
+def _jar_versions() -> dict[str, str]:
+    """Without those that are not fetched: a measure that has no such peer needs none."""
+    found = {}
+    for name, pattern in _JARS.items():
+        before = Path(pattern).name.partition("*")[0]
+        for jar in PROJECT.glob(pattern):
+            found[name] = jar.name.removeprefix(before).removesuffix(".jar")
+    return found

@@ -62,11 +62,15 @@ def main() -> int:
 
 
 def keep(place: Path, measure: str, found: dict[str, Any]) -> None:
-    """Write the measure into the file of results, in its place among the others."""
-    kept = json.loads(place.read_text()) if place.exists() else {"measures": {}}
+    """Write the measure into the file of results, in its place among the others.
+
+    A peer that it did without, and that is not here, has the version by which others were taken.
+    """
+    kept = json.loads(place.read_text()) if place.exists() else {"versions": {}, "measures": {}}
     measures = {**kept["measures"], measure: found}
     ordered = {name: measures[name] for name in MEASURES if name in measures}
-    whole = {"machine": machine(), "versions": versions(), "measures": ordered}
+    named = {**kept["versions"], **versions()}
+    whole = {"machine": machine(), "versions": named, "measures": ordered}
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(json.dumps(whole, indent=1) + "\n")
     say(f"written to {place.relative_to(PROJECT)}")

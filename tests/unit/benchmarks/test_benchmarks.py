@@ -128,6 +128,16 @@ def test_a_measure_takes_its_place_among_those_of_before(tmp_path, monkeypatch):
     assert {"machine", "versions"} <= set(kept)
 
 
+def test_a_version_that_was_measured_stays_when_its_jar_is_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr("benchmarks.run.PROJECT", tmp_path)
+    place = tmp_path / "full.json"
+    for found in ({"python": "3.11.6", "delta": "3.3.2"}, {"python": "3.11.7"}):
+        monkeypatch.setattr("benchmarks.run.versions", lambda found=found: found)
+        keep(place, "P1", {"ours": 1.0})
+    kept = json.loads(place.read_text())
+    assert kept["versions"] == {"python": "3.11.7", "delta": "3.3.2"}
+
+
 def test_both_signs_are_kept():
     slower = Measure(ours=2.0, peers={"p": 1.0}, targets={"p": Bound("<=", 1.3)}, runs=[])
     assert slower.as_json()["ratio"] == {"p": 2.0}
