@@ -29,12 +29,12 @@ KEYS = {
 
 
 def bulk(pipeline: Path, folder: Path) -> Path:
-    """The pipeline file with a bulk snapshot."""
+    """The pipeline file with a bulk snapshot here, and the connector's own in each environment."""
     text = pipeline.read_text()
+    text = re.sub(r"(?m)^(  database: .*)$", r"\1\n  snapshot: {mode: bulk}", text, count=1)
+    text = re.sub(r"(?m)^    aws:$", "    source: {snapshot: {mode: initial}}\n    aws:", text)
     path = folder / "bulk.yaml"
-    path.write_text(
-        re.sub(r"(?m)^(  database: .*)$", r"\1\n  snapshot: {mode: bulk}", text, count=1)
-    )
+    path.write_text(text)
     return path
 
 
