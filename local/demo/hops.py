@@ -14,6 +14,8 @@ from local.demo.writer import Writer
 from local.lake import Lake
 from local.topics import end_offsets
 
+_WATCHED_S = 5.0  # between two looks; several batches may come in more, the first long before
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
@@ -42,7 +44,7 @@ class Look:
     batch: int
     batch_events: int
     batch_seconds: float
-    freshness_s: float | None  # median age of the newest batch's transactions when it was done
+    freshness_s: float | None  # median age of the transactions last seen to come, as they came
     slowest_s: float | None  # the oldest of them
 
 
@@ -87,7 +89,10 @@ class Hops:
         )
 
     def _take(self, progress: Progress, now: Mapping[str, int]) -> None:
-        """Ages of what has come since the look before."""
+        """Ages of what has come since the look before, unless that is too long ago to tell when."""
+        if time.monotonic() - self._before[0] > _WATCHED_S:
+            self._offsets = now
+            return
         is_streamed = not self._lake.plan.deliveries
         written = datetime.fromisoformat(progress.written_at).timestamp()
         done = written if is_streamed else time.time()
