@@ -9,24 +9,25 @@ import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.iceberg.upsert import FILE, ROW
+from glue_jobs.runtime.java import java_with
 from glue_jobs.runtime.tables import LakeTables
 
-# By their whole names: py4j then finds them without asking every jar for `org`, `org.apache`...
 _CLASSES = (
-    "FileFormat",
-    "FileMetadata",
-    "MetadataColumns",
-    "MetricsConfig",
-    "Schema",
-    "io.OutputFileFactory",
-    "parquet.Parquet",
-    "relocated.com.google.common.collect.Iterators",
-    "spark.data.SparkParquetWriters",
+    "java.util.ArrayList",
+    "org.apache.iceberg.FileFormat",
+    "org.apache.iceberg.FileMetadata",
+    "org.apache.iceberg.MetadataColumns",
+    "org.apache.iceberg.MetricsConfig",
+    "org.apache.iceberg.Schema",
+    "org.apache.iceberg.io.OutputFileFactory",
+    "org.apache.iceberg.parquet.Parquet",
+    "org.apache.iceberg.relocated.com.google.common.collect.Iterators",
+    "org.apache.iceberg.spark.data.SparkParquetWriters",
+    "scala.collection.JavaConverters",
 )
 _OBSERVED = "data files"
 
@@ -36,22 +37,20 @@ class DeleteFiles:
 
     def __init__(self, lake: LakeTables, loaded: Any) -> None:
         self._table = loaded
-        self._jvm: Any = lake.spark.sparkContext._jvm
-        for needed in _CLASSES:
-            java_import(self._jvm, f"org.apache.iceberg.{needed}")
+        self._java = java_with(lake.spark, *_CLASSES)
 
-    def write(self, places: DataFrame) -> tuple[Any, list[str]] | None:
+    def write(self, places: DataFrame) -> tuple[Any, Any] | None:
         """Iceberg's DeleteFile of the places (`FILE` and `ROW`), and the data files they are in.
 
-        None if there are none. The places are read once. The table must have no partitions: they
-        may be in any of its files.
+        Those are a Java list of names. None if there are none. The places are read once. The table
+        must have no partitions: they may be in any of its files.
         """
         in_order = _in_order(places.observe(_OBSERVED, F.collect_set(FILE)))
         found = self._java_rows(in_order)
         if not found.hasNext():
             return None
         data_files = in_order._jdf.queryExecution().observedMetrics().apply(_OBSERVED).getList(0)
-        return self._written(found, in_order, self._table.spec()), [*data_files]
+        return self._written(found, in_order, self._table.spec()), data_files
 
     def write_by_data_file(self, places: DataFrame, data_files: Sequence[Any]) -> Iterator[Any]:
         """A DeleteFile for each of Iceberg's data files that has places; all places are in one.
@@ -63,7 +62,7 @@ class DeleteFiles:
         in_order = _in_order(places)
         found = self._java_rows(in_order)
         for name, count in sorted(counts.items()):  # as Spark has sorted them
-            of_file = self._jvm.Iterators.limit(found, count)
+            of_file = self._java.Iterators.limit(found, count)
             spec = self._table.specs().get(by_name[name].specId())
             yield self._written(of_file, in_order, spec, by_name[name].partition())
 
@@ -74,10 +73,10 @@ class DeleteFiles:
         finally:
             writer.close()
         described = (
-            self._jvm.FileMetadata.deleteFileBuilder(spec)
+            self._java.FileMetadata.deleteFileBuilder(spec)
             .ofPositionDeletes()
             .withEncryptedOutputFile(out)
-            .withFormat(self._jvm.FileFormat.PARQUET)
+            .withFormat(self._java.FileFormat.PARQUET)
             .withFileSizeInBytes(writer.length())
             .withMetrics(writer.metrics())
         )
@@ -86,30 +85,30 @@ class DeleteFiles:
         return described.build()
 
     def _open(self, struct: Any) -> tuple[Any, Any]:
-        jvm, table = self._jvm, self._table
-        names = jvm.OutputFileFactory.builderFor(table, 0, 0).format(jvm.FileFormat.PARQUET)
+        java, table = self._java, self._table
+        names = java.OutputFileFactory.builderFor(table, 0, 0).format(java.FileFormat.PARQUET)
         out = names.operationId(uuid.uuid4().hex).suffix("deletes").build().newOutputFile()
-        columns = jvm.MetadataColumns
+        columns = java.MetadataColumns
         writer = (
-            jvm.Parquet.write(out.encryptingOutputFile())
+            java.Parquet.write(out.encryptingOutputFile())
             .schema(self._schema([columns.DELETE_FILE_PATH, columns.DELETE_FILE_POS]))
             .setAll(table.properties())
-            .metricsConfig(jvm.MetricsConfig.forPositionDelete(table))
-            .createWriterFunc(_RowsToParquet(jvm, struct))
+            .metricsConfig(java.MetricsConfig.forPositionDelete(table))
+            .createWriterFunc(_RowsToParquet(java, struct))
             .build()
         )
         return out, writer
 
     def _schema(self, fields: Sequence[Any]) -> Any:
-        listed = self._jvm.java.util.ArrayList()
+        listed = self._java.ArrayList()
         for field in fields:
             listed.add(field)
-        return self._jvm.Schema(listed)
+        return self._java.Schema(listed)
 
     def _java_rows(self, rows: DataFrame) -> Any:
         """A Java iterator over the rows as Spark has them: none of them passes through Python."""
         found = rows._jdf.queryExecution().executedPlan().executeToIterator()
-        return self._jvm.scala.collection.JavaConverters.asJavaIterator(found)
+        return self._java.JavaConverters.asJavaIterator(found)
 
 
 def _in_order(places: DataFrame) -> DataFrame:
@@ -121,11 +120,11 @@ def _in_order(places: DataFrame) -> DataFrame:
 class _RowsToParquet:
     """A java.util.function.Function from a Parquet schema to the writer of Spark's rows."""
 
-    def __init__(self, jvm: Any, struct: Any) -> None:
-        self._jvm, self._struct = jvm, struct
+    def __init__(self, java: Any, struct: Any) -> None:
+        self._java, self._struct = java, struct
 
     def apply(self, parquet: Any) -> Any:
-        return self._jvm.SparkParquetWriters.buildWriter(self._struct, parquet)
+        return self._java.SparkParquetWriters.buildWriter(self._struct, parquet)
 
     class Java:
         implements = ("java.util.function.Function",)

@@ -12,6 +12,15 @@ from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
+from glue_jobs.runtime.java import java_with
+
+_CLASSES = (
+    "java.util.ArrayList",
+    "java.util.HashMap",
+    "org.apache.kafka.clients.admin.AdminClient",
+    "org.apache.kafka.clients.admin.OffsetSpec",
+    "org.apache.kafka.common.TopicPartition",
+)
 Offsets = dict[str, dict[int, int]]  # by topic and partition
 End = Literal["earliest", "latest"]
 
@@ -29,17 +38,17 @@ def offsets(
     at: End = "latest",
 ) -> Offsets:
     """The offset of the first record that is kept, or of the next one; without absent topics."""
-    jvm: Any = spark.sparkContext._jvm
+    java = java_with(spark, *_CLASSES)
     with _admin(spark, brokers) as admin:
         existing = set(admin.listTopics().names().get())
-        wanted = jvm.java.util.HashMap()
+        wanted = java.HashMap()
         places = {}
         found = _partitions(spark, admin, [topic for topic in topics if topic in existing])
         for topic, listed in found.items():
             for partition in listed:
-                place = jvm.org.apache.kafka.common.TopicPartition(topic, partition)
+                place = java.TopicPartition(topic, partition)
                 places[topic, partition] = place
-                wanted.put(place, getattr(jvm.org.apache.kafka.clients.admin.OffsetSpec, at)())
+                wanted.put(place, getattr(java.OffsetSpec, at)())
         told = admin.listOffsets(wanted).all().get()
         return {
             topic: {partition: told.get(places[topic, partition]).offset() for partition in listed}
@@ -48,8 +57,7 @@ def offsets(
 
 
 def _partitions(spark: SparkSession, admin: Any, topics: Collection[str]) -> dict[str, list[int]]:
-    jvm: Any = spark.sparkContext._jvm
-    asked = jvm.java.util.ArrayList()
+    asked = java_with(spark, *_CLASSES).ArrayList()
     for topic in topics:
         asked.add(topic)
     described = admin.describeTopics(asked).allTopicNames().get()
@@ -58,12 +66,12 @@ def _partitions(spark: SparkSession, admin: Any, topics: Collection[str]) -> dic
 
 @contextmanager
 def _admin(spark: SparkSession, brokers: Mapping[str, str]) -> Iterator[Any]:
-    jvm: Any = spark.sparkContext._jvm
-    settings = jvm.java.util.HashMap()
+    java = java_with(spark, *_CLASSES)
+    settings = java.HashMap()
     for option, value in brokers.items():
         if option.startswith("kafka."):  # the others are Spark's own
             settings.put(option.removeprefix("kafka."), value)
-    admin = jvm.org.apache.kafka.clients.admin.AdminClient.create(settings)
+    admin = java.AdminClient.create(settings)
     try:
         yield admin
     finally:

@@ -12,17 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame
 
+from glue_jobs.runtime.java import java_with
 from glue_jobs.runtime.tables import LakeTables
 
 Bounds = Mapping[str, tuple[Any, Any]]  # of columns: least and greatest value
 Files = Sequence[Any]  # a Java list of Iceberg's FileScanTask, their deletes included
 _CLASSES = (
-    "expressions.Expressions",
-    "relocated.com.google.common.collect.Lists",
-    "spark.ScanTaskSetManager",
+    "org.apache.iceberg.expressions.Expressions",
+    "org.apache.iceberg.relocated.com.google.common.collect.Lists",
+    "org.apache.iceberg.spark.ScanTaskSetManager",
 )
 
 
@@ -31,29 +31,25 @@ class PrunedScan:
 
     def __init__(self, lake: LakeTables, name: str, loaded: Any, snapshot_id: int) -> None:
         self._lake, self._name, self._table, self._snapshot_id = lake, name, loaded, snapshot_id
-        self._jvm: Any = lake.spark.sparkContext._jvm
-        for needed in _CLASSES:
-            java_import(self._jvm, f"org.apache.iceberg.{needed}")
+        self._java = java_with(lake.spark, *_CLASSES)
 
     def between(self, bounds: Bounds) -> Any:
         """A condition for rows whose columns lie between the bounds."""
-        jvm = self._jvm
-        condition = jvm.Expressions.alwaysTrue()
+        expressions = self._java.Expressions
+        condition, both = expressions.alwaysTrue(), getattr(expressions, "and")
         for column, (low, high) in bounds.items():
-            above = jvm.Expressions.greaterThanOrEqual(column, low)
-            condition = getattr(jvm.Expressions, "and")(condition, above)
-            below = jvm.Expressions.lessThanOrEqual(column, high)
-            condition = getattr(jvm.Expressions, "and")(condition, below)
+            condition = both(condition, expressions.greaterThanOrEqual(column, low))
+            condition = both(condition, expressions.lessThanOrEqual(column, high))
         return condition
 
     def among(self, column: str, values: Sequence[Any]) -> Any:
         """A condition for rows whose column has one of the values."""
-        return getattr(self._jvm.Expressions, "in")(column, list(values))
+        return getattr(self._java.Expressions, "in")(column, list(values))
 
     def files_with(self, condition: Any) -> Files:
         """The files that may hold such a row, if any."""
         planned = self._table.newScan().useSnapshot(self._snapshot_id).filter(condition).planFiles()
-        files: Files = self._jvm.Lists.newArrayList(planned)
+        files: Files = self._java.Lists.newArrayList(planned)
         planned.close()
         return files
 
@@ -63,7 +59,7 @@ class PrunedScan:
 
         `more` are further metadata columns; with `_deleted` the deleted rows come, too.
         """
-        staged, manager = uuid.uuid4().hex, self._jvm.ScanTaskSetManager.get()
+        staged, manager = uuid.uuid4().hex, self._java.ScanTaskSetManager.get()
         manager.stageTasks(self._table, staged, files)
         reader = self._lake.spark.read.option("scan-task-set-id", staged)
         try:

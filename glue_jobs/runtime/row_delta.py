@@ -11,25 +11,23 @@ from __future__ import annotations
 import json
 import threading
 import uuid
-from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from cdclake import naming
 from glue_jobs.runtime.delete_files import DeleteFiles
+from glue_jobs.runtime.java import each, java_with
 from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.tables import LakeTables
 
 _FORMAT_VERSION = 2  # format 3 has deletion vectors instead of files of positions
-# By their whole names: py4j then finds them without asking every jar for `org`, `org.apache`...
 _CLASSES = (
-    "TableUtil",
-    "expressions.Expressions",
-    "spark.FileRewriteCoordinator",
-    "spark.SparkSchemaUtil",
+    "org.apache.iceberg.TableUtil",
+    "org.apache.iceberg.expressions.Expressions",
+    "org.apache.iceberg.spark.FileRewriteCoordinator",
+    "org.apache.iceberg.spark.SparkSchemaUtil",
 )
 
 
@@ -43,9 +41,7 @@ class RowDelta:
 
     def __init__(self, lake: LakeTables, name: str) -> None:
         self._lake, self._name = lake, name
-        self._jvm: Any = lake.spark.sparkContext._jvm
-        for needed in _CLASSES:
-            java_import(self._jvm, f"org.apache.iceberg.{needed}")
+        self._java = java_with(lake.spark, *_CLASSES)
         self._table = lake.load(name)
         current = self._table.currentSnapshot()
         self._read_from = None if current is None else int(current.snapshotId())
@@ -56,7 +52,7 @@ class RowDelta:
     @property
     def is_possible(self) -> bool:
         """Whether the table is of the kind that this writes."""
-        version = self._jvm.TableUtil.formatVersion(self._table)
+        version = self._java.TableUtil.formatVersion(self._table)
         return bool(version == _FORMAT_VERSION and self._table.spec().isUnpartitioned())
 
     @property
@@ -79,9 +75,9 @@ class RowDelta:
         staged = uuid.uuid4().hex
         writer = rows.writeTo(self._lake.qualified(self._name))
         writer.option("rewritten-file-scan-task-set-id", staged).append()
-        coordinator = self._jvm.FileRewriteCoordinator.get()
+        coordinator = self._java.FileRewriteCoordinator.get()
         with self._one_at_a_time:
-            for file in coordinator.fetchNewFiles(self._table, staged):
+            for file in each(coordinator.fetchNewFiles(self._table, staged)):
                 self._delta.addRows(file)
         coordinator.clearRewrite(self._table, staged)
 
@@ -96,7 +92,7 @@ class RowDelta:
 
     def commit(self, stamp: str) -> None:
         """Commit what was added and deleted, and the stamp, at once."""
-        delta = self._delta.conflictDetectionFilter(self._jvm.Expressions.alwaysTrue())
+        delta = self._delta.conflictDetectionFilter(self._java.Expressions.alwaysTrue())
         if self._read_from is not None:
             delta = delta.validateFromSnapshot(self._read_from)
         delta = delta.validateDeletedFiles().validateNoConflictingDataFiles()
@@ -104,5 +100,5 @@ class RowDelta:
         delta.set(naming.STAMP_PROPERTY, stamp).commit()
 
     def _columns_as_loaded(self) -> list[StructField]:
-        as_spark = self._jvm.SparkSchemaUtil.convert(self._table.schema())
+        as_spark = self._java.SparkSchemaUtil.convert(self._table.schema())
         return StructType.fromJson(json.loads(as_spark.json())).fields

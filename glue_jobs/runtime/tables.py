@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -19,6 +18,14 @@ from cdclake.errors import TableError
 from cdclake.iceberg.ddl import create_table, qualified
 from cdclake.iceberg.evolution import evolve_table
 from cdclake.iceberg.schemas import TableSchema
+from glue_jobs.runtime.java import java_with
+
+_CLASSES = (
+    "java.lang.Class",
+    "java.util.HashMap",
+    "org.apache.iceberg.spark.CommitMetadata",
+    "org.apache.iceberg.spark.Spark3Util",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +44,7 @@ class LakeTables:
     def __init__(self, spark: SparkSession, database: str) -> None:
         self.spark = spark
         self.database = database
-        # By its whole name: py4j then finds it without asking every jar for `org`, `org.apache`...
-        java_import(spark.sparkContext._jvm, "org.apache.iceberg.spark.Spark3Util")
+        self._java = java_with(spark, *_CLASSES)
 
     def qualified(self, table: str) -> str:
         """The table's quoted name in Spark SQL."""
@@ -99,8 +105,9 @@ class LakeTables:
 
     def load(self, table: str) -> Any:
         """Iceberg's own Table object."""
-        jvm: Any = self.spark.sparkContext._jvm
-        return jvm.Spark3Util.loadIcebergTable(self.spark._jsparkSession, self.qualified(table))
+        return self._java.Spark3Util.loadIcebergTable(
+            self.spark._jsparkSession, self.qualified(table)
+        )
 
     def run_stamped(self, stamp: str, work: Callable[[], None]) -> None:
         """Run `work`, whose commits on this thread carry the stamp in their summaries.
@@ -108,13 +115,11 @@ class LakeTables:
         No session setting stamps a MERGE; Iceberg's CommitMetadata does. Its properties are
         thread-local: `work` must commit on the thread that it is called on.
         """
-        jvm: Any = self.spark.sparkContext._jvm
-        properties = jvm.java.util.HashMap()
+        properties = self._java.HashMap()
         properties.put(naming.STAMP_PROPERTY, stamp)
         task = _JavaCallable(work)
-        jvm.org.apache.iceberg.spark.CommitMetadata.withCommitProperties(
-            properties, task, jvm.java.lang.Class.forName("java.lang.RuntimeException")
-        )
+        thrown = self._java.Class.forName("java.lang.RuntimeException")
+        self._java.CommitMetadata.withCommitProperties(properties, task, thrown)
         if task.error is not None:
             raise task.error
 

@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from py4j.java_gateway import java_import
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.iceberg.upsert import FILE, ROW
 from glue_jobs.runtime.delete_files import DeleteFiles
+from glue_jobs.runtime.java import each, java_with
 from glue_jobs.runtime.persistence import persisted
 from glue_jobs.runtime.pruned_scan import PrunedScan
 from glue_jobs.runtime.tables import LakeTables
 
-_CLASSES = ("FileContent", "ManifestFiles")
+_CLASSES = ("org.apache.iceberg.FileContent", "org.apache.iceberg.ManifestFiles")
 
 
 def bring_deletes_together(lake: LakeTables, name: str, at_least: int) -> None:
@@ -34,16 +34,14 @@ def bring_deletes_together(lake: LakeTables, name: str, at_least: int) -> None:
     current = table.currentSnapshot()
     if current is None:
         return
-    jvm: Any = lake.spark.sparkContext._jvm
-    for needed in _CLASSES:
-        java_import(jvm, f"org.apache.iceberg.{needed}")
+    java = java_with(lake.spark, *_CLASSES)
     snapshot_id = int(current.snapshotId())
     scan = PrunedScan(lake, name, table, snapshot_id)
     tasks = [task for task in scan.files_with(scan.between({})) if not task.deletes().isEmpty()]
     if max((task.deletes().size() for task in tasks), default=0) < at_least:
         return
     rewrite = table.newRewrite().validateFromSnapshot(snapshot_id)
-    for file in _delete_files(jvm, table, current):
+    for file in _delete_files(java, table, current):
         rewrite.deleteFile(file)
     data_files = [task.file() for task in tasks]
     with scan.rows_of(tasks, "_deleted") as rows, persisted(_deleted(rows)) as places:
@@ -52,14 +50,13 @@ def bring_deletes_together(lake: LakeTables, name: str, at_least: int) -> None:
     rewrite.commit()
 
 
-def _delete_files(jvm: Any, table: Any, snapshot: Any) -> Iterator[Any]:
+def _delete_files(java: Any, table: Any, snapshot: Any) -> Iterator[Any]:
     """Every file of position deletes, those included that no data file is left for."""
-    for manifest in snapshot.deleteManifests(table.io()):
-        reader = jvm.ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs())
-        files = reader.iterator()
-        while files.hasNext():
-            file = files.next().copy()  # the reader fills the same object again and again
-            if file.content() == jvm.FileContent.POSITION_DELETES:
+    for manifest in each(snapshot.deleteManifests(table.io())):
+        reader = java.ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs())
+        for entry in each(reader):
+            file = entry.copy()  # the reader fills the same object again and again
+            if file.content() == java.FileContent.POSITION_DELETES:
                 yield file
         reader.close()
 
