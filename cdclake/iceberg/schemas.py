@@ -60,6 +60,8 @@ QUARANTINE_COLUMNS = (
 _KEPT_METADATA = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
+    # Each commit writes a manifest, and the next one reads them all. By default a hundred gather.
+    "commit.manifest.min-count-to-merge": "10",
 }
 
 
