@@ -28,6 +28,7 @@ from cdclake.plan import Plan, Table
 from glue_jobs.ingest.drift import Known, column_keys, describe_drift
 from glue_jobs.ingest.gap import read_gap
 from glue_jobs.ingest.laps import Laps
+from glue_jobs.ingest.packing import Packing
 from glue_jobs.ingest.plans import CurrentPlan
 from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.reader import TableReader
@@ -80,6 +81,7 @@ class MicroBatch:
         self._repairs = Repairs(control, brokers)
         self._created_for: Plan | None = None
         self._turns = ApplyTurns()
+        self._packing = Packing(self._leases)
         self._applying: list[float] = []  # of this batch: what each state took
         self._readers: dict[str, TableReader] = {}
         self._odd: set[str] = set()  # tables whose last batch had events to be read by name
@@ -223,14 +225,16 @@ class MicroBatch:
             return None
 
     def _run_tables(self, plan: Plan, lake: LakeTables, work: list[Work]) -> None:
+        to_pack = self._packing.chosen(plan)
+
         def run(turn: Work) -> None:
-            self._run_table(plan, lake, turn)
+            self._run_table(plan, lake, turn, packed=turn.table.name == to_pack)
 
         on_thread: Callable[[Work], None] = inheritable_thread_target(run)
         for finished in [self._threads.submit(on_thread, turn) for turn in in_order(work)]:
             finished.result()
 
-    def _run_table(self, plan: Plan, lake: LakeTables, turn: Work) -> None:
+    def _run_table(self, plan: Plan, lake: LakeTables, turn: Work, *, packed: bool) -> None:
         progress = self._progress.table(turn.table.name)
         batch = TableBatch(
             lake,
@@ -244,6 +248,8 @@ class MicroBatch:
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
+            if packed:
+                self._packing.pack(lake, plan, turn.table)
         except (TableError, AnalysisException, Py4JJavaError) as error:
             self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))
             return
@@ -255,6 +261,7 @@ class MicroBatch:
             self._turns.settle(turn.table.name)
             if outcome.applying:
                 self._applying.append(outcome.applying)
+                self._packing.note(turn.table.name)
         else:
             self._turns.wait([turn.table.name])
         progress.flow()

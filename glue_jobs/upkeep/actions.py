@@ -87,8 +87,17 @@ def compact(upkeep: Upkeep) -> None:
 
 
 def sort_deletes(upkeep: Upkeep) -> None:
-    """After packing: one file of deletes for each data file, by which the next run knows them."""
+    """Before packing: one file of deletes for each data file, which packing then opens alone.
+
+    By those, too, packing knows how much of a file is deleted.
+    """
     bring_deletes_together(upkeep.lake, upkeep.name, SMALL_FILES)
+
+
+def pack(upkeep: Upkeep) -> None:
+    """What the batches of some minutes have left behind, in few files."""
+    sort_deletes(upkeep)
+    compact(upkeep)
 
 
 def expire_snapshots(upkeep: Upkeep) -> None:
@@ -115,8 +124,7 @@ def remove_orphans(upkeep: Upkeep) -> None:
 ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
     "purge": purge_tombstones,
     "collapse": collapse_history,
-    "compact": compact,
-    "deletes": sort_deletes,
+    "pack": pack,
     "expire": expire_snapshots,
     "orphans": remove_orphans,
 }

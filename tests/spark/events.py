@@ -12,6 +12,7 @@ from cdclake.plan import Column, Plan, Table
 from glue_jobs.ingest.drift import Known
 from glue_jobs.ingest.reader import TableReader
 from glue_jobs.ingest.table_batch import Outcome, TableBatch
+from glue_jobs.runtime.java import each
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.objects import Stored
 from glue_jobs.runtime.tables import LakeTables
@@ -165,3 +166,9 @@ class Engine:
         """Refused events of this table."""
         rows = self.lake.read("cdclake_quarantine").where(f"topic = '{self.table.topic}'")
         return rows.orderBy("offset").collect()
+
+
+def deletes_to_open(engine: Engine) -> list[int]:
+    """Of each of the state's data files: how many files of deletes its readers open."""
+    planned = engine.lake.load(engine.table.name).newScan().planFiles()
+    return [task.deletes().size() for task in each(planned)]

@@ -12,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from cdclake.plan import Plan
 from glue_jobs.ingest import batch as micro_batch
-from glue_jobs.ingest import table_batch
+from glue_jobs.ingest import packing, table_batch
 from glue_jobs.ingest.batch import MicroBatch, Work, in_order
 from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.table_batch import Outcome, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.conflicts import Fenced
-from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
+from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -128,6 +128,29 @@ def test_what_the_states_took_of_a_batch_is_known_for_the_next(
     assert 0 < batch["merging"] < batch["seconds"]
     stream.run()
     assert (noted[1]["busy"], noted[1]["states"], noted[1]["merging"]) == (False, 0, 0)
+
+
+def test_states_are_packed_while_they_stream_one_in_a_batch(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """D13: what is packed is what was there."""
+    monkeypatch.setattr(packing, "BATCHES", 5)
+    both = (stream.one, stream.two)
+
+    def batch(number: int) -> None:  # each puts a row in the place of the one before
+        events = [(e, e.event("u", number, number, v=str(number))) for e in both]
+        stream.run(*stream.records(*events))
+
+    for number in range(10, 15):
+        batch(number)
+    assert [sorted(deletes_to_open(e)) for e in both] == [[0, 1, 1, 1, 1]] * 2
+    batch(15)
+    packed, not_yet = sorted((sorted(deletes_to_open(e)) for e in both), key=len)
+    assert (packed, not_yet) == ([0], [0, 1, 1, 1, 1, 1])
+    batch(16)
+    assert sorted(sorted(deletes_to_open(e)) for e in both) == [[0], [0, 1]]
+    assert [e.state() for e in both] == [{1: ("16", None)}] * 2
+    assert [len(e.log()) for e in both] == [7, 7]
 
 
 def test_what_a_batch_shuffles_ends_in_as_many_tasks_as_there_are_cores(stream: Stream) -> None:

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from glue_jobs.upkeep import actions
-from glue_jobs.upkeep.actions import Upkeep, compact, purge_tombstones, sort_deletes
-from tests.spark.events import Engine, plan_of
+from glue_jobs.upkeep.actions import Upkeep, compact, pack, purge_tombstones
+from tests.spark.events import Engine, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark
 
@@ -83,22 +83,29 @@ def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
         for key in keys:  # a batch each, with deletes in the large file and in the last batch's
             changed = [e("u", 200, 200 + key, id=id, v="b", big=...) for id in (0, key)]
             engine.run(*changed)
-        compact(upkeep)
-        sort_deletes(upkeep)
+        pack(upkeep)
         return files_of(engine, state)
 
     assert large in maintained_after(range(1, 6))
     assert deletes_of(engine)[-1] == 6
-    files = maintained_after(range(6, 12))
-    assert (large in files) == (version == 2)  # which knows of a file what it has told by file
-    assert large not in maintained_after(range(12, 13))
-    assert engine.state() == {key: ("b" if key < 13 else "a", "A") for key in range(100)}
+    assert large not in maintained_after(range(6, 12))
+    assert engine.state() == {key: ("b" if key < 12 else "a", "A") for key in range(100)}
 
 
-def test_an_empty_table_has_nothing_to_compact(spark: SparkSession) -> None:
+def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    state, e = engine.table.name, engine.event
+    for batch in range(6):  # each puts a row in the place of the one before
+        engine.run(e("u", 10, 10 + batch, v=str(batch)), e("c", 10, 20 + batch, id=2 + batch))
+    assert sorted(deletes_to_open(engine)) == [0, 1, 1, 1, 1, 1]
+    before = engine.state()
+    pack(Upkeep(engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90)))
+    assert deletes_to_open(engine) == [0]
+    assert engine.state() == before == {1: ("5", None), **dict.fromkeys(range(2, 8), (None, None))}
+
+
+def test_an_empty_table_has_nothing_to_pack(spark: SparkSession) -> None:
     engine = Engine(spark)
     for name in (engine.table.name, engine.table.changes):
-        upkeep = Upkeep(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90))
-        compact(upkeep)
-        sort_deletes(upkeep)
+        pack(Upkeep(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90)))
         assert files_of(engine, name) == set()

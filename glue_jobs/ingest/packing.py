@@ -1,0 +1,61 @@
+"""Packing states while they stream: each batch opens what the ones before it have left.
+
+A batch adds a file of rows and a file of deletes to a state, and looks its keys up in all of them.
+`maintain_tables` comes once a day: until then batches would cost more and more.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from cdclake.plan import Plan, Table
+from glue_jobs.runtime.conflicts import CommitConflict, retried
+from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.tables import LakeTables
+from glue_jobs.upkeep.actions import Upkeep, pack
+
+log = logging.getLogger("cdclake.stream")
+
+# To pack so many small batches costs about what they cost each other until then.
+BATCHES = 30
+
+
+class Packing:
+    """Remembers how many commits each state has gathered since this process began or packed it."""
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self._commits: Counter[str] = Counter()
+
+    def note(self, table: str) -> None:
+        """One more commit to the table's state."""
+        self._commits[table] += 1
+
+    def chosen(self, plan: Plan) -> str | None:
+        """The table to be packed in this batch: of those that are due the one with most commits.
+
+        One at a time, so that no batch ends late for all of them. What others maintain is theirs.
+        """
+        ours = (table.name for table in plan.tables if table.maintenance == "own")
+        gathered = {name: self._commits[name] for name in ours if self._commits[name] >= BATCHES}
+        return max(gathered, key=gathered.__getitem__, default=None)
+
+    def pack(self, lake: LakeTables, plan: Plan, table: Table) -> None:
+        """Pack the table's state; one that another job holds, or changes meanwhile, comes later."""
+        started = time.monotonic()
+        history = timedelta(days=plan.history_days)
+        upkeep = Upkeep(lake, table, table.name, datetime.now(UTC), history)
+        with self._leases.try_hold(table.name) as held:
+            if not held:
+                return
+            try:
+                retried(table.name, partial(pack, upkeep))
+            except CommitConflict as error:
+                log.warning("%s", error)
+                return
+        del self._commits[table.name]
+        log.info("%s: packed in %.1f s", table.name, time.monotonic() - started)

@@ -1,0 +1,82 @@
+"""Which state a batch packs, and when it cannot."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from glue_jobs.ingest import packing
+from glue_jobs.ingest.packing import BATCHES, Packing
+from glue_jobs.runtime.conflicts import CommitConflict
+from glue_jobs.runtime.leases import Leases
+from tests.spark.events import MemoryStore
+
+LAKE: Any = None  # no test here comes to it
+
+
+def plan(**maintenance: str) -> Any:
+    """Of tables `a` and `b`."""
+    tables = [SimpleNamespace(name=t, maintenance=maintenance.get(t, "own")) for t in "ab"]
+    return SimpleNamespace(history_days=90, tables=tables)
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+@pytest.fixture
+def packed(monkeypatch):
+    """The tables that were packed."""
+    names: list[str] = []
+    monkeypatch.setattr(packing, "pack", lambda upkeep: names.append(upkeep.name))
+    return names
+
+
+def gathered(store, **commits: int) -> Packing:
+    """After so many commits to each state."""
+    made = Packing(Leases(store, "stream"))
+    for table, count in commits.items():
+        for _ in range(count):
+            made.note(table)
+    return made
+
+
+def test_none_is_packed_before_it_has_gathered_enough(store):
+    assert gathered(store).chosen(plan()) is None
+    assert gathered(store, a=BATCHES - 1, b=BATCHES - 1).chosen(plan()) is None
+    assert gathered(store, a=BATCHES, b=BATCHES - 1).chosen(plan()) == "a"
+
+
+def test_one_is_packed_in_a_batch_the_one_with_most(store, packed):
+    both = gathered(store, a=BATCHES, b=BATCHES + 1)
+    a, b = plan().tables
+    assert both.chosen(plan()) == "b"
+    both.pack(LAKE, plan(), b)
+    assert both.chosen(plan()) == "a"
+    both.pack(LAKE, plan(), a)
+    assert both.chosen(plan()) is None
+    assert (packed, store.stored) == (["b", "a"], {})
+
+
+@pytest.mark.parametrize("maintenance", ["glue", "none"])
+def test_what_others_maintain_is_theirs(store, maintenance):
+    assert gathered(store, a=BATCHES).chosen(plan(a=maintenance)) is None
+
+
+def test_one_that_another_job_holds_comes_later(store, packed):
+    later = gathered(store, a=BATCHES)
+    with Leases(store, "maintain").hold("a"):
+        later.pack(LAKE, plan(), plan().tables[0])
+    assert (packed, later.chosen(plan())) == ([], "a")
+
+
+def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monkeypatch, caplog):
+    def loses(*_: Any) -> None:
+        raise CommitConflict("a", "other writers changed it", "look which")
+
+    monkeypatch.setattr(packing, "retried", loses)
+    later = gathered(store, a=BATCHES)
+    later.pack(LAKE, plan(), plan().tables[0])
+    assert (later.chosen(plan()), store.stored) == ("a", {})
+    assert "other writers changed it" in caplog.text
