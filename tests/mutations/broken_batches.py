@@ -8,6 +8,7 @@ MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
 _BATCH = "glue_jobs/ingest/batch.py"
 _TABLE_BATCH = "glue_jobs/ingest/table_batch.py"
+_PACKING, _PACKING_TESTS = "glue_jobs/ingest/packing.py", ("tests/unit/jobs/test_packing.py",)
 
 BATCHES = (
     Mutation(
@@ -41,5 +42,17 @@ BATCHES = (
         "a request to resume dies with its batch", (MICRO_BATCH, "-k", "request_to_resume"),
         ((_BATCH, "                self._progress.save(self._control)  # this",
           "                pass  # this"),),
+    ),
+    Mutation(
+        "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),
+        ((_BATCH, "            if packed:\n", "            if False:\n"),),
+    ),
+    Mutation(
+        "pack a state that another job holds", _PACKING_TESTS,
+        ((_PACKING, "            if not held:\n", "            if False:\n"),),
+    ),
+    Mutation(
+        "pack what others maintain", _PACKING_TESTS,
+        ((_PACKING, ' if table.maintenance == "own")', ")"),),
     ),
 )  # fmt: skip

@@ -133,7 +133,7 @@ def test_what_the_states_took_of_a_batch_is_known_for_the_next(
 def test_states_are_packed_while_they_stream_one_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """D13: what is packed is what was there."""
+    """What is packed is what was there."""
     monkeypatch.setattr(packing, "BATCHES", 5)
     both = (stream.one, stream.two)
 
