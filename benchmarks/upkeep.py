@@ -34,7 +34,7 @@ from glue_jobs.upkeep.actions import ACTIONS, Upkeep
 
 COMPACTED, APPLYING = "just_compacted", "applying"
 _READS = 3
-_MAINTENANCE = "maintenance, CPU seconds of all batches"
+_MAINTENANCE = "maintenance, CPU seconds from one to the next"
 _READERS = {"spark": read_by_spark, "duckdb": read_by_duckdb}
 # Uniform keys delete a little of every file, and what that costs comes late and at once.
 _MAINTAINED: Mapping[Keys, int] = {"zipf": 1, "uniform": 10}
@@ -76,19 +76,19 @@ def _reading_runs(size: Size, keys: Keys, work: Path) -> list[Run]:
         runs.append(Run(OURS, about, wrong, figures[reader]))
         runs.append(Run(COMPACTED, about, wrong, figures[f"{reader} compacted"]))
     about = {"subject": f"{_MAINTENANCE}, {keys} keys", "rows": size.rows}
-    runs.append(Run(OURS, about, wrong, [_by_cpu(_summed(figures["maintaining"]))]))
-    runs.append(Run(APPLYING, about, wrong, [_by_cpu(_summed(figures["applying"]))]))
+    maintaining, applying = figures["maintaining"], figures["applying"]
+    between = _summed_by(every, applying[: every * len(maintaining)])
+    runs.append(Run(OURS, about, wrong, [_by_cpu(once) for once in maintaining]))
+    runs.append(Run(APPLYING, about, wrong, [_by_cpu(batches) for batches in between]))
     return runs
 
 
 def _maintenance_run(size: Size, keys: Keys, name: str, work: Path) -> Run:
     every, together = max(1, size.history // 20), _MAINTAINED[keys]
     figures, wrong = _lived(size, keys, work, 3 * together * every, every, readers=())
-    each = figures["maintaining"]
-    stretches = [each[first : first + together] for first in range(0, len(each), together)]
     changes = size.changes * every * together
     about = {"subject": f"maintenance, {keys} keys", "rows": size.rows, "changes": changes}
-    return Run(name, about, wrong, [_summed(stretch) for stretch in stretches])
+    return Run(name, about, wrong, _summed_by(together, figures["maintaining"]))
 
 
 def _lived(
@@ -110,6 +110,11 @@ def _lived(
         found = (live_rows.with_name(f"live-{reader}") for reader in _READERS)
         wrongs = [differences(data.base, data.batch_files, folder) for folder in found]
     return figures, next((wrong for wrong in wrongs if wrong is not None), None)
+
+
+def _summed_by(length: int, figures: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Each stretch of so many as one."""
+    return [_summed(figures[n : n + length]) for n in range(0, len(figures), length)]
 
 
 def _summed(figures: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
