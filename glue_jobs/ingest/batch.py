@@ -248,7 +248,7 @@ class MicroBatch:
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
-            if packed:
+            if packed and outcome.applying:  # a late stream writes its logs first
                 self._packing.pack(lake, plan, turn.table)
         except (TableError, AnalysisException, Py4JJavaError) as error:
             self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))

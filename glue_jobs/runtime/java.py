@@ -18,13 +18,15 @@ from pyspark.sql import SparkSession
 def java_with(spark: SparkSession, *classes: str) -> Any:
     """The session's view of Java, in which these classes, named whole, go by their short names.
 
-    Py4JError when a class is first used that Java does not have.
+    ValueError for two classes of one short name; Py4JError when a class is first used that Java
+    does not have.
     """
     jvm: Any = spark.sparkContext._jvm
     for name in classes:
         short = name.rpartition(".")[2]
-        if short not in vars(jvm):
-            setattr(jvm, short, _KnownClass(name, jvm._gateway_client))
+        known = vars(jvm).setdefault(short, _KnownClass(name, jvm._gateway_client))
+        if known._fqn != name:
+            raise ValueError(f"{short} is {known._fqn} already, and cannot be {name}, too")
     return jvm
 
 

@@ -45,7 +45,7 @@ BATCHES = (
     ),
     Mutation(
         "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),
-        ((_BATCH, "            if packed:\n", "            if False:\n"),),
+        ((_BATCH, "if packed and outcome.applying:", "if False:"),),
     ),
     Mutation(
         "pack a state that another job holds", _PACKING_TESTS,

@@ -51,6 +51,12 @@ def test_a_class_that_java_lacks_is_an_error_when_it_is_used(spark: SparkSession
         java.Thing.make()
 
 
+def test_two_classes_cannot_go_by_one_name(spark: SparkSession) -> None:
+    java_with(spark, "java.util.LinkedList")
+    with pytest.raises(ValueError, match=r"is java\.util\.LinkedList already"):
+        java_with(spark, "another.LinkedList")
+
+
 def test_each_gives_a_collection_in_its_order(spark: SparkSession) -> None:
     java = java_with(spark, "java.util.ArrayList")
     listed = java.ArrayList()
