@@ -1,7 +1,7 @@
 """Packing states while they stream: each batch opens what the ones before it have left.
 
 A batch adds a file of rows and a file of deletes to a state, and looks its keys up in all of them.
-`maintain_tables` comes once a day: until then batches would cost more and more.
+`maintain_tables` comes once a day by default: until then batches would cost more and more.
 """
 
 from __future__ import annotations
