@@ -1,18 +1,19 @@
 """Which states a batch brings up: all, or under load only those that have waited longest.
 
 `_current` shows the log's tail at once, whatever of it the state holds: so a stream that is late
-writes its logs first, and merges many changes at once later.
+writes its logs first, and merges many changes at once later. It does so evenly: states that were
+all left until they had waited long enough would be due at once, and logs would wait for them.
 """
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterable
 
 from cdclake.plan import Plan
 
-LONGEST_WAIT_S = 180.0  # as long as the load lasts; else every tail would grow with it
+# In so long each state has one turn, however late the stream is; else tails would grow with load.
+LONGEST_WAIT_S = 180.0
 
 
 class ApplyTurns:
@@ -21,9 +22,11 @@ class ApplyTurns:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since: dict[str, float] = {}
-        # Of the last batch that brought events of tables: all of it, and what it took without
-        # states. Of the last one that brought states up: what one took.
-        self._busy_seconds = self._logs_seconds = self._state_seconds = 0.0
+        # What the last batch that brought events of tables took without states; and what one state
+        # took of the last batch that brought some up.
+        self._logs_seconds = self._state_seconds = 0.0
+        self._asked_at = clock()
+        self._owed = 0.0  # turns, since the stream is late
 
     @property
     def waiting(self) -> frozenset[str]:
@@ -45,7 +48,7 @@ class ApplyTurns:
         It brought so many states up, which took `merging` of its seconds.
         """
         if busy:
-            self._busy_seconds, self._logs_seconds = seconds, seconds - merging
+            self._logs_seconds = seconds - merging
         if states:
             self._state_seconds = merging / states
 
@@ -59,19 +62,23 @@ class ApplyTurns:
 
         All of them, if the logs and all states that lack something fit into the trigger. Else the
         stream is late, and takes as many as fit beside the logs, those first that have waited
-        longest; and a few in each batch of those that have waited their time, whether they fit or
-        not, so that none pays for all.
+        longest; or more, whether they fit or not, so that each has its turn in time. A batch
+        without events brings states up, too, but for no longer than the trigger: there may be
+        events again.
         """
-        if not arriving or plan.mode == "scheduled":
+        if plan.mode == "scheduled":
             return flowing
         elsewhere = frozenset(t.name for t in plan.tables if t.apply != "each_batch") & flowing
         lacking = (flowing - elsewhere) & (arriving | self.waiting)
-        room = plan.trigger_seconds - self._logs_seconds
-        if len(lacking) * self._state_seconds <= room:
-            return flowing
         now = self._clock()
-        longest = sorted(lacking, key=lambda table: self._since.get(table, now))
+        self._owed += len(lacking) * (now - self._asked_at) / LONGEST_WAIT_S
+        self._asked_at = now
+        room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)
+        if len(lacking) * self._state_seconds <= room:
+            self._owed = 0.0
+            return flowing
         fitting = int(room / self._state_seconds) if room > 0 else 0
-        owed = math.ceil(len(lacking) * self._busy_seconds / LONGEST_WAIT_S)
-        due = [t for t in longest[:owed] if now - self._since.get(t, now) >= LONGEST_WAIT_S]
-        return elsewhere | frozenset(longest[: max(fitting, len(due))])
+        turns = max(fitting, int(self._owed), 0 if arriving else 1)
+        self._owed = max(0.0, self._owed - turns)
+        longest = sorted(lacking, key=lambda table: self._since.get(table, now))
+        return elsewhere | frozenset(longest[:turns])

@@ -32,7 +32,12 @@ BATCHES = (
     ),
     Mutation(
         "a state that waits its time never has its turn", ("tests/unit/jobs/test_turns.py",),
-        (("glue_jobs/ingest/turns.py", "max(fitting, len(due))", "fitting"),),
+        (("glue_jobs/ingest/turns.py", "max(fitting, int(self._owed), ", "max(fitting, "),),
+    ),
+    Mutation(
+        "a batch without events brings all states up", ("tests/unit/jobs/test_turns.py",),
+        (("glue_jobs/ingest/turns.py", "if len(lacking) * self._state_seconds <= room:",
+          "if not arriving or len(lacking) * self._state_seconds <= room:"),),
     ),
     Mutation(
         "a lacking file is the lake's trouble", (MICRO_BATCH, "-k", "lacks_a_file"),

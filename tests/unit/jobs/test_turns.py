@@ -50,6 +50,20 @@ def test_a_stream_whose_logs_take_the_trigger_leaves_the_states_for_later(turns)
     assert turns.chosen(plan("scheduled"), FLOWING, FLOWING) == {*TABLES}
 
 
+def test_a_batch_without_events_brings_states_up_for_no_longer_than_the_trigger(turns):
+    """Of twenty tables that took a minute, for which events waited that came meanwhile."""
+    turns.wait(TABLES)
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=2, merging=10)  # 5 s each
+    chosen = turns.chosen(plan(), FLOWING, frozenset())
+    assert len(chosen) == 2
+    for table in chosen:
+        turns.settle(table)
+    assert turns.chosen(plan(), FLOWING, frozenset()) == {*TABLES}  # only one lacks something
+    turns.wait(TABLES)
+    turns.note_batch(busy=False, seconds=TRIGGER_S * 2, states=1, merging=TRIGGER_S * 2)
+    assert len(turns.chosen(plan(), FLOWING, frozenset())) == 1
+
+
 def test_as_many_states_as_fit_beside_the_logs_the_longest_waiting_first(turns, clock):
     for table in ("b", "c"):
         turns.wait([table])
@@ -80,25 +94,36 @@ def test_what_a_state_takes_is_known_from_batches_without_events_too(turns):
     assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 1
 
 
-def test_a_late_stream_takes_those_that_waited_longest_one_after_the_other(turns, clock):
+def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(turns, clock):
+    """None is due at once with the others, though all were brought up at once before."""
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     for table in ("b", "a", "c"):
         turns.wait([table])
         clock.now += 1
-    clock.now = LONGEST_WAIT_S - 1
-    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
-    clock.now = LONGEST_WAIT_S + 5
-    assert turns.chosen(plan(), FLOWING, FLOWING) == {"b"}
-    turns.settle("b")
-    turns.wait(["b"])
-    assert turns.chosen(plan(), FLOWING, FLOWING) == {"a"}
+    taken = []
+    for clock.now in range(int(LONGEST_WAIT_S * 2) + 1):
+        for table in turns.chosen(plan(), FLOWING, FLOWING):
+            taken.append((clock.now, table))
+            turns.settle(table)
+            turns.wait([table])
+    times, tables = zip(*taken, strict=True)
+    assert tables == ("b", "a", "c", "b", "a", "c")
+    assert times == tuple(range(60, 361, 60))
 
 
 def test_so_many_at_once_that_each_has_its_turn_in_time(turns, clock):
     turns.note_batch(busy=True, seconds=LONGEST_WAIT_S * 2 / 3, states=0, merging=0)
     turns.wait(TABLES)
-    clock.now = LONGEST_WAIT_S
+    clock.now = LONGEST_WAIT_S * 2 / 3
     assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 2
+
+
+def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
+    turns.wait(TABLES)
+    clock.now = LONGEST_WAIT_S
+    assert turns.chosen(plan(), FLOWING, FLOWING) == {*TABLES}
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
+    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
 
 
 def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
@@ -106,5 +131,5 @@ def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
     turns.wait(["a"])
     clock.now = 1
     turns.wait(["b"])
-    clock.now = LONGEST_WAIT_S + 5
+    clock.now = LONGEST_WAIT_S / 2
     assert turns.chosen(plan(), FLOWING - {"a"}, FLOWING) == {"b"}
