@@ -71,7 +71,8 @@ class ApplyTurns:
         elsewhere = frozenset(t.name for t in plan.tables if t.apply != "each_batch") & flowing
         lacking = (flowing - elsewhere) & (arriving | self.waiting)
         now = self._clock()
-        self._owed += len(lacking) * (now - self._asked_at) / LONGEST_WAIT_S
+        # Not of what arrives after an hour's silence: nobody has waited for it.
+        self._owed += len(lacking & self.waiting) * (now - self._asked_at) / LONGEST_WAIT_S
         self._asked_at = now
         room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)
         if len(lacking) * self._state_seconds <= room:

@@ -51,7 +51,7 @@ def test_a_stream_whose_logs_take_the_trigger_leaves_the_states_for_later(turns)
 
 
 def test_a_batch_without_events_brings_states_up_for_no_longer_than_the_trigger(turns):
-    """Of twenty tables that took a minute, for which events waited that came meanwhile."""
+    """Else events that come meanwhile would wait for the states of all tables."""
     turns.wait(TABLES)
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=2, merging=10)  # 5 s each
     chosen = turns.chosen(plan(), FLOWING, frozenset())
@@ -126,10 +126,17 @@ def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
     assert turns.chosen(plan(), FLOWING, FLOWING) == set()
 
 
+def test_no_turns_are_owed_for_a_time_in_which_no_state_waited(turns, clock):
+    """Else the first batch after a silence would bring all states up, late as it is."""
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
+    clock.now = LONGEST_WAIT_S * 20
+    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
+
+
 def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     turns.wait(["a"])
     clock.now = 1
     turns.wait(["b"])
-    clock.now = LONGEST_WAIT_S / 2
+    clock.now = LONGEST_WAIT_S + 5
     assert turns.chosen(plan(), FLOWING - {"a"}, FLOWING) == {"b"}
