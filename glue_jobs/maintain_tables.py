@@ -15,7 +15,7 @@ from glue_jobs.upkeep.actions import ACTIONS, Upkeep
 
 
 def maintain_table(job: TableJob, table: Table) -> int:
-    """Run every action on the table's log, then, under its lease, on its state.
+    """Run every action on the table's log, then on its state, each under a lease of its own.
 
     A table that Glue maintains, or nobody, is left alone, and refused where it was asked for: two
     that compact and expire one table would undo each other's commits. Applies no rows.
@@ -29,9 +29,9 @@ def maintain_table(job: TableJob, table: Table) -> int:
             )
         return 0
     now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
-    _maintain(Upkeep(job.lake, table, table.changes, now, history))
-    with job.leases.hold(table.name):
-        _maintain(Upkeep(job.lake, table, table.name, now, history))
+    for name in (table.changes, table.name):
+        with job.leases.hold(name):
+            _maintain(Upkeep(job.lake, table, name, now, history))
     return 0
 
 

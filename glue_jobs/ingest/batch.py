@@ -34,6 +34,7 @@ from glue_jobs.ingest.progress import Progress, TableProgress
 from glue_jobs.ingest.reader import TableReader
 from glue_jobs.ingest.repairs import Repairs
 from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
+from glue_jobs.ingest.thinning import Thinning
 from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.conflicts import MISSING, cause_of
 from glue_jobs.runtime.leases import Leases
@@ -82,6 +83,7 @@ class MicroBatch:
         self._created_for: Plan | None = None
         self._turns = ApplyTurns()
         self._packing = Packing(self._leases)
+        self._thinning = Thinning(self._leases)
         self._applying: list[float] = []  # of this batch: what each state took
         self._readers: dict[str, TableReader] = {}
         self._odd: set[str] = set()  # tables whose last batch had events to be read by name
@@ -226,15 +228,19 @@ class MicroBatch:
 
     def _run_tables(self, plan: Plan, lake: LakeTables, work: list[Work]) -> None:
         to_pack = self._packing.chosen(plan)
+        to_thin = self._thinning.chosen(turn.table for turn in work)
 
         def run(turn: Work) -> None:
-            self._run_table(plan, lake, turn, packed=turn.table.name == to_pack)
+            name = turn.table.name
+            self._run_table(plan, lake, turn, packed=name == to_pack, thinned=name == to_thin)
 
         on_thread: Callable[[Work], None] = inheritable_thread_target(run)
         for finished in [self._threads.submit(on_thread, turn) for turn in in_order(work)]:
             finished.result()
 
-    def _run_table(self, plan: Plan, lake: LakeTables, turn: Work, *, packed: bool) -> None:
+    def _run_table(
+        self, plan: Plan, lake: LakeTables, turn: Work, *, packed: bool, thinned: bool
+    ) -> None:
         progress = self._progress.table(turn.table.name)
         batch = TableBatch(
             lake,
@@ -250,6 +256,8 @@ class MicroBatch:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
             if packed and outcome.applying:  # a late stream writes its logs first
                 self._packing.pack(lake, plan, turn.table)
+            if thinned:
+                self._thinning.thin(lake, turn.table)
         except (TableError, AnalysisException, Py4JJavaError) as error:
             self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))
             return

@@ -76,6 +76,7 @@ class IcebergTable:
     snapshots: Mapping[int, Snapshot]
     current: Snapshot | None
     history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
+    tagged: Mapping[int, int]  # what was current at these milliseconds, before the history begins
 
     def stamped(self, at: Snapshot | None) -> Snapshot | None:
         """The newest snapshot with a stamp, at or before `at`."""
@@ -93,10 +94,15 @@ class IcebergTable:
         if then:
             return self.snapshots[then[-1]]
         oldest = next(iter(self.history), None)
-        if oldest is not None and self.snapshots[oldest[1]].parent is not None:
-            kept = datetime.fromtimestamp(oldest[0] / 1000, UTC).isoformat()
-            raise InputError(f"{self.name} as of that time has expired", f"ask for {kept} or later")
-        return None
+        if oldest is None or self.snapshots[oldest[1]].parent is None:
+            return None
+        earlier = [moment for moment in self.tagged if moment <= milliseconds]
+        if earlier and _begins_an_hour(milliseconds):
+            return self.snapshots[self.tagged[max(earlier)]]
+        kept = f"ask for {_time(oldest[0])} or later"
+        if self.tagged:
+            kept += f", or for a whole hour from {_time(min(self.tagged))} on"
+        raise InputError(f"{self.name} as of that time has expired", kept)
 
 
 class Catalog:
@@ -156,4 +162,21 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Iceber
             for entry in metadata.get("snapshot-log", ())
             if entry["snapshot-id"] in snapshots
         ),
+        tagged={
+            _millis(tag.removeprefix(naming.MOMENT_TAG)): reference["snapshot-id"]
+            for tag, reference in metadata.get("refs", {}).items()
+            if tag.startswith(naming.MOMENT_TAG)
+        },
     )
+
+
+def _begins_an_hour(milliseconds: int) -> bool:
+    return milliseconds % 3_600_000 == 0
+
+
+def _time(milliseconds: int) -> str:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
+
+
+def _millis(time: str) -> int:
+    return int(datetime.fromisoformat(time).timestamp() * 1000)

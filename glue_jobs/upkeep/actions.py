@@ -1,8 +1,8 @@
 """The actions of `maintain_tables`, one function and one row of `ACTIONS` each.
 
 The state is maintained under the table's lease, so never while the stream merges into it: a MERGE
-always loses against a concurrent rewrite (correctness 3.2). The log needs no lease: appends and
-rewrites of its files do not conflict.
+always loses against a concurrent rewrite (correctness 3.2). Of the log appends and rewrites do not
+conflict; its lease only keeps the stream from thinning the snapshots that a rewrite began with.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cdclake.plan import Table
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
 from glue_jobs.upkeep.deletes import bring_deletes_together
+from glue_jobs.upkeep.snapshots import forget_snapshots
 
-SNAPSHOT_RETENTION = timedelta(days=5)
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
 SMALL_FILES = 5
@@ -101,14 +101,8 @@ def pack(upkeep: Upkeep) -> None:
 
 
 def expire_snapshots(upkeep: Upkeep) -> None:
-    """Expire old snapshots, but never the one that carries the newest stamp, nor a later one."""
-    stamped = upkeep.lake.stamped(upkeep.name)
-    before = upkeep.now - SNAPSHOT_RETENTION
-    if stamped.stamped_at_ms is not None:
-        before = min(before, _moment(stamped.stamped_at_ms))
-    if stamped.oldest_at_ms is None or _moment(stamped.oldest_at_ms) >= before:
-        return  # Iceberg would compare all files of before and after to find that none is gone
-    upkeep.call("expire_snapshots", older_than=_timestamp(before), retain_last="1")
+    """Of old snapshots leave one for each hour, and none of before some days."""
+    forget_snapshots(upkeep.lake, upkeep.name, upkeep.now)
 
 
 def remove_orphans(upkeep: Upkeep) -> None:

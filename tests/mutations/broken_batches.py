@@ -8,6 +8,8 @@ MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
 _BATCH = "glue_jobs/ingest/batch.py"
 _TABLE_BATCH = "glue_jobs/ingest/table_batch.py"
+_THINNING, _THINNING_TESTS = "glue_jobs/ingest/thinning.py", ("tests/unit/jobs/test_thinning.py",)
+_SNAPSHOTS, _SNAPSHOT_TESTS = "glue_jobs/upkeep/snapshots.py", ("tests/spark/test_snapshots.py",)
 _PACKING, _PACKING_TESTS = "glue_jobs/ingest/packing.py", ("tests/unit/jobs/test_packing.py",)
 
 BATCHES = (
@@ -59,5 +61,21 @@ BATCHES = (
     Mutation(
         "pack what others maintain", _PACKING_TESTS,
         ((_PACKING, ' if table.maintenance == "own")', ")"),),
+    ),
+    Mutation(
+        "no snapshot is thinned while they stream", (MICRO_BATCH, "-k", "thinned"),
+        ((_BATCH, "if thinned:", "if False:"),),
+    ),
+    Mutation(
+        "forget the newest stamp's snapshot", _SNAPSHOT_TESTS,
+        ((_SNAPSHOTS, "if stamped.stamped_at_ms is not None:", "if False:"),),
+    ),
+    Mutation(
+        "forget snapshots without a tag for their hour", _SNAPSHOT_TESTS,
+        ((_SNAPSHOTS, "if snapshot not in known and not tagged.containsKey(tag):", "if False:"),),
+    ),
+    Mutation(
+        "thin what another job holds", _THINNING_TESTS,
+        ((_THINNING, "if not held:", "if False:"),),
     ),
 )  # fmt: skip

@@ -1,8 +1,10 @@
 """A batch over several tables: one that stops, one that was left half done, one that is empty."""
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -18,6 +20,7 @@ from glue_jobs.ingest.progress import Progress
 from glue_jobs.ingest.table_batch import Outcome, TableBatch
 from glue_jobs.ingest.turns import ApplyTurns
 from glue_jobs.runtime.conflicts import Fenced
+from glue_jobs.upkeep import snapshots as kept
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark
@@ -151,6 +154,31 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
     assert sorted(sorted(deletes_to_open(e)) for e in both) == [[0], [0, 1]]
     assert [e.state() for e in both] == [{1: ("16", None)}] * 2
     assert [len(e.log()) for e in both] == [7, 7]
+
+
+def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept, "SLICE", timedelta(seconds=1))
+    monkeypatch.setattr(kept, "EVERY_COMMIT", timedelta(seconds=0))
+    both = (stream.one, stream.two)
+
+    def snapshots_of() -> list[tuple[bool, bool]]:  # log and state of each: whether any has a tag
+        return [
+            tuple(
+                each.lake.load(name).refs().size() > 1
+                for name in (each.table.changes, each.table.name)
+            )
+            for each in both
+        ]
+
+    for number in range(10, 14):
+        stream.run(
+            *stream.records(*((e, e.event("u", number, number, v=str(number))) for e in both))
+        )
+        time.sleep(1)
+    assert snapshots_of() == [(True, True)] * 2
+    assert [e.state() for e in both] == [{1: ("13", None)}] * 2
 
 
 def test_what_a_batch_shuffles_ends_in_as_many_tasks_as_there_are_cores(stream: Stream) -> None:

@@ -26,7 +26,7 @@ def snapshot(number: int, committed_ms: int, stamp: str | None) -> Snapshot:
 
 def log_of(name: str, *snapshots: Snapshot) -> IcebergTable:
     return IcebergTable(
-        name=name, location="", columns=(), current=None, history=(),
+        name=name, location="", columns=(), current=None, history=(), tagged={},
         snapshots={each.id: each for each in snapshots},
     )  # fmt: skip
 

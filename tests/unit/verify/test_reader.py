@@ -11,7 +11,7 @@ import pytest
 from cdclake import naming
 from cdclake.errors import InputError
 from glue_jobs.reader import relations
-from glue_jobs.reader.catalog import parse_table
+from glue_jobs.reader.catalog import IcebergTable, parse_table
 from glue_jobs.reader.duck import extension_file, mentioned
 from glue_jobs.reader.moment import NOW, at_snapshot, at_time, snapshot_id
 from local.reader.query import _run, json_value
@@ -59,6 +59,41 @@ def test_an_expired_time_is_refused():
     expired = parse_table("t", "s3://b/t/m.json", metadata((3, 2, 3000, {})))
     with pytest.raises(InputError, match="expired"):
         expired.at_time(2500)
+
+
+HOUR = 3_600_000
+
+
+def thinned() -> IcebergTable:
+    """Of commits in each of five hours the last of the first three, and all since."""
+    kept = metadata(
+        *((n, n - 1 or None, n * HOUR - 7, {}) for n in (1, 3)),
+        *((n, n - 1, n * HOUR - 7, {}) for n in (4, 5)),
+    )
+    kept["snapshot-log"] = kept["snapshot-log"][2:]
+    kept["refs"] = {"main": {"snapshot-id": 5, "type": "branch"}} | {
+        f"{naming.MOMENT_TAG}1970-01-01T0{n}:00:00Z": {"snapshot-id": n, "type": "tag"}
+        for n in (1, 3)
+    }
+    return parse_table("t", "s3://b/t/m.json", kept)
+
+
+@pytest.mark.parametrize(
+    ("ms", "found"),
+    [(HOUR, 1), (2 * HOUR, 1), (3 * HOUR, 3), (4 * HOUR - 7, 4), (4 * HOUR + 1, 4), (5 * HOUR, 5)],
+)  # fmt: skip
+def test_of_thinned_snapshots_whole_hours_are_kept(ms, found):
+    """The second hour had no commit."""
+    snapshot = thinned().at_time(ms)
+    assert snapshot is not None and snapshot.id == found
+
+
+@pytest.mark.parametrize("ms", [HOUR - 1, HOUR + 1, 3 * HOUR - 7, 3 * HOUR + 1])
+def test_a_moment_between_kept_hours_is_refused(ms):
+    with pytest.raises(InputError) as refused:
+        thinned().at_time(ms)
+    assert "ask for 1970-01-01T03:59:59.993000+00:00 or later" in refused.value.remedy
+    assert "or for a whole hour from 1970-01-01T01:00:00+00:00 on" in refused.value.remedy
 
 
 def test_an_empty_table_is_typed():

@@ -1,0 +1,144 @@
+"""Which snapshots of a real Iceberg table stay, of which moments, and that their files do."""
+
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlparse
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from glue_jobs.runtime.java import each
+from glue_jobs.upkeep import snapshots
+from glue_jobs.upkeep.snapshots import forget_snapshots, slice_of
+from tests.spark.events import Engine
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(autouse=True)
+def short_hours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "SLICE", timedelta(seconds=2))
+    monkeypatch.setattr(snapshots, "EVERY_COMMIT", timedelta(seconds=0))
+
+
+def commit(engine: Engine, number: int) -> None:
+    """A row in the place of the one before, and two commits that no job stamps, as upkeep's."""
+    engine.run(engine.event("u", number, number, v=str(number)))
+    for _ in range(2):
+        engine.lake.load(engine.table.name).newFastAppend().commit()
+
+
+def next_slice() -> None:
+    now = datetime.now(UTC)
+    time.sleep((slice_of(now) + snapshots.SLICE - now).total_seconds())
+
+
+def moments(table: Any) -> dict[int, datetime]:
+    """When each of its snapshots was committed."""
+    times = {
+        each_one.snapshotId(): each_one.timestampMillis() for each_one in each(table.snapshots())
+    }
+    return {snapshot: datetime.fromtimestamp(ms / 1000, UTC) for snapshot, ms in times.items()}
+
+
+def tags(table: Any) -> dict[datetime, int]:
+    """What was current at the moments that have a tag."""
+    found = {
+        str(entry.getKey()): entry.getValue().snapshotId()
+        for entry in each(table.refs().entrySet())
+    }
+    return {
+        datetime.fromisoformat(name.removeprefix(naming.MOMENT_TAG)): snapshot
+        for name, snapshot in found.items()
+        if name != "main"
+    }
+
+
+def metadata_of(table: Any) -> str:
+    return str(table.operations().current().metadataFileLocation())
+
+
+def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> None:
+    """With what it held, and with every file of those that go: somebody may be reading one."""
+    engine = Engine(spark)
+    name = engine.table.name
+    for number in (10, 20, 30):
+        commit(engine, number)
+        next_slice()
+    before = moments(engine.lake.load(name))
+    lists = [str(one.manifestListLocation()) for one in each(engine.lake.load(name).snapshots())]
+    commit(engine, 40)
+    recent = set(moments(engine.lake.load(name))) - set(before)
+
+    forget_snapshots(engine.lake, name, datetime.now(UTC))
+
+    table = engine.lake.load(name)
+    kept = tags(table)
+    assert kept == {
+        end: max((at, one) for one, at in before.items() if at <= end)[1] for end in kept
+    }
+    ends = {slice_of(at - timedelta(milliseconds=1)) + snapshots.SLICE for at in before.values()}
+    assert set(kept) == ends and len(kept) < len(before)
+    assert set(moments(table)) == set(kept.values()) | recent
+    held = [engine.lake.read(name, kept[end]).collect()[0]["v"] for end in sorted(kept)]
+    assert held[-1] == "30" and set(held) <= {"10", "20", "30"}
+    assert all(Path(urlparse(each_list).path).exists() for each_list in lists)
+    engine.run(engine.event("u", 50, 50, v="50"))
+    assert engine.state() == {1: ("50", None)}
+
+
+def test_who_comes_again_finds_nothing_to_do(spark: SparkSession) -> None:
+    """Also where the newest is old: what is current needs no tag."""
+    engine = Engine(spark)
+    name = engine.table.name
+    commit(engine, 10)
+    next_slice()
+    engine.run(engine.event("u", 20, 20, v="20"))
+    next_slice()
+    later = datetime.now(UTC)
+    forget_snapshots(engine.lake, name, later)
+    kept = metadata_of(engine.lake.load(name))
+    forget_snapshots(engine.lake, name, later)
+    forget_snapshots(engine.lake, name, later + timedelta(days=1))
+    assert metadata_of(engine.lake.load(name)) == kept
+
+
+def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    name = engine.table.name
+    commit(engine, 10)
+    next_slice()
+    commit(engine, 20)
+    stamped = engine.lake.stamped(name)
+    forget_snapshots(engine.lake, name, datetime.now(UTC) + timedelta(days=30))
+    assert engine.lake.stamped(name).stamp == stamped.stamp
+    assert engine.lake.stamped(name).stamped_at_ms == stamped.stamped_at_ms
+    engine.run(engine.event("u", 30, 30, v="30"))
+    assert engine.state() == {1: ("30", None)}
+
+
+def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(snapshots, "LAST_OF_SLICE", timedelta(seconds=6))
+    engine = Engine(spark)
+    name = engine.table.name
+    commit(engine, 10)
+    next_slice()
+    commit(engine, 20)
+    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    first = tags(engine.lake.load(name))
+    time.sleep(6)
+    commit(engine, 30)
+    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    left = tags(engine.lake.load(name))
+    assert first and not set(first.values()) & set(moments(engine.lake.load(name)))
+    assert not set(first) & set(left)
+
+
+def test_a_table_without_commits_has_nothing_to_forget(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    before = metadata_of(engine.lake.load(engine.table.name))
+    forget_snapshots(engine.lake, engine.table.name, datetime.now(UTC))
+    assert metadata_of(engine.lake.load(engine.table.name)) == before

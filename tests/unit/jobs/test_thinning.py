@@ -1,0 +1,85 @@
+"""Which table's snapshots a batch thins, and when it cannot."""
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from glue_jobs.ingest import thinning
+from glue_jobs.ingest.thinning import Thinning
+from glue_jobs.runtime.conflicts import CommitConflict
+from glue_jobs.runtime.leases import Leases
+from tests.spark.events import MemoryStore
+
+LAKE: Any = None  # no test here comes to it
+
+
+def tables(**maintenance: str) -> list[Any]:
+    """Tables `a` and `b`."""
+    return [
+        SimpleNamespace(name=t, changes=f"{t}_changes", maintenance=maintenance.get(t, "own"))
+        for t in "ab"
+    ]
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+@pytest.fixture
+def thinned(monkeypatch):
+    """The Iceberg tables that were thinned."""
+    names: list[str] = []
+    monkeypatch.setattr(thinning, "forget_snapshots", lambda _lake, name, _now: names.append(name))
+    return names
+
+
+def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
+    each = Thinning(Leases(store, "stream"))
+    a, b = tables()
+    assert each.chosen([a, b]) == "a"
+    each.thin(LAKE, a)
+    assert each.chosen([a, b]) == "b"
+    each.thin(LAKE, b)
+    assert each.chosen([a, b]) is None
+    assert (thinned, store.stored) == (["a_changes", "a", "b_changes", "b"], {})
+
+
+def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
+    """With a trigger of an hour each batch is in another one."""
+    each, hours = Thinning(Leases(store, "stream")), iter(range(1, 9))
+    monkeypatch.setattr(
+        thinning, "slice_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
+    )
+    by_name = {table.name: table for table in tables()}
+    for _ in range(4):
+        each.thin(LAKE, by_name[each.chosen(by_name.values()) or ""])
+    assert thinned == ["a_changes", "a", "b_changes", "b"] * 2
+
+
+@pytest.mark.parametrize("maintenance", ["glue", "none"])
+def test_what_others_maintain_is_theirs(store, maintenance):
+    assert Thinning(Leases(store, "stream")).chosen(tables(a=maintenance)) == "b"
+
+
+@pytest.mark.parametrize(("held", "before"), [("a_changes", []), ("a", ["a_changes"])])
+def test_one_that_another_job_holds_comes_later(store, thinned, held, before):
+    later = Thinning(Leases(store, "stream"))
+    a, _ = tables()
+    with Leases(store, "maintain").hold(held):
+        later.thin(LAKE, a)
+    assert (thinned, later.chosen([a])) == (before, "a")
+
+
+def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monkeypatch, caplog):
+    def loses(*_: Any) -> None:
+        raise CommitConflict("a", "other writers changed it", "look which")
+
+    monkeypatch.setattr(thinning, "retried", loses)
+    later = Thinning(Leases(store, "stream"))
+    a, _ = tables()
+    later.thin(LAKE, a)
+    assert (later.chosen([a]), store.stored) == ("a", {})
+    assert "other writers changed it" in caplog.text
