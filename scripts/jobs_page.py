@@ -53,7 +53,8 @@ JOBS_DESCRIBED = {
         {"--tables": "orders", "--run": "by-hand-1"},
     ),
     naming.MAINTAIN_JOB: Described(
-        "Compacts, expires, purges, collapses and removes orphans, log by log and state by state.",
+        "Purges, collapses, compacts, thins snapshots and removes orphans, log by log and state by"
+        " state.",
         "By `schedules.maintain`.",
         {"--tables": "customers,orders", "--run": "by-hand-2"},
     ),

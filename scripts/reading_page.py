@@ -33,7 +33,9 @@ argument: `spark.sql(text, args=[...])`.
 _ABOUT = {
     "live rows": "`cdc_deleted` marks the rows of deleted keys, which stay for a while.",
     "live rows as they were an hour ago": (
-        "As long as maintenance keeps the snapshot of then; for what is older, ask the log."
+        "Any moment of the last two hours. Before that whole hours of five days, by their tags,"
+        " `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`); for any other"
+        " moment ask the log."
     ),
     "audit trail of one key": (
         "Every event of the key in the order of the source's commits, with what it changed and"
@@ -44,7 +46,10 @@ _ABOUT = {
         " event's place in the source tells its repeats; the state and the views do so themselves."
     ),
     "files": "How many data and delete files there are, and how many of them are small.",
-    "snapshots": "What each commit did: `summary` counts rows and files, and has the jobs' stamp.",
+    "snapshots": (
+        "What each commit did, of those that are kept: `summary` counts rows and files, and has the"
+        " jobs' stamp."
+    ),
 }
 
 

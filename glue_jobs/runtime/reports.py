@@ -11,6 +11,7 @@ from cdclake import naming
 from cdclake.errors import CdcError
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
+from glue_jobs.runtime.java import each
 from glue_jobs.runtime.objects import ObjectStore
 from glue_jobs.runtime.tables import LakeTables
 
@@ -47,7 +48,7 @@ def size_of(lake: LakeTables, table: Table) -> Size:
     files = size = snapshots = 0
     for name in (table.name, table.changes):
         loaded = lake.load(name)
-        snapshots += loaded.history().size()
+        snapshots += sum(1 for _ in each(loaded.snapshots()))
         current = loaded.currentSnapshot()
         if current is not None:
             summary = current.summary()

@@ -15,6 +15,7 @@ from cdclake import naming
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
+from glue_jobs.runtime.java import each
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
 from glue_jobs.upkeep.deletes import bring_deletes_together
@@ -108,8 +109,8 @@ def expire_snapshots(upkeep: Upkeep) -> None:
 def remove_orphans(upkeep: Upkeep) -> None:
     """Remove files that no snapshot knows and that are too old to be in flight."""
     before = upkeep.now - ORPHAN_AGE
-    oldest = upkeep.lake.stamped(upkeep.name).oldest_at_ms
-    if oldest is None or _moment(oldest) >= before:
+    oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, tagged ones too
+    if oldest is None or _moment(oldest.timestampMillis()) >= before:
         return  # a table so young holds nothing so old
     # Listed through the catalog's own S3FileIO; else Hadoop would need a file system for s3.
     upkeep.call("remove_orphan_files", older_than=_timestamp(before), prefix_listing="true")

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from glue_jobs.runtime.java import each
 from glue_jobs.upkeep import snapshots
+from glue_jobs.upkeep.actions import ORPHAN_AGE, Upkeep, remove_orphans
 from glue_jobs.upkeep.snapshots import forget_snapshots, slice_of
 from tests.spark.events import Engine
 
@@ -142,3 +143,25 @@ def test_a_table_without_commits_has_nothing_to_forget(spark: SparkSession) -> N
     before = metadata_of(engine.lake.load(engine.table.name))
     forget_snapshots(engine.lake, engine.table.name, datetime.now(UTC))
     assert metadata_of(engine.lake.load(engine.table.name)) == before
+
+
+def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thinning cuts the history; the tagged snapshots say how old the table is."""
+    called: list[str] = []
+    monkeypatch.setattr(Upkeep, "call", lambda _, procedure, **__: called.append(procedure))
+    engine = Engine(spark)
+    name = engine.table.name
+    for number in (10, 20, 30):
+        commit(engine, number)
+        next_slice()
+    first = min(moments(engine.lake.load(name)).values())
+    commit(engine, 40)
+    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    oldest = min(moments(engine.lake.load(name)).values())
+    assert oldest - first < snapshots.SLICE
+    for age, expected in ((timedelta(0), []), (timedelta(milliseconds=1), ["remove_orphan_files"])):
+        now = oldest + ORPHAN_AGE + age
+        remove_orphans(Upkeep(engine.lake, engine.table, name, now, timedelta(days=90)))
+        assert called == expected
