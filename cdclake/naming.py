@@ -187,7 +187,6 @@ OPERATE_JOB = "operate"
 STREAM_COMPONENT = "stream"  # the stream where messages name it
 FIREHOSE_COMPONENT = "firehose"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
-MOMENT_TAG = "at-"  # before a time in ISO 8601: tag of the snapshot that was current then
 
 
 # Folders of the bucket for state, on AWS; each is written by those who need it alone.

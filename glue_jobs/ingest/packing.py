@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake.plan import Plan, Table
-from glue_jobs.runtime.conflicts import CommitConflict, retried
+from glue_jobs.ingest.between_batches import done_if_free
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.actions import Upkeep, pack
@@ -49,13 +49,6 @@ class Packing:
         started = time.monotonic()
         history = timedelta(days=plan.history_days)
         upkeep = Upkeep(lake, table, table.name, datetime.now(UTC), history)
-        with self._leases.try_hold(table.name) as held:
-            if not held:
-                return
-            try:
-                retried(table.name, partial(pack, upkeep))
-            except CommitConflict as error:
-                log.warning("%s", error)
-                return
-        del self._commits[table.name]
-        log.info("%s: packed in %.1f s", table.name, time.monotonic() - started)
+        if done_if_free(self._leases, table.name, partial(pack, upkeep)):
+            del self._commits[table.name]
+            log.info("%s: packed in %.1f s", table.name, time.monotonic() - started)

@@ -5,18 +5,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 
+from cdclake.iceberg.moment_tags import hour_of
 from cdclake.plan import Table
-from glue_jobs.runtime.conflicts import CommitConflict, retried
+from glue_jobs.ingest.between_batches import done_if_free
 from glue_jobs.runtime.leases import Leases
 from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.upkeep.snapshots import forget_snapshots, slice_of
-
-log = logging.getLogger("cdclake.stream")
+from glue_jobs.upkeep.snapshots import forget_snapshots
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -33,7 +31,7 @@ class Thinning:
 
         One at a time, so that no batch ends late for all of them. What others maintain is theirs.
         """
-        hour = slice_of(datetime.now(UTC))
+        hour = hour_of(datetime.now(UTC))
         hours = {
             t.name: self._thinned.get(t.name, _NEVER) for t in tables if t.maintenance == "own"
         }
@@ -46,13 +44,7 @@ class Thinning:
         Under a lease of each, since who holds it may commit by what it began with hours ago.
         """
         now = datetime.now(UTC)
-        for name in (table.changes, table.name):
-            with self._leases.try_hold(name) as held:
-                if not held:
-                    return
-                try:
-                    retried(name, partial(forget_snapshots, lake, name, now))
-                except CommitConflict as error:
-                    log.warning("%s", error)
-                    return
-        self._thinned[table.name] = slice_of(now)
+        names = (table.changes, table.name)
+        works = ((name, partial(forget_snapshots, lake, name, now)) for name in names)
+        if all(done_if_free(self._leases, name, work) for name, work in works):
+            self._thinned[table.name] = hour_of(now)

@@ -13,6 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.iceberg.moment_tags import hour_of, moment_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +61,7 @@ class Snapshot:
     @property
     def committed_at(self) -> datetime:
         """The time of the commit."""
-        return datetime.fromtimestamp(self.committed_ms / 1000, UTC)
+        return _time(self.committed_ms)
 
     def _total(self, name: str) -> int:
         return int(self.summary.get(name, 0))
@@ -97,11 +98,11 @@ class IcebergTable:
         if oldest is None or self.snapshots[oldest[1]].parent is None:
             return None
         earlier = [moment for moment in self.tagged if moment <= milliseconds]
-        if earlier and _begins_an_hour(milliseconds):
+        if earlier and _time(milliseconds) == hour_of(_time(milliseconds)):
             return self.snapshots[self.tagged[max(earlier)]]
-        kept = f"ask for {_time(oldest[0])} or later"
+        kept = f"ask for {_time(oldest[0]).isoformat()} or later"
         if self.tagged:
-            kept += f", or for a whole hour from {_time(min(self.tagged))} on"
+            kept += f", or for a whole hour from {_time(min(self.tagged)).isoformat()} on"
         raise InputError(f"{self.name} as of that time has expired", kept)
 
 
@@ -163,20 +164,12 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Iceber
             if entry["snapshot-id"] in snapshots
         ),
         tagged={
-            _millis(tag.removeprefix(naming.MOMENT_TAG)): reference["snapshot-id"]
+            int(moment.timestamp() * 1000): reference["snapshot-id"]
             for tag, reference in metadata.get("refs", {}).items()
-            if tag.startswith(naming.MOMENT_TAG)
+            if (moment := moment_of(tag)) is not None
         },
     )
 
 
-def _begins_an_hour(milliseconds: int) -> bool:
-    return milliseconds % 3_600_000 == 0
-
-
-def _time(milliseconds: int) -> str:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat()
-
-
-def _millis(time: str) -> int:
-    return int(datetime.fromisoformat(time).timestamp() * 1000)
+def _time(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

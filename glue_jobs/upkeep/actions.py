@@ -19,7 +19,7 @@ from glue_jobs.runtime.java import each
 from glue_jobs.runtime.tables import LakeTables
 from glue_jobs.upkeep.collapse import Collapse
 from glue_jobs.upkeep.deletes import bring_deletes_together
-from glue_jobs.upkeep.snapshots import forget_snapshots
+from glue_jobs.upkeep.snapshots import forget_snapshots, time_of
 
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
@@ -110,7 +110,7 @@ def remove_orphans(upkeep: Upkeep) -> None:
     """Remove files that no snapshot knows and that are too old to be in flight."""
     before = upkeep.now - ORPHAN_AGE
     oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, tagged ones too
-    if oldest is None or _moment(oldest.timestampMillis()) >= before:
+    if oldest is None or time_of(oldest.timestampMillis()) >= before:
         return  # a table so young holds nothing so old
     # Listed through the catalog's own S3FileIO; else Hadoop would need a file system for s3.
     upkeep.call("remove_orphan_files", older_than=_timestamp(before), prefix_listing="true")
@@ -123,10 +123,6 @@ ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
     "expire": expire_snapshots,
     "orphans": remove_orphans,
 }
-
-
-def _moment(millis: int) -> datetime:
-    return datetime.fromtimestamp(millis / 1000, UTC)
 
 
 def _timestamp(at: datetime) -> str:

@@ -12,22 +12,16 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from cdclake import naming
+from cdclake.iceberg import moment_tags
 from glue_jobs.runtime.java import java_with
 from glue_jobs.runtime.tables import LakeTables
 
-SLICE = timedelta(hours=1)
 # Longer than a batch takes: Iceberg refuses a commit that cannot follow the history back to the
 # snapshot that it began with. Whatever takes longer holds the table's lease.
 EVERY_COMMIT = timedelta(hours=2)
-LAST_OF_SLICE = timedelta(days=5)
+LAST_OF_HOUR = timedelta(days=5)
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def slice_of(moment: datetime) -> datetime:
-    """When the hour of the moment began."""
-    return moment - (moment - _EPOCH) % SLICE
 
 
 def forget_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
@@ -40,17 +34,17 @@ def forget_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
     stamped = lake.stamped(name)
     if stamped.oldest_at_ms is None:
         return
-    oldest, last = _time(stamped.oldest_at_ms), now - EVERY_COMMIT
+    oldest, last = time_of(stamped.oldest_at_ms), now - EVERY_COMMIT
     if stamped.stamped_at_ms is not None:
-        last = min(last, _time(stamped.stamped_at_ms) - _MILLISECOND)
-    last = slice_of(last)
+        last = min(last, time_of(stamped.stamped_at_ms) - _MILLISECOND)
+    last = moment_tags.hour_of(last)
     if oldest > last:
         return
     table = lake.load(name)
     transaction = table.newTransaction()
     tags = transaction.manageSnapshots()
-    for tag, snapshot in _untagged(lake, table, max(oldest, now - LAST_OF_SLICE), last):
-        tags.createTag(tag, snapshot).setMaxRefAgeMs(tag, LAST_OF_SLICE // _MILLISECOND)
+    for tag, snapshot in _untagged(lake, table, max(oldest, now - LAST_OF_HOUR), last):
+        tags.createTag(tag, snapshot).setMaxRefAgeMs(tag, LAST_OF_HOUR // _MILLISECOND)
     tags.commit()
     expiry = transaction.expireSnapshots().expireOlderThan(_millis(last) + 1)
     expiry.cleanExpiredFiles(False).commit()
@@ -66,17 +60,18 @@ def _untagged(
     """
     java = java_with(lake.spark, "org.apache.iceberg.util.SnapshotUtil")
     tagged, known = table.refs(), {table.currentSnapshot().snapshotId()}
-    end = slice_of(first - _MILLISECOND) + SLICE
+    end = moment_tags.hour_of(first - _MILLISECOND) + moment_tags.EVERY
     while end <= last:
         snapshot = java.SnapshotUtil.snapshotIdAsOfTime(table, _millis(end))
-        tag = f"{naming.MOMENT_TAG}{end:%Y-%m-%dT%H:%M:%SZ}"
+        tag = moment_tags.tag_of(end)
         if snapshot not in known and not tagged.containsKey(tag):
             yield tag, snapshot
         known.add(snapshot)
-        end += SLICE
+        end += moment_tags.EVERY
 
 
-def _time(millis: int) -> datetime:
+def time_of(millis: int) -> datetime:
+    """The time of a commit, as Iceberg says it."""
     return _EPOCH + millis * _MILLISECOND
 
 

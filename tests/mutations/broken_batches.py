@@ -8,8 +8,9 @@ MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
 _BATCH = "glue_jobs/ingest/batch.py"
 _TABLE_BATCH = "glue_jobs/ingest/table_batch.py"
-_THINNING, _THINNING_TESTS = "glue_jobs/ingest/thinning.py", ("tests/unit/jobs/test_thinning.py",)
+_THINNING_TESTS = ("tests/unit/jobs/test_thinning.py",)
 _SNAPSHOTS, _SNAPSHOT_TESTS = "glue_jobs/upkeep/snapshots.py", ("tests/spark/test_snapshots.py",)
+_BETWEEN = "glue_jobs/ingest/between_batches.py"
 _PACKING, _PACKING_TESTS = "glue_jobs/ingest/packing.py", ("tests/unit/jobs/test_packing.py",)
 
 BATCHES = (
@@ -55,8 +56,8 @@ BATCHES = (
         ((_BATCH, "if packed and outcome.applying:", "if False:"),),
     ),
     Mutation(
-        "pack a state that another job holds", _PACKING_TESTS,
-        ((_PACKING, "            if not held:\n", "            if False:\n"),),
+        "pack or thin what another job holds", (*_PACKING_TESTS, *_THINNING_TESTS),
+        ((_BETWEEN, "if held:", "if True:"),),
     ),
     Mutation(
         "pack what others maintain", _PACKING_TESTS,
@@ -73,9 +74,5 @@ BATCHES = (
     Mutation(
         "forget snapshots without a tag for their hour", _SNAPSHOT_TESTS,
         ((_SNAPSHOTS, "if snapshot not in known and not tagged.containsKey(tag):", "if False:"),),
-    ),
-    Mutation(
-        "thin what another job holds", _THINNING_TESTS,
-        ((_THINNING, "if not held:", "if False:"),),
     ),
 )  # fmt: skip

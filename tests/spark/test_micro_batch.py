@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.iceberg import moment_tags
 from cdclake.plan import Plan
 from glue_jobs.ingest import batch as micro_batch
 from glue_jobs.ingest import packing, table_batch
@@ -159,7 +160,7 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
 def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "SLICE", timedelta(seconds=1))
+    monkeypatch.setattr(moment_tags, "EVERY", timedelta(seconds=1))
     monkeypatch.setattr(kept, "EVERY_COMMIT", timedelta(seconds=0))
     both = (stream.one, stream.two)
 

@@ -9,11 +9,12 @@ from urllib.parse import urlparse
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake import naming
+from cdclake.iceberg import moment_tags
+from cdclake.iceberg.moment_tags import hour_of, moment_of
 from glue_jobs.runtime.java import each
 from glue_jobs.upkeep import snapshots
 from glue_jobs.upkeep.actions import ORPHAN_AGE, Upkeep, remove_orphans
-from glue_jobs.upkeep.snapshots import forget_snapshots, slice_of
+from glue_jobs.upkeep.snapshots import forget_snapshots
 from tests.spark.events import Engine
 
 pytestmark = pytest.mark.spark
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(autouse=True)
 def short_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "SLICE", timedelta(seconds=2))
+    monkeypatch.setattr(moment_tags, "EVERY", timedelta(seconds=2))
     monkeypatch.setattr(snapshots, "EVERY_COMMIT", timedelta(seconds=0))
 
 
@@ -32,30 +33,22 @@ def commit(engine: Engine, number: int) -> None:
         engine.lake.load(engine.table.name).newFastAppend().commit()
 
 
-def next_slice() -> None:
+def next_hour() -> None:
     now = datetime.now(UTC)
-    time.sleep((slice_of(now) + snapshots.SLICE - now).total_seconds())
+    time.sleep((hour_of(now) + moment_tags.EVERY - now).total_seconds())
 
 
 def moments(table: Any) -> dict[int, datetime]:
     """When each of its snapshots was committed."""
-    times = {
-        each_one.snapshotId(): each_one.timestampMillis() for each_one in each(table.snapshots())
-    }
+    times = {one.snapshotId(): one.timestampMillis() for one in each(table.snapshots())}
     return {snapshot: datetime.fromtimestamp(ms / 1000, UTC) for snapshot, ms in times.items()}
 
 
 def tags(table: Any) -> dict[datetime, int]:
     """What was current at the moments that have a tag."""
-    found = {
-        str(entry.getKey()): entry.getValue().snapshotId()
-        for entry in each(table.refs().entrySet())
-    }
-    return {
-        datetime.fromisoformat(name.removeprefix(naming.MOMENT_TAG)): snapshot
-        for name, snapshot in found.items()
-        if name != "main"
-    }
+    references = each(table.refs().entrySet())
+    found = {moment_of(str(one.getKey())): one.getValue().snapshotId() for one in references}
+    return {moment: snapshot for moment, snapshot in found.items() if moment is not None}
 
 
 def metadata_of(table: Any) -> str:
@@ -68,7 +61,7 @@ def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> No
     name = engine.table.name
     for number in (10, 20, 30):
         commit(engine, number)
-        next_slice()
+        next_hour()
     before = moments(engine.lake.load(name))
     lists = [str(one.manifestListLocation()) for one in each(engine.lake.load(name).snapshots())]
     commit(engine, 40)
@@ -81,12 +74,12 @@ def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> No
     assert kept == {
         end: max((at, one) for one, at in before.items() if at <= end)[1] for end in kept
     }
-    ends = {slice_of(at - timedelta(milliseconds=1)) + snapshots.SLICE for at in before.values()}
+    ends = {hour_of(at - timedelta(milliseconds=1)) + moment_tags.EVERY for at in before.values()}
     assert set(kept) == ends and len(kept) < len(before)
     assert set(moments(table)) == set(kept.values()) | recent
     held = [engine.lake.read(name, kept[end]).collect()[0]["v"] for end in sorted(kept)]
     assert held[-1] == "30" and set(held) <= {"10", "20", "30"}
-    assert all(Path(urlparse(each_list).path).exists() for each_list in lists)
+    assert all(Path(urlparse(one).path).exists() for one in lists)
     engine.run(engine.event("u", 50, 50, v="50"))
     assert engine.state() == {1: ("50", None)}
 
@@ -96,9 +89,9 @@ def test_who_comes_again_finds_nothing_to_do(spark: SparkSession) -> None:
     engine = Engine(spark)
     name = engine.table.name
     commit(engine, 10)
-    next_slice()
+    next_hour()
     engine.run(engine.event("u", 20, 20, v="20"))
-    next_slice()
+    next_hour()
     later = datetime.now(UTC)
     forget_snapshots(engine.lake, name, later)
     kept = metadata_of(engine.lake.load(name))
@@ -111,7 +104,7 @@ def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
     engine = Engine(spark)
     name = engine.table.name
     commit(engine, 10)
-    next_slice()
+    next_hour()
     commit(engine, 20)
     stamped = engine.lake.stamped(name)
     forget_snapshots(engine.lake, name, datetime.now(UTC) + timedelta(days=30))
@@ -122,11 +115,11 @@ def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
 
 
 def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "LAST_OF_SLICE", timedelta(seconds=6))
+    monkeypatch.setattr(snapshots, "LAST_OF_HOUR", timedelta(seconds=6))
     engine = Engine(spark)
     name = engine.table.name
     commit(engine, 10)
-    next_slice()
+    next_hour()
     commit(engine, 20)
     forget_snapshots(engine.lake, name, datetime.now(UTC))
     first = tags(engine.lake.load(name))
@@ -155,12 +148,12 @@ def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
     name = engine.table.name
     for number in (10, 20, 30):
         commit(engine, number)
-        next_slice()
+        next_hour()
     first = min(moments(engine.lake.load(name)).values())
     commit(engine, 40)
     forget_snapshots(engine.lake, name, datetime.now(UTC))
     oldest = min(moments(engine.lake.load(name)).values())
-    assert oldest - first < snapshots.SLICE
+    assert oldest - first < moment_tags.EVERY
     for age, expected in ((timedelta(0), []), (timedelta(milliseconds=1), ["remove_orphan_files"])):
         now = oldest + ORPHAN_AGE + age
         remove_orphans(Upkeep(engine.lake, engine.table, name, now, timedelta(days=90)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest import packing
+from glue_jobs.ingest import between_batches, packing
 from glue_jobs.ingest.packing import BATCHES, Packing
 from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
@@ -75,7 +75,7 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
-    monkeypatch.setattr(packing, "retried", loses)
+    monkeypatch.setattr(between_batches, "retried", loses)
     later = gathered(store, a=BATCHES)
     later.pack(LAKE, plan(), plan().tables[0])
     assert (later.chosen(plan()), store.stored) == ("a", {})

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest import thinning
+from glue_jobs.ingest import between_batches, thinning
 from glue_jobs.ingest.thinning import Thinning
 from glue_jobs.runtime.conflicts import CommitConflict
 from glue_jobs.runtime.leases import Leases
@@ -51,7 +51,7 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     """With a trigger of an hour each batch is in another one."""
     each, hours = Thinning(Leases(store, "stream")), iter(range(1, 9))
     monkeypatch.setattr(
-        thinning, "slice_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
+        thinning, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
     )
     by_name = {table.name: table for table in tables()}
     for _ in range(4):
@@ -77,7 +77,7 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
-    monkeypatch.setattr(thinning, "retried", loses)
+    monkeypatch.setattr(between_batches, "retried", loses)
     later = Thinning(Leases(store, "stream"))
     a, _ = tables()
     later.thin(LAKE, a)

@@ -65,15 +65,19 @@ HOUR = 3_600_000
 
 
 def thinned() -> IcebergTable:
-    """Of commits in each of five hours the last of the first three, and all since."""
+    """Of four commits, in four of five hours, the first two by tags alone."""
     kept = metadata(
         *((n, n - 1 or None, n * HOUR - 7, {}) for n in (1, 3)),
         *((n, n - 1, n * HOUR - 7, {}) for n in (4, 5)),
     )
     kept["snapshot-log"] = kept["snapshot-log"][2:]
     kept["refs"] = {"main": {"snapshot-id": 5, "type": "branch"}} | {
-        f"{naming.MOMENT_TAG}1970-01-01T0{n}:00:00Z": {"snapshot-id": n, "type": "tag"}
-        for n in (1, 3)
+        tag: {"snapshot-id": n, "type": "tag"}
+        for tag, n in (
+            ("at-1970-01-01T01:00:00Z", 1),
+            ("at-1970-01-01T03:00:00Z", 3),
+            ("at-the-launch", 4),  # somebody's own
+        )
     }
     return parse_table("t", "s3://b/t/m.json", kept)
 
