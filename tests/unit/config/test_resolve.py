@@ -12,7 +12,7 @@ import pytest
 from cdclake.config.deployment import load_deployment
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import load_plan
-from cdclake.config.schedule import parse_schedule
+from cdclake.config.schedule import parse_schedule, shortest_minutes
 from cdclake.config.schema import pipeline_schema, render_schema
 from cdclake.config.spellings import parse_table_key
 from cdclake.errors import InputError
@@ -71,7 +71,7 @@ def test_defaults(tmp_path):
     table = plan.table("public.orders")
     assert (plan.lake_database, plan.history_days, plan.trigger_seconds) == ("cdc_iceberg", 90, 10)
     assert plan.readers == ("athena", "spark", "duckdb")
-    assert plan.schedules == {"apply": "rate(5 minutes)", "maintain": "cron(0 3 * * ? *)"}
+    assert plan.schedules == {"apply": "rate(15 minutes)", "maintain": "cron(0 3 * * ? *)"}
     assert (table.name, table.topic, table.key) == ("orders", "shop.public.orders", ("order_id",))
     assert (table.delivery, table.apply, table.deletes) == ("stream", "each_batch", "hard")
     assert (table.replica_identity, table.replica_identity_declared) == ("default", False)
@@ -192,6 +192,18 @@ def test_no_table_key(spelling):
 )
 def test_schedules_that_eventbridge_takes(spelling):
     assert parse_schedule(f" {spelling} ") == spelling
+
+
+@pytest.mark.parametrize(
+    ("spelling", "minutes"),
+    [
+        ("rate(1 minute)", 1), ("rate(2 hours)", 120), ("rate(1 day)", 1440),
+        ("cron(0 3 * * ? *)", 60), ("cron(0/5 8-17 ? * MON-FRI *)", 5), ("cron(* * * * ? *)", 1),
+        ("cron(0,55 * * * ? *)", 5), ("cron(10-20/3 * * * ? *)", 3), ("at(2030-01-01)", None),
+    ],
+)  # fmt: skip
+def test_the_shortest_time_between_two_runs(spelling, minutes):
+    assert shortest_minutes(spelling) == minutes
 
 
 def test_the_committed_schema_is_the_generated_one():
