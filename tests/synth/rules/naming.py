@@ -51,6 +51,7 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("AWS::Glue::Job", "Name"): GLUE_NAME,
     ("AWS::Glue::SecurityConfiguration", "Name"): GLUE_NAME,
     ("AWS::Glue::Table", "Name"): GLUE_NAME,
+    ("AWS::Glue::Table", "TableInput.Name"): GLUE_NAME,
     ("AWS::IAM::Role", "Policies.PolicyName"): r"[A-Za-z0-9_+=,.@-]{1,128}",
     ("AWS::KMS::Alias", "AliasName"): "alias/[a-zA-Z0-9/_-]{1,250}",
     ("AWS::KMS::Key", "Description"): f"{ASCII}{{0,8192}}",
