@@ -126,6 +126,19 @@ def test_a_deployment_is_the_plan_and_the_sizes_of_its_environment(tmp_path):
     assert plain.aws.kafka.create is not None and plain.aws.kafka.create.volume_gb == 100
 
 
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_demo_values_are_overlaid_where_they_are_deployed(environment):
+    for file in ("shop.yaml", "shop_firehose.yaml"):
+        plan = load_deployment(PIPELINES / file, environment).plan
+        assert plan.trigger_seconds >= 10
+        assert shortest_minutes(plan.schedules["apply"]) >= 15
+
+
+def test_demo_values_are_not_deployed_as_they_are():
+    with pytest.raises(InvalidPipeline, match="starts a Glue job every 1 min"):
+        load_deployment(PIPELINES / "shop_firehose.yaml")
+
+
 def test_a_plan_from_before_the_deployment_can_still_be_read(tmp_path):
     plan = full_plan(tmp_path)
     older = json.dumps({**json.loads(plan.to_json()), "aws": {}})
