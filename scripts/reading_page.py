@@ -19,18 +19,18 @@ PIPELINE, TABLE = PROJECT / "pipelines" / "shop.yaml", "orders"
 _BEGINNING = """\
 # Reading the lake
 
-Common queries, shown for the shop's `orders`. Athena has them as saved queries of the workgroup, for
-every table. The Spark versions work in a session whose catalog of the lake's tables is called `lake`,
-as in the jobs; with another catalog, replace the name before the first dot.
+Common queries, shown for the shop's `orders`. Athena has them as saved queries of the workgroup,
+for every table. The Spark versions work in a session whose catalog of the lake's tables is called
+`lake`, as in the jobs; with another catalog, replace the name before the first dot.
 
-`<t>` holds the changes applied so far: it is seconds behind its changelog if the stream applies them,
-and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the changelog:
-`cdclake sql` has it locally; `cdclake views` creates one for Athena, as fresh as `<t>`
-([deployment](deployment.md)). A `?` is a value that Athena prompts for and Spark takes as an argument:
-`spark.sql(text, args=[...])`.
+`<t>` holds the changes applied so far: it is seconds behind its changelog if the stream applies
+them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
+changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena, as fresh as `<t>`
+([deployment](deployment.md)). A `?` is a value that Athena prompts for and Spark takes as an
+argument: `spark.sql(text, args=[...])`.
 """
 _ABOUT = {
-    "live rows": "`cdc_deleted` marks the tombstones of deleted keys, which are purged later.",
+    "live rows": "`cdc_deleted` marks the rows of deleted keys, which are kept for a while.",
     "live rows as they were an hour ago": (
         "Any point in time of the last two hours. For full hours of the last five days use their"
         " tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`); for any other"
