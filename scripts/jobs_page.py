@@ -93,7 +93,7 @@ _MEANINGS = {
     "--mask_salt": "secret with the salt, if a column has `mask: hash`",
     "--wait": "seconds to wait for changes in flight; default 600",
     "--sample": "approximate number of rows to compare per table; default all",
-    "--offsets": "Connect's offset topic: the connector's position, and the tables being read again",
+    "--offsets": "Connect's offset topic: the connector's position, and tables being read again",
     "--verb": "`replay`, `resume` or `resync`",
     "--tables": "table names in the lake, separated by commas; default all",
     "--run": "name of the report that the run writes, `control/reports/<run>.json`",
@@ -106,8 +106,8 @@ the local lake with the arguments shown here.
 
 A job is named `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment sets most
 arguments; for a manual run add those in the table "set per run". In the Glue console: *ETL jobs*,
-the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job cannot
-be started while another run of it is active. Logs are in CloudWatch under
+the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job
+cannot be started while another run of it is active. Logs are in CloudWatch under
 `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
