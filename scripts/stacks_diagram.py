@@ -33,9 +33,9 @@ _SHOWN = {
     "AWS::MSK::Cluster": "MSK",
     "AWS::MSK::Topic": "topic|topics",
     "AWS::KafkaConnect::Connector": "connector",
-    "AWS::KinesisFirehose::DeliveryStream": "stream of Firehose|streams of Firehose",
-    "AWS::Kinesis::Stream": "stream of Kinesis|streams of Kinesis",
-    "AWS::ECS::Service": "service on Fargate|services on Fargate",
+    "AWS::KinesisFirehose::DeliveryStream": "Firehose stream|Firehose streams",
+    "AWS::Kinesis::Stream": "Kinesis stream|Kinesis streams",
+    "AWS::ECS::Service": "Fargate service|Fargate services",
     "AWS::S3::Bucket": "bucket|buckets",
     "AWS::Glue::Database": "Glue database",
     "AWS::Glue::Table": "Glue table|Glue tables",
@@ -47,7 +47,7 @@ _SHOWN = {
     "AWS::Athena::NamedQuery": "saved query|saved queries",
     "AWS::CloudWatch::Alarm": "alarm|alarms",
     "AWS::CloudWatch::Dashboard": "dashboard",
-    "AWS::SNS::Topic": "topic of the alarms",
+    "AWS::SNS::Topic": "alarm topic",
 }
 
 
