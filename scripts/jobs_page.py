@@ -1,7 +1,7 @@
-"""Write docs/jobs.md: each deployed job, what it is given, and how it is started by hand.
+"""Write docs/jobs.md: each deployed job, its arguments, and how to start it manually.
 
-`python -m scripts.jobs_page` writes the page. A unit test fails as long as it is not the newest,
-and tests give the jobs the very arguments that stand on it.
+`python -m scripts.jobs_page` writes the page. A unit test fails if the page is out of date, and
+tests run the jobs with exactly the arguments on the page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cdclake.deployed_jobs import JOBS, Places, own_arguments, source_words
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "jobs.md"
 
-# What stands on the page for what differs from deployment to deployment.
+# Example values for what differs between deployments.
 EXAMPLE = Places(
     prefix="shop-prod",
     pipeline="shop",
@@ -33,7 +33,7 @@ EXAMPLE = Places(
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """What the page says of a job; `given` are the arguments of a run that is started by hand."""
+    """Description of a job on the page; `given` are the arguments of a manually started run."""
 
     does: str
     begins: str
@@ -42,86 +42,86 @@ class Described:
 
 JOBS_DESCRIBED = {
     naming.STREAM_JOB: Described(
-        "Reads the pipeline's topics and writes logs, quarantine and states, until it is ended.",
-        "The keeper starts it, and starts it again. Under `stream: {mode: scheduled}` it begins by"
-        " `schedules.apply`, reads what is there, and ends.",
+        "Reads the pipeline's topics and writes changelogs, quarantine and states, until stopped.",
+        "The stream keeper starts and restarts it. With `stream: {mode: scheduled}` it is started"
+        " by `schedules.apply`, reads the available records, and ends.",
         {},
     ),
     naming.APPLY_JOB: Described(
-        "Merges into each state what its log has ingested since.",
-        "By `schedules.apply`, if any table has `apply: scheduled`.",
+        "Merges into each state the changes that its changelog has ingested since the last merge.",
+        "Started by `schedules.apply`, if any table has `apply: scheduled`.",
         {"--tables": "orders", "--run": "by-hand-1"},
     ),
     naming.MAINTAIN_JOB: Described(
-        "Purges, collapses, compacts, thins snapshots and removes orphans, log by log and state by"
-        " state.",
-        "By `schedules.maintain`.",
+        "Purges tombstones, collapses old days, compacts files, thins snapshots and removes orphan"
+        " files, one changelog or state at a time.",
+        "Started by `schedules.maintain`.",
         {"--tables": "customers,orders", "--run": "by-hand-2"},
     ),
     naming.REBUILD_JOB: Described(
-        "Makes each state again from its log, in one commit a table.",
-        "By hand only.",
+        "Rebuilds each state from its changelog, in one commit per table.",
+        "Started manually only.",
         {"--tables": "orders", "--run": "by-hand-3"},
     ),
     naming.VERIFY_JOB: Described(
-        "Compares every row of the source with `<t>_current`, once all that was written has"
-        " arrived; a run that finds a difference has failed. On the driver alone, by PostgreSQL and"
-        " DuckDB, with packages that Glue installs from the deployment's own bucket.",
-        "By hand only.",
+        "Compares every row of the source with `<t>_current`, after waiting for all written changes"
+        " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
+        " and DuckDB, with packages that Glue installs from the deployment's own bucket.",
+        "Started manually only.",
         {"--tables": "orders", "--wait": "600", "--sample": "100000", "--run": "by-hand-4"},
     ),
     naming.OPERATE_JOB: Described(
-        "Has the stream try quarantined events again (`replay`), stopped tables rejoin (`resume`),"
-        " or tables be read again by the connector while everything flows, and what the source does"
-        " not have leave the lake (`resync`, of named tables only). Stream and connector must be"
-        " running.",
-        "By hand only.",
+        "Requests one of three operations from the stream: retry quarantined events (`replay`),"
+        " continue stopped tables (`resume`), or have the connector read tables again while"
+        " everything else keeps flowing, and delete rows from the lake that the source does not"
+        " have (`resync`, which needs table names). Stream and connector must be running.",
+        "Started manually only.",
         {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),
 }
 _MEANINGS = {
     "--plan": "the plan of the pipeline file, as deployed",
     "--control": "leases, progress, requests and reports",
-    "--metrics": "the deployment as whose metrics CloudWatch is told",
-    "--checkpoint": "the stream's place in Kafka; no other job may read or write there",
-    "--brokers": "of IAM access",
-    "--kafka_options": "how it signs in, and the beginning of its consumer groups' names",
-    "--deployment": "the stream ends between two batches when the keeper wants another one",
-    "--source": "where the source is, and that its server is checked",
-    "--login": "the secret with the login of the connector's role",
-    "--authorities": "who may vouch for the source's server",
-    "--mask_salt": "the secret with the salt, if a column has `mask: hash`",
-    "--wait": "seconds to wait for what is under way; without it 600",
-    "--sample": "compare about so many rows a table; without it all",
-    "--offsets": "where Connect keeps how far the connector has read, and which tables again",
+    "--metrics": "name of the deployment in its CloudWatch metrics",
+    "--checkpoint": "the stream's offsets in Kafka; no other job may read or write there",
+    "--brokers": "bootstrap brokers for IAM access",
+    "--kafka_options": "authentication, and the prefix of its consumer groups' names",
+    "--deployment": "the stream ends between two batches when another deployment takes over",
+    "--source": "address of the source, with server verification",
+    "--login": "secret with the login of the connector's role",
+    "--authorities": "certificate authorities trusted for the source's server",
+    "--mask_salt": "secret with the salt, if a column has `mask: hash`",
+    "--wait": "seconds to wait for changes in flight; default 600",
+    "--sample": "approximate number of rows to compare per table; default all",
+    "--offsets": "Connect's offset topic: the connector's position, and tables being read again",
     "--verb": "`replay`, `resume` or `resync`",
-    "--tables": "names in the lake, parted by commas; without it all",
+    "--tables": "table names in the lake, separated by commas; default all",
     "--run": "name of the report that the run writes, `control/reports/<run>.json`",
 }
 _HEAD = """\
 # The jobs on AWS
 
-Made from the code by `make docs`. **Nothing here has ever run on AWS**; tests give the jobs, on the
-local lake, the arguments that stand here.
+Generated from the code by `make docs`. **Nothing here has ever run on AWS**; tests run the jobs on
+the local lake with the arguments shown here.
 
-A job is called `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment gives each
-job its arguments; a run that is started by hand adds what its own table shows. In Glue's
-console: *ETL jobs*, the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value
-a line. A run is refused while another one of the job is alive. Logs are in CloudWatch under
+A job is named `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment sets most
+arguments; for a manual run add those in the table "set per run". In the Glue console: *ETL jobs*,
+the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job
+cannot be started while another run of it is active. Logs are in CloudWatch under
 `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.
-`cdclake verify --target aws` runs `verify_tables` and prints what the local one does;
+`cdclake verify --target aws` runs `verify_tables` and prints the same output as locally;
 `cdclake replay`, `cdclake resume` and `cdclake resync` with `--target aws` run the job `operate`.
 
 `load_tables` is not deployed: a bulk load ends by setting the connector's offsets, and MSK Connect
-lets nobody do so. A file with `snapshot: {mode: bulk}` is refused.
+does not allow that. A file with `snapshot: {mode: bulk}` is rejected.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """Return the whole page."""
     return "\n".join([_HEAD, *(line for job in JOBS for line in _job(job))])
 
 
@@ -133,12 +133,12 @@ def _job(job: str) -> Iterator[str]:
         deployed["--deployment"] = "HASH"
     yield from _table("set by the deployment", deployed)
     if described.given:
-        yield from _table("of a run", described.given)
+        yield from _table("set per run", described.given)
     yield from ("```sh", _command(job, described.given), "```", "")
 
 
 def _table(title: str, arguments: dict[str, str]) -> Iterator[str]:
-    yield from (f"| {title} | value | what it is |", "|---|---|---|")
+    yield from (f"| {title} | value | meaning |", "|---|---|---|")
     for name, value in arguments.items():
         yield f"| `{name}` | `{value}` | {_MEANINGS[name]} |"
     yield ""

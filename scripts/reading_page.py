@@ -1,7 +1,7 @@
-"""Write docs/reading.md: what people ask of a lake, as Athena and as Spark take it.
+"""Write docs/reading.md: common questions to a lake, as Athena and Spark SQL.
 
 `python -m scripts.reading_page` writes the page, for the orders of pipelines/shop.yaml; a unit test
-fails as long as it is not the newest.
+fails if the page is out of date.
 """
 
 from __future__ import annotations
@@ -19,42 +19,40 @@ PIPELINE, TABLE = PROJECT / "pipelines" / "shop.yaml", "orders"
 _BEGINNING = """\
 # Reading the lake
 
-What people ask of a table, here of the shop's `orders`. Athena has these texts as saved queries
-of its workgroup, for every table; a Spark session takes those beside them, if its catalog of the
-lake's tables is called `lake`, as that of the jobs is. Elsewhere the name before the first dot is
-another.
+Common queries, shown for the shop's `orders`. Athena has them as saved queries of the workgroup,
+for every table. The Spark versions work in a session whose catalog of the lake's tables is called
+`lake`, as in the jobs; with another catalog, replace the name before the first dot.
 
-`<t>` is as far as changes are applied: seconds behind its log where the stream applies them, up
-to a schedule where `apply: scheduled` says so. `<t>_current` is as fresh as the log: `cdclake
-sql` has it locally; `cdclake views` makes one for Athena, as fresh as `<t>`
-([deployment](deployment.md)). A `?` is a value that Athena asks for, and that Spark takes as an
+`<t>` holds the changes applied so far: it is seconds behind its changelog if the stream applies
+them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
+changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena, as fresh as `<t>`
+([deployment](deployment.md)). A `?` is a value that Athena prompts for and Spark takes as an
 argument: `spark.sql(text, args=[...])`.
 """
 _ABOUT = {
-    "live rows": "`cdc_deleted` marks the rows of deleted keys, which stay for a while.",
+    "live rows": "`cdc_deleted` marks the rows of deleted keys, which are kept for a while.",
     "live rows as they were an hour ago": (
-        "Any moment of the last two hours. Before that whole hours of five days, by their tags,"
-        " `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`); for any other"
-        " moment there is no query yet."
+        "Any point in time of the last two hours. For full hours of the last five days use their"
+        " tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`); for any other"
+        " point in time there is no query yet."
     ),
     "audit trail of one key": (
-        "Every event of the key in the order of the source's commits, with what it changed and"
-        " when. Deletes are there, their values are not: PostgreSQL does not send them."
+        "Every event of the key in the source's commit order, with the changed values and the time."
+        " Deletes are included, but not their values: PostgreSQL does not send them."
     ),
     "the log, each event once": (
-        "What Firehose delivers is written at least once, in any order. An"
-        " event's place in the source tells its repeats; the state and the views do so themselves."
+        "Firehose writes events at least once, in any order. Duplicates share the event's position"
+        " in the source; the state and the views remove them already."
     ),
-    "files": "How many data and delete files there are, and how many of them are small.",
+    "files": "The number of data and delete files, and how many of them are small.",
     "snapshots": (
-        "What each commit did, of those that are kept: `summary` counts rows and files, and has the"
-        " jobs' stamp."
+        "The retained commits: `summary` has the counts of rows and files, and the jobs' stamp."
     ),
 }
 
 
 def page() -> str:
-    """The page as it has to be."""
+    """Return the expected text of the page."""
     return "\n".join([_BEGINNING, *_sections()])
 
 

@@ -1,7 +1,7 @@
-"""Draw the stacks into docs/deployment.md: what each holds, and which it needs before it.
+"""Draw the stacks into docs/deployment.md: what each holds, and which stacks it depends on.
 
 `python -m scripts.stacks_diagram` writes the drawing, of pipelines/shop.yaml in its environment
-`prod`, from the templates that synth makes of it. A test fails as long as it is not the newest.
+`prod`, from the templates that synth makes of it. A test fails if it is out of date.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "deployment.md"
 PIPELINE, ENVIRONMENT = PROJECT / "pipelines" / "shop.yaml", "prod"
 _FENCE = re.compile(r"```mermaid\n.*?```\n", re.DOTALL)
-# What a stack is there for, as one and as many; roles, logs, policies and rules go along.
+# The resources to show, singular and plural; roles, logs, policies and rules are left out.
 _SHOWN = {
     "AWS::EC2::VPC": "VPC",
     "AWS::EC2::VPCEndpoint": "endpoint|endpoints",
@@ -33,9 +33,9 @@ _SHOWN = {
     "AWS::MSK::Cluster": "MSK",
     "AWS::MSK::Topic": "topic|topics",
     "AWS::KafkaConnect::Connector": "connector",
-    "AWS::KinesisFirehose::DeliveryStream": "stream of Firehose|streams of Firehose",
-    "AWS::Kinesis::Stream": "stream of Kinesis|streams of Kinesis",
-    "AWS::ECS::Service": "service on Fargate|services on Fargate",
+    "AWS::KinesisFirehose::DeliveryStream": "Firehose stream|Firehose streams",
+    "AWS::Kinesis::Stream": "Kinesis stream|Kinesis streams",
+    "AWS::ECS::Service": "Fargate service|Fargate services",
     "AWS::S3::Bucket": "bucket|buckets",
     "AWS::Glue::Database": "Glue database",
     "AWS::Glue::Table": "Glue table|Glue tables",
@@ -47,12 +47,12 @@ _SHOWN = {
     "AWS::Athena::NamedQuery": "saved query|saved queries",
     "AWS::CloudWatch::Alarm": "alarm|alarms",
     "AWS::CloudWatch::Dashboard": "dashboard",
-    "AWS::SNS::Topic": "topic of the alarms",
+    "AWS::SNS::Topic": "alarm topic",
 }
 
 
 def drawing(assembly: Path) -> str:
-    """The drawing in mermaid of what synth has written into this folder."""
+    """Return a mermaid drawing of the assembly that synth wrote into this folder."""
     artifacts = json.loads((assembly / "manifest.json").read_text())["artifacts"]
     stacks = {
         name: {other for other in artifact.get("dependencies", ()) if not other.endswith(".assets")}
@@ -77,7 +77,7 @@ def _counted(count: int, words: str) -> str:
 
 
 def _arrows(stacks: Mapping[str, set[str]]) -> Iterator[str]:
-    """From each stack to those that need it, but for what follows from other arrows."""
+    """Yield an arrow from each stack to its dependents, except those implied by other arrows."""
     needs = {stack: _all_needed(stack, stacks) for stack in stacks}
     for stack in sorted(stacks):
         further = set().union(*(needs[other] for other in stacks[stack]))
@@ -90,7 +90,7 @@ def _all_needed(stack: str, stacks: Mapping[str, set[str]]) -> set[str]:
 
 
 def page(assembly: Path) -> str:
-    """docs/deployment.md with the drawing of this assembly."""
+    """Return docs/deployment.md with the drawing of this assembly."""
     text, count = _FENCE.subn(lambda _: drawing(assembly), PAGE.read_text())
     assert count == 1, f"{PAGE} has {count} drawings"
     return text

@@ -58,7 +58,7 @@ def test_what_firehose_and_web_servers_add_is_said(variants):
         return len(variants[name].resources("AWS::CloudWatch::Alarm"))
 
     assert alarms("delivered") - alarms("created") == 6 + len(["apply-failed"])
-    assert "six alarms more for up to nine streams, and\n`apply-failed`" in text
+    assert "add six alarms for up to nine streams, and `apply-failed`" in text
     web = variants["web logs"]
     task, service = web.only("AWS::ECS::TaskDefinition"), web.only("AWS::ECS::Service")
     assert (task["Cpu"], task["Memory"], service["DesiredCount"]) == ("256", "512", 2)

@@ -12,7 +12,7 @@ from scripts.jobs_page import PAGE
 def deployed_arguments() -> dict[str, dict[str, str]]:
     """By job the arguments that the deployment sets, as its table has them."""
     return {
-        job: dict(re.findall(r"^\| `(--\w+)` \| `(.*?)` \|", text.split("| of a run |")[0], re.M))
+        job: dict(re.findall(r"^\| `(--\w+)` \| `(.*?)` \|", text.split("| set per run")[0], re.M))
         for job, text in _sections().items()
     }
 
