@@ -59,9 +59,9 @@ def _of_source(
     limits = deployment.aws.monitoring
     yield Watch(
         name="slot-lag",
-        says="The connector's replication slot retains more than"
-        f" {limits.slot_wal_percent} % of {source.slot_wal_gb} GB of WAL. At {source.slot_wal_gb} GB"
-        " PostgreSQL invalidates the slot, and the lake needs a new snapshot.",
+        says=f"The replication slot retains more than {limits.slot_wal_percent} % of"
+        f" {source.slot_wal_gb} GB of WAL. At that limit PostgreSQL invalidates it, and the lake"
+        " needs a new snapshot.",
         metric=known.slot_lag(),
         threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
         periods=2,
