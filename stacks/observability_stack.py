@@ -50,7 +50,7 @@ class ObservabilityStack(PipelineStack):
             failed_queue=queue,
             functions=functions,
         )
-        CfnOutput(self, "AlarmTopic", value=topic.arn, description="ARN of the SNS topic that receives all alarms")
+        CfnOutput(self, "AlarmTopic", value=topic.arn, description="SNS topic of all alarms")
         self._ask_owners()
 
     def _add_alarm(self, watch: Watch) -> Alarm:

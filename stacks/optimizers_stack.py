@@ -40,7 +40,9 @@ class OptimizersStack(PipelineStack):
         cdc: CdcStack,
         processing: ProcessingStack,
     ) -> None:
-        super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
+        super().__init__(
+            scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}"
+        )
         for stack in (lake, cdc, processing):
             self.add_stack_dependency(stack)
         database, ground = deployment.plan.lake_database, network.ground
@@ -73,5 +75,5 @@ def _looks_up(database: str) -> Grant:
     return on_tables(
         "glue:GetTable",
         database=database,
-        because="the tables of the pipeline's own database, which change with the file",
+        because="the tables of the pipeline's database, which change with the pipeline file",
     )
