@@ -40,9 +40,7 @@ class OptimizersStack(PipelineStack):
         cdc: CdcStack,
         processing: ProcessingStack,
     ) -> None:
-        super().__init__(
-            scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}"
-        )
+        super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
         for stack in (lake, cdc, processing):
             self.add_stack_dependency(stack)
         database, ground = deployment.plan.lake_database, network.ground

@@ -44,7 +44,7 @@ _STREAM_MINUTES = 7 * 24 * 60 - 60
 _PURPOSES = {
     naming.STREAM_JOB: "Appends events to the changelogs and applies them to the state tables",
     naming.APPLY_JOB: "Applies new changes from the changelogs to the state tables",
-    naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses old changes",
+    naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",

@@ -59,8 +59,8 @@ def _of_source(
     limits = deployment.aws.monitoring
     yield Watch(
         name="slot-lag",
-        says=f"The replication slot retains more than {limits.slot_wal_percent} % of"
-        f" {source.slot_wal_gb} GB of WAL. At that limit PostgreSQL invalidates it, and the lake"
+        says=f"The replication slot retains more than {limits.slot_wal_percent} % of its"
+        f" {source.slot_wal_gb} GB WAL limit. At the limit PostgreSQL invalidates it, and the lake"
         " needs a new snapshot.",
         metric=known.slot_lag(),
         threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
@@ -93,7 +93,7 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> Watch:
     percent = deployment.aws.monitoring.kafka_disk_percent
     return Watch(
         name="kafka-disk",
-        says=f"A Kafka broker's disk usage exceeds {percent} %. A full disk blocks all changes.",
+        says=f"A Kafka broker's disk usage exceeds {percent} %. A full disk rejects further changes.",
         metric=known.fullest_kafka_disk(),
         threshold=percent,
         periods=3,
