@@ -93,7 +93,7 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> Watch:
     percent = deployment.aws.monitoring.kafka_disk_percent
     return Watch(
         name="kafka-disk",
-        says=f"A Kafka broker's disk usage exceeds {percent} %. A full disk rejects further changes.",
+        says=f"A Kafka broker's disk usage exceeds {percent} %. A full disk rejects changes.",
         metric=known.fullest_kafka_disk(),
         threshold=percent,
         periods=3,
