@@ -52,7 +52,7 @@ class CdcStack(PipelineStack):
         streaming: StreamingStack,
         tables: Sequence[TablesStack],
     ) -> None:
-        super().__init__(scope, deployment, "cdc", "source made ready, and connector to Kafka")
+        super().__init__(scope, deployment, "cdc", "source preparation and Debezium connector")
         self._network, self._source, self._streaming = network, source, streaming
         for stack in (streaming, *tables):  # the connector makes no topic
             self.add_stack_dependency(stack)
@@ -70,8 +70,8 @@ class CdcStack(PipelineStack):
         if provider is not None and not provider.is_file():
             raise self.deployment.refusal(
                 ("aws", "connect", "provider_jar"),
-                f"there is no {provider}",
-                "write the path of the jar from the project's folder, or leave the key out",
+                f"jar {provider} not found",
+                "write the jar's path relative to the project folder, or remove the key",
             )
         built = build_plugin(provider)
         return ConnectPlugin(
@@ -194,13 +194,13 @@ class CdcStack(PipelineStack):
             self,
             "ConnectorMadeOf",
             value=made_of,
-            description="As `aws: connect: made_of:` it has changes refused that replace it",
+            description="Set as `aws: connect: made_of:` to reject connector replacements",
         )
         if running not in (None, made_of):
             raise self.deployment.refusal(
                 ("aws", "connect", "made_of"),
-                f"the running connector was made of {running}, and would be replaced by one of"
-                f" {made_of}",
+                f"this change would replace the running connector (made_of: {running}) with a new"
+                f" one (made_of: {made_of})",
                 "deploy with `connector: off` first, then with `connector: on` and"
-                f" `made_of: {made_of}`; it goes on where it was",
+                f" `made_of: {made_of}`; the new connector continues at the stored offsets",
             )

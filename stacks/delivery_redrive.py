@@ -117,7 +117,7 @@ class DeliveryRedrive(Construct):
 
 def _moves_failed(state: BucketReference, folder: str) -> list[Grant]:
     """Reads what failed, puts it aside, and leaves what is too large for Firehose."""
-    made_up = "what failed, by day, in objects that Firehose names"
+    made_up = "failed records by day, in objects with names that Firehose generates"
     failed = [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
     return [
         Grant(actions=["s3:ListBucket"], on=[state.arn]),

@@ -56,7 +56,7 @@ class DeliveryStack(PipelineStack):
     ) -> None:
         if deployment.delivers:
             _check_connectivity(deployment)
-        super().__init__(scope, deployment, "delivery", "streams of Firehose from Kafka to logs")
+        super().__init__(scope, deployment, "delivery", "Firehose streams from Kafka to changelogs")
         for stack in (lake, cdc, processing):
             self.add_stack_dependency(stack)
         self._network, self._streaming, self._lake = network, streaming, lake
@@ -111,7 +111,7 @@ class DeliveryStack(PipelineStack):
                     "glue:GetTable",
                     database=plan.lake_database,
                     tables=[_LOGS],
-                    because="the logs of the pipeline's own database, which change with the file",
+                    because="the pipeline's changelogs, which change with the pipeline file",
                 )
             ],
             ground=self._network.ground,
@@ -161,8 +161,8 @@ def _check_connectivity(deployment: Deployment) -> None:
     if deployment.aws.private_connectivity == "off":
         raise deployment.refusal(
             ("aws", "private_connectivity"),
-            "Firehose cannot read Kafka: its private connectivity is off, as MSK demands while it"
-            " creates a cluster",
-            "deploy with `aws: {delivery: off}` first; when the cluster is there, deploy with"
+            "Firehose cannot read Kafka while private connectivity is off, which MSK requires while"
+            " it creates a cluster",
+            "deploy with `aws: {delivery: off}` first; when the cluster exists, deploy with"
             " `aws: {private_connectivity: on, delivery: on}`",
         )

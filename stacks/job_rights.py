@@ -52,7 +52,7 @@ class JobRights:
         return [
             *self.of_every_job(),
             job_access.keeps_objects(
-                warehouse, f"{database}.db", "the files of the pipeline's own database"
+                warehouse, f"{database}.db", "the files of the pipeline's database"
             ),
             job_access.lists(warehouse),
             job_access.uses_tables(database, creates=creates),
@@ -94,7 +94,7 @@ class JobRights:
         return [
             *self.of_every_job(),
             job_access.reads_objects(
-                self.lake.warehouse, f"{database}.db", "the files of the pipeline's own database"
+                self.lake.warehouse, f"{database}.db", "the files of the pipeline's database"
             ),
             job_access.looks_up_tables(database),
             *job_access.describes_topics(

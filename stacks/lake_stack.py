@@ -21,7 +21,7 @@ class LakeStack(PipelineStack):
     """
 
     def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
-        super().__init__(scope, deployment, "lake", "buckets and database of the lake")
+        super().__init__(scope, deployment, "lake", "buckets and Glue database of the lake")
         ground = network.ground
         self.access_log = access_log = AccessLog(self, "AccessLog", ground=ground)
         self.export_value(access_log.name)  # also without a stack of queries, which may stand yet

@@ -33,6 +33,6 @@ class LockedWheels:
         """Each wheel; InputError, which says what to run, if they are not there."""
         if not self.are_fetched():
             raise InputError(
-                f"the packages of {self.lock} are not in {self.folder}", "run `make plugins`"
+                f"packages of {self.lock} are missing in {self.folder}", "run `make plugins`"
             )
         return sorted(self.folder.glob("*.whl"))

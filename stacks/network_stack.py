@@ -23,7 +23,7 @@ class NetworkStack(PipelineStack):
     """VPC and subnets, created or existing; the groups of those who connect; the key."""
 
     def __init__(self, scope: Construct, deployment: Deployment) -> None:
-        super().__init__(scope, deployment, "network", "network, groups and key")
+        super().__init__(scope, deployment, "network", "network, security groups and KMS key")
         protect = kept(deployment.aws.protect)
         encryption = Encryption(self, "Encryption", prefix=deployment.prefix, kept=protect)
         self._key_arn = encryption.key_arn
@@ -59,8 +59,8 @@ class NetworkStack(PipelineStack):
             self.web = ClientGroup(self, "Web", vpc_id=vpc_id, who="web servers")
             self.ask_owner(
                 "WebServerOwner",
-                f"Nobody reaches the web servers: let whoever may into {self.web.group_id} on port"
-                f" {WEB_PORT}, such as the group of a load balancer of yours",
+                f"No client can reach the web servers yet: admit your clients, such as the security"
+                f" group of your load balancer, to {self.web.group_id} on port {WEB_PORT}",
             )
 
     @property
@@ -86,6 +86,7 @@ class NetworkStack(PipelineStack):
         services = ", ".join(interfaces_of(self.deployment.plan))
         self.ask_owner(
             "NetworkOwner",
-            f"Private subnets of {self.ground.vpc_id} must lead to S3 and to the endpoints of"
-            f" {services}, which admit the groups of this stack on port {_HTTPS}",
+            f"The private subnets of {self.ground.vpc_id} need routes to S3 and to the VPC"
+            f" endpoints of {services}, and these endpoints must admit the security groups of this"
+            f" stack on port {_HTTPS}",
         )

@@ -50,7 +50,7 @@ class ObservabilityStack(PipelineStack):
             failed_queue=queue,
             functions=functions,
         )
-        CfnOutput(self, "AlarmTopic", value=topic.arn, description="What alarms are sent to")
+        CfnOutput(self, "AlarmTopic", value=topic.arn, description="SNS topic of all alarms")
         self._ask_owners()
 
     def _add_alarm(self, watch: Watch) -> Alarm:
@@ -59,7 +59,7 @@ class ObservabilityStack(PipelineStack):
             self,
             "".join(word.capitalize() for word in watch.full_name.split("-")),
             alarm_name=f"{prefix}-{watch.full_name}",
-            alarm_description=f"{prefix}: {watch.says}. Runbook: {naming.runbook(watch.name)}",
+            alarm_description=f"{prefix}: {watch.says} Runbook: {naming.runbook(watch.name)}",
             metric=watch.metric,
             threshold=watch.threshold,
             comparison_operator=watch.beyond,
@@ -78,8 +78,8 @@ class ObservabilityStack(PipelineStack):
         if isinstance(aws.source.declared, ExistingSource):
             self.ask_owner(
                 "SourceOwner",
-                f"Watch on {aws.source.declared.endpoint} the WAL that the slot"
-                f" {self.deployment.plan.source_object} keeps, and the free disk",
+                f"Monitor {aws.source.declared.endpoint}: the WAL retained by the replication slot"
+                f" {self.deployment.plan.source_object}, and the free disk space",
             )
         if isinstance(aws.kafka.declared, ExistingKafka):
-            self.ask_owner("KafkaOwner", "Watch the brokers' disks and offline partitions")
+            self.ask_owner("KafkaOwner", "Monitor the brokers' disks and offline partitions")

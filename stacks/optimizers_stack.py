@@ -73,5 +73,5 @@ def _looks_up(database: str) -> Grant:
     return on_tables(
         "glue:GetTable",
         database=database,
-        because="the tables of the pipeline's own database, which change with the file",
+        because="the tables of the pipeline's database, which change with the pipeline file",
     )

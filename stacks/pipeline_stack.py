@@ -28,4 +28,4 @@ class PipelineStack(Stack):
 
     def ask_owner(self, name: str, what: str) -> None:
         """Print after this stack's deployment what the owner of something existing must see to."""
-        CfnOutput(self, name, value=what, description="For its owner; nothing here does it")
+        CfnOutput(self, name, value=what, description="Action required from the owner")

@@ -32,12 +32,12 @@ def _files(provider: Path | None, jars: Path) -> dict[str, Path]:
         found = [*_folder(jars / _CONNECTOR), jars / _PROVIDER / _OURS, provider]
     files = {file.name: file for file in found}
     if len(files) < len(found):
-        raise InputError("two jars of the plugin have one name", "rename the provider's")
+        raise InputError("two jars of the plugin have the same name", "rename the provider's jar")
     return files
 
 
 def _folder(folder: Path) -> Iterator[Path]:
     found = list(folder.glob("*.jar"))
     if not found:
-        raise InputError(f"the connector's jars are not in {folder}", "run `make plugins`")
+        raise InputError(f"no connector jars in {folder}", "run `make plugins`")
     yield from found

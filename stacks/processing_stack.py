@@ -42,12 +42,12 @@ _MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
 # Glue ends a stream after seven days at the latest; the keeper starts the next one.
 _STREAM_MINUTES = 7 * 24 * 60 - 60
 _PURPOSES = {
-    naming.STREAM_JOB: "Brings the events of all tables into their logs and states",
-    naming.APPLY_JOB: "Brings states up to their logs",
-    naming.MAINTAIN_JOB: "Compacts, expires, purges and collapses",
-    naming.REBUILD_JOB: "Makes states again from nothing but their logs",
+    naming.STREAM_JOB: "Appends events to the changelogs and applies them to the state tables",
+    naming.APPLY_JOB: "Applies new changes from the changelogs to the state tables",
+    naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
+    naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
-    naming.OPERATE_JOB: "Has the stream replay events, resume tables or read them again",
+    naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
 }
 
 
@@ -64,7 +64,7 @@ class ProcessingStack(PipelineStack):
         streaming: StreamingStack,
         lake: LakeStack,
     ) -> None:
-        super().__init__(scope, deployment, "processing", "jobs, schedules and keeper")
+        super().__init__(scope, deployment, "processing", "Glue jobs, schedules and stream keeper")
         self.add_stack_dependency(lake)
         self._ground, self._source = network.ground, source
         self._streaming, self._lake = streaming, lake
@@ -223,5 +223,5 @@ class ProcessingStack(PipelineStack):
 def _iam_jar() -> Path:
     found = list(_MSK_JARS.glob("aws-msk-iam-auth-*.jar"))
     if len(found) != 1:
-        raise InputError(f"{_MSK_JARS} does not hold the jar to sign in at MSK", "run `make setup`")
+        raise InputError(f"no aws-msk-iam-auth jar in {_MSK_JARS}", "run `make setup`")
     return found[0]

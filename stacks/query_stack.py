@@ -21,7 +21,7 @@ class QueryStack(PipelineStack):
     def __init__(
         self, scope: Construct, deployment: Deployment, *, network: NetworkStack, lake: LakeStack
     ) -> None:
-        super().__init__(scope, deployment, "query", "workgroup and results of queries")
+        super().__init__(scope, deployment, "query", "Athena workgroup and query results")
         limits = deployment.aws.query
         results = LakeBucket(
             self,

@@ -34,7 +34,7 @@ class SavedQueriesStack(PipelineStack):
                 self,
                 table.name,
                 name=table.name,
-                description=f"Live rows, history and health of {table.source}: select one",
+                description=f"Rows, history and health of {table.source}: select a query to run",
                 database=database,
                 work_group=deployment.prefix,
                 query_string=as_one_text(saved_queries(table, database)),

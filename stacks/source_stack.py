@@ -18,7 +18,7 @@ class SourceStack(PipelineStack):
     """Where the changes come from: endpoint, port, and the secrets of administrator and role."""
 
     def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
-        super().__init__(scope, deployment, "source", "source database and its logins")
+        super().__init__(scope, deployment, "source", "source database and its credentials")
         self._network = network
         self.login = LoginSecret(
             self,
@@ -71,6 +71,6 @@ class SourceStack(PipelineStack):
         self._network.ask_owner(
             "SourceOwner",
             f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
-            " needs logical replication (rds.logical_replication = 1, in force after a restart),"
-            " TLS, and a bound for abandoned slots (max_slot_wal_keep_size)",
+            " needs logical replication (rds.logical_replication = 1, effective after a restart),"
+            " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size)",
         )

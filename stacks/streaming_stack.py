@@ -17,7 +17,7 @@ class StreamingStack(PipelineStack):
     """The cluster's ARN, how often it keeps a record, and the topics of no single table."""
 
     def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
-        super().__init__(scope, deployment, "streaming", "Kafka and the pipeline's own topics")
+        super().__init__(scope, deployment, "streaming", "Kafka and the pipeline's shared topics")
         self._clients = (network.connect, network.jobs)
         match deployment.aws.kafka.declared:
             case CreatedKafka() as sizes:
@@ -59,12 +59,12 @@ class StreamingStack(PipelineStack):
         network.ask_owner(
             "KafkaOwner",
             f"{existing.security_group} must admit {groups} on port {IAM_PORT}; the cluster needs"
-            " IAM access, Kafka 3.6 or newer, and message.max.bytes for large rows",
+            " IAM access control, Kafka 3.6 or newer, and a message.max.bytes that fits large rows",
         )
         if self.deployment.plan.deliveries:
             network.ask_owner(
                 "KafkaOwnerForFirehose",
-                f"{existing.cluster_arn} needs private connectivity (multi-VPC) for IAM, and a"
-                f" policy that lets firehose.amazonaws.com do {', '.join(FIREHOSE_ACTIONS)}; then"
-                " `aws: {private_connectivity: on}`",
+                f"{existing.cluster_arn} needs multi-VPC private connectivity with IAM, and a"
+                f" cluster policy that allows firehose.amazonaws.com {', '.join(FIREHOSE_ACTIONS)};"
+                " then set `aws: {private_connectivity: on}`",
             )

@@ -30,7 +30,7 @@ class TablesStack(PipelineStack):
         network: NetworkStack,
         streaming: StreamingStack,
     ) -> None:
-        super().__init__(scope, deployment, f"tables-{shard}", f"tables of shard {shard}")
+        super().__init__(scope, deployment, f"tables-{shard}", f"Kafka topics of shard {shard}")
         shared = {each.topic for each in deployment.plan.deliveries if each.routed}
         for table in tables:
             if table.topic in shared:  # with tables of other shards

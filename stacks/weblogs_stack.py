@@ -48,7 +48,7 @@ class WebLogsStack(PipelineStack):
     ) -> None:
         images = _images(deployment, logs)
         part = f"weblogs-{logs.name.replace('_', '-')}"
-        super().__init__(scope, deployment, part, f"web server and its requests, {logs.name}")
+        super().__init__(scope, deployment, part, f"web server and request tables of {logs.name}")
         self.add_stack_dependency(lake)
         self._logs, self._network, self._lake = logs, network, lake
         self._name = naming.delivery_stream_name(deployment.prefix, logs.name)
@@ -100,7 +100,7 @@ class WebLogsStack(PipelineStack):
             ),
         )
         shards.apply_removal_policy(ground.kept)
-        accept(shards, "KDS3", "the deployment has one key, ours, for everything at rest")
+        accept(shards, "KDS3", "one customer managed key encrypts all data at rest")
         return shards
 
     def _source(self) -> DeliverySource:
@@ -199,8 +199,8 @@ def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
         if closed and not web_server_access.is_of_ecr(image):
             raise deployment.refusal(
                 ("weblogs", logs.name, "images", name),
-                f"the created network does not lead to {image.partition('/')[0]}",
-                "copy the image into a repository of ECR in the account, and write its address"
+                f"the created network has no route to the registry {image.partition('/')[0]}",
+                "copy the image to an ECR repository of the account, and use its address"
                 " `ACCOUNT.dkr.ecr.REGION.amazonaws.com/name@sha256:...`",
             )
     return found["nginx"], found["router"]

@@ -26,12 +26,12 @@ def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list
         Grant(
             actions=_actions(*_WRITES),
             on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
-            because="the topics of the pipeline's tables, also of those that are added later",
+            because="the topics of the pipeline's tables, including future tables",
         ),
         Grant(
             actions=_actions(*_WRITES),
             on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in others],
-            because="MSK makes up the end of a cluster's ARN; the cluster's name is ours",
+            because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
         ),
     ]
 
@@ -45,17 +45,17 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
         Grant(
             actions=_actions(*_KEEPS),
             on=[arn("kafka", f"topic/{cluster}/{offsets}")],
-            because="MSK makes up the end of a cluster's ARN; the cluster's name is ours",
+            because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
         ),
         Grant(
             actions=_actions("CreateTopic", *_KEEPS),
             on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in own],
-            because="configuration and status: MSK Connect ends their names with an id of its own",
+            because="configuration and status topics: MSK Connect appends an id to their names",
         ),
         Grant(
             actions=_actions("AlterGroup", "DescribeGroup"),
             on=[arn("kafka", f"group/{cluster}/{group}") for group in _GROUPS],
-            because="the worker's group, of whose name MSK documents no more than this",
+            because="the worker's group: MSK documents only this part of its name",
         ),
     ]
 

@@ -57,7 +57,7 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
     """What exists already is on its owner's dashboard."""
     if isinstance(deployment.aws.source.declared, CreatedSource):
         on_disk = known.source("TransactionLogsDiskUsage", "Maximum")
-        yield _graph("Source: WAL kept", known.slot_lag(), on_disk)
+        yield _graph("Source: WAL retained by the slot", known.slot_lag(), on_disk)
         yield _graph("Source: free disk", known.source("FreeStorageSpace", "Minimum"))
     yield _graph(
         "Connector: tasks",
@@ -65,7 +65,7 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
         known.connector("ErroredTaskCount", "Maximum"),
     )
     yield _graph(
-        "Connector: load, %",
+        "Connector: CPU and memory, %",
         known.connector("CpuUtilization", "Maximum"),
         known.connector("MemoryUtilization", "Maximum"),
     )
@@ -74,13 +74,13 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
 
 
 def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidget]:
-    yield _graph("Stream: records behind", known.own(metrics.LAG, "Maximum"))
+    yield _graph("Stream: consumer lag, records", known.own(metrics.LAG, "Maximum"))
     yield _graph(
         "Stream: batches",
         known.own(metrics.BATCH_AGE, "Maximum"),
         known.own(metrics.BATCH_SECONDS, "Maximum"),
     )
-    yield _graph("Stream: events of a batch", known.own(metrics.BATCH_EVENTS, "Average"))
+    yield _graph("Stream: events per batch", known.own(metrics.BATCH_EVENTS, "Average"))
     yield _graph("Lake: freshness", known.own(metrics.FRESHNESS, "Maximum"))
     yield _graph("Lake: quarantined events", known.own(metrics.QUARANTINED, "Sum"))
     yield _graph("Lake: stopped tables", known.own(metrics.STOPPED_TABLES, "Maximum"))
@@ -91,12 +91,12 @@ def _through_firehose(deployment: Deployment, functions: Sequence[str]) -> Itera
     parts = list(metrics_of(deployment.prefix, deployment.delivered))
     of_kafka = [each.lag() for each in parts if each.of_kafka]
     if of_kafka:
-        yield _graph("Delivery: records unread in Kafka", *of_kafka)
+        yield _graph("Delivery: consumer lag, records", *of_kafka)
     yield _graph("Delivery: oldest record in Firehose", *(each.age() for each in parts))
-    yield _graph("Delivery: rows appended", *(each.appended() for each in parts))
-    yield _graph("Delivery: rows not appended", *(each.failed() for each in parts))
+    yield _graph("Delivery: appended rows", *(each.appended() for each in parts))
+    yield _graph("Delivery: failed rows", *(each.failed() for each in parts))
     yield _graph(
-        "Delivery: events refused, failed calls",
+        "Delivery: rejected events, failed calls",
         refused(deployment.prefix),
         failed_calls(functions),
     )
@@ -104,7 +104,7 @@ def _through_firehose(deployment: Deployment, functions: Sequence[str]) -> Itera
 
 def _stopped_tables(logs: str) -> IWidget:
     return cloudwatch.LogQueryWidget(
-        title="Lake: which tables stopped, and why",
+        title="Lake: stopped tables and reasons",
         log_group_names=[f"{logs}/output", f"{logs}/error"],
         query_lines=[
             "fields @timestamp, @message",
@@ -119,15 +119,15 @@ def _stopped_tables(logs: str) -> IWidget:
 
 def _upkeep(known: DeploymentMetrics, failed_queue: str) -> Iterator[IWidget]:
     yield _graph(
-        "Lake: the worst table's files and snapshots",
+        "Lake: small files and snapshots (worst table)",
         known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB),
         known.own(metrics.SNAPSHOTS, "Maximum", job=naming.MAINTAIN_JOB),
     )
     jobs = (naming.APPLY_JOB, naming.MAINTAIN_JOB)
     failures = [known.own(metrics.FAILED_TABLES, "Sum", job=job) for job in jobs]
-    yield _graph("Jobs: failures, starts that failed", *failures, waiting_messages(failed_queue))
+    yield _graph("Jobs: failed tables, failed starts", *failures, waiting_messages(failed_queue))
     yield _graph(
-        "Keeper: stream running, failures in a row",
+        "Keeper: stream running, consecutive failures",
         known.own(metrics.STREAM_RUNNING, "Minimum"),
         known.own(metrics.STREAM_FAILURES, "Maximum"),
     )

@@ -26,12 +26,12 @@ def appends(database: str, tables: Sequence[str], warehouse: BucketReference) ->
             "glue:UpdateTable",
             database=database,
             tables=tables,
-            because=f"{spelled} of the pipeline's own database, also those that are added later",
+            because=f"{spelled} in the pipeline's database, including future tables",
         ),
         Grant(
             actions=_OBJECTS,
             on=[f"{warehouse.arn}/{database}.db/{table}/*" for table in tables],
-            because=f"the files of {spelled}, which Iceberg names",
+            because=f"the files of {spelled}, named by Iceberg",
         ),
         _sees(warehouse),
     ]
@@ -43,7 +43,7 @@ def keeps_failed(state: BucketReference, folder: str) -> list[Grant]:
         Grant(
             actions=["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
             on=[f"{state.arn}/{folder}/*"],
-            because="what failed, by kind and day, in files that Firehose names",
+            because="failed records by kind and day, in files that Firehose names",
         ),
         _sees(state),
     ]

@@ -35,7 +35,7 @@ def throttled(prefix: str, stream: str) -> IMetric:
         dimensions_map={"DeliveryStreamName": naming.delivery_stream_name(prefix, stream)},
         statistic="Sum",
         period=FIVE_MINUTES,
-        label="records not taken",
+        label="throttled records",
     )
 
 
@@ -48,7 +48,7 @@ def running(prefix: str, name: str) -> IMetric:
         dimensions_map={"ClusterName": server, "ServiceName": server},
         statistic="SampleCount",
         period=FIVE_MINUTES,
-        label="points of the web server's load",
+        label="CPU samples of the web server",
     )
 
 
@@ -76,7 +76,7 @@ class DeliveryMetrics:
 
     def lag(self) -> IMetric:
         """Records that Kafka has and Firehose has not read, of the stream furthest behind."""
-        return self._folded("MAX", _LAG, "Maximum", "unread records")
+        return self._folded("MAX", _LAG, "Maximum", "consumer lag, records")
 
     def growing_lag(self, beyond: int) -> IMetric:
         """1 where more records than that are unread and there are more than before, else 0."""
@@ -85,7 +85,7 @@ class DeliveryMetrics:
         return MathExpression(
             expression=f"IF({lag} > {beyond} AND DIFF({lag}) > 0, 1, 0)",
             using_metrics=used,
-            label="Growing lag of Firehose",
+            label="Firehose consumer lag is growing",
             period=FIVE_MINUTES,
         )
 
@@ -96,7 +96,7 @@ class DeliveryMetrics:
     def failed(self, period: Duration = FIVE_MINUTES) -> IMetric:
         """Rows that went to S3 since they could not be appended."""
         metric = "DeliveryToIceberg.FailedRowCount"
-        return self._folded("SUM", metric, "Sum", "rows not appended", period)
+        return self._folded("SUM", metric, "Sum", "failed rows", period)
 
     def _folded(
         self, fold: str, metric: str, statistic: str, label: str, period: Duration = FIVE_MINUTES
@@ -134,7 +134,7 @@ def refused(prefix: str) -> IMetric:
         metric_name=naming.REFUSED_METRIC,
         statistic="Sum",
         period=HOUR,
-        label="events refused within an hour",
+        label="rejected events per hour",
     )
 
 
@@ -154,6 +154,6 @@ def failed_calls(functions: Sequence[str]) -> IMetric:
     return MathExpression(
         expression=" + ".join(f"FILL({each}, 0)" for each in used),
         using_metrics=used,
-        label="failed calls of the function",
+        label="failed function calls",
         period=FIVE_MINUTES,
     )

@@ -86,7 +86,7 @@ class KafkaTopic:
 
     def accept(self, stream: Construct) -> None:
         """Firehose encrypts what it collects by a key of ours only if it is put there directly."""
-        accept(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kafka has ours")
+        accept(stream, "KDF1", "Firehose accepts a key for Direct PUT only; Kafka has the key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,4 +155,4 @@ class KinesisShards:
 
     def accept(self, stream: Construct) -> None:
         """As of a topic."""
-        accept(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kinesis has ours")
+        accept(stream, "KDF1", "Firehose accepts a key for Direct PUT only; Kinesis has the key")

@@ -34,15 +34,16 @@ def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> 
     limit = deployment.aws.monitoring.quarantined_per_hour
     yield Watch(
         name="delivery-refused",
-        says=f"more than {limit} events could not be made rows within an hour; they lie in S3",
+        says=f"Firehose's function could not decode more than {limit} events within an hour. They"
+        " are in S3; fix the cause and redrive them.",
         metric=refused(deployment.prefix),
         threshold=limit,
     )
     for part, first in enumerate(range(0, len(functions), _FUNCTIONS), start=1):
         yield Watch(
             name="delivery-function",
-            says="a function that makes rows fails or is throttled; what it was called with goes"
-            " to S3 after some attempts",
+            says="Calls of a function that decodes rows for Firehose fail or are throttled. After"
+            " several retries their records go to S3.",
             metric=failed_calls(functions[first : first + _FUNCTIONS]),
             threshold=0,
             periods=3,
@@ -52,7 +53,8 @@ def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> 
     if deployment.delivers and redrive is not None:
         yield Watch(
             name="redrive",
-            says="within an hour redriven rows could not be appended either; they lie in S3 again",
+            says="Within an hour redriven rows could not be appended. They are in S3 again; fix the"
+            " cause and repeat the redrive.",
             metric=DeliveryMetrics(deployment.prefix, [redrive], 1).failed(HOUR),
             threshold=0,
         )
@@ -63,7 +65,7 @@ def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[Wat
     part = deployment.plan.web_logs.index(logs) + 1
     yield Watch(
         name="web-server",
-        says=f"no task of the web server of {logs.name} runs",
+        says=f"No task of the web server of {logs.name} is running.",
         metric=running(deployment.prefix, logs.name),
         threshold=1,
         beyond=LESS,
@@ -74,8 +76,8 @@ def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[Wat
     if logs.stream.source == "direct_put":
         yield Watch(
             name="web-throttled",
-            says=f"Firehose takes requests of {logs.name} more slowly than they come; the router"
-            " keeps them in memory",
+            says=f"Firehose throttles the requests of {logs.name}. The router buffers them in"
+            " memory and loses them if its task ends.",
             metric=throttled(deployment.prefix, logs.name),
             threshold=0,
             periods=3,
@@ -87,8 +89,8 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Wa
     limits = deployment.aws.monitoring
     yield Watch(
         name="delivery-late",
-        says=f"what Firehose holds is older than {limits.freshness_minutes} minutes beyond what it"
-        " may collect",
+        says="Firehose has held records for longer than its buffering plus"
+        f" {limits.freshness_minutes} minutes without appending them.",
         metric=streams.age(),
         threshold=limits.freshness_minutes * 60 + streams.collecting_seconds,
         periods=2,
@@ -97,8 +99,8 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Wa
     if streams.of_kafka:
         yield Watch(
             name="delivery-lag",
-            says=f"more than {limits.lag_records} records of a topic are unread by Firehose, and"
-            " they become more",
+            says=f"Firehose's consumer lag on a topic exceeds {limits.lag_records} records and is"
+            " growing.",
             metric=streams.growing_lag(limits.lag_records),
             threshold=0,
             periods=6,
@@ -106,7 +108,8 @@ def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[Wa
         )
     yield Watch(
         name="delivery-failed",
-        says="within an hour rows could not be appended to their logs; they lie in S3",
+        says="Within an hour Firehose could not append rows to their changelogs. They are in S3;"
+        " fix the cause and redrive them.",
         metric=streams.failed(HOUR),
         threshold=0,
         part=streams.part,

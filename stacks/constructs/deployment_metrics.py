@@ -40,7 +40,7 @@ class DeploymentMetrics:
             dimensions_map={name: value for name, value in named.items() if value},
             statistic=statistic,
             period=period,
-            label=f"{metric.name} of {job}" if job else metric.name,
+            label=f"{metric.name} ({job})" if job else metric.name,
         )
 
     def source(self, name: str, statistic: str) -> Metric:
@@ -56,7 +56,7 @@ class DeploymentMetrics:
                 "logical": self.source("OldestLogicalReplicationSlotLag", "Maximum"),
                 "physical": self.source("OldestReplicationSlotLag", "Maximum"),
             },
-            label="WAL kept by the slot",
+            label="WAL retained by the slot",
             period=FIVE_MINUTES,
         )
 
@@ -73,7 +73,7 @@ class DeploymentMetrics:
                 f' "Cluster Name") WHERE "Cluster Name" = \'{self.prefix}\''
             ),
             using_metrics={},
-            label="Fullest disk of a broker, %",
+            label="Fullest broker disk, %",
             period=FIVE_MINUTES,
         )
 
@@ -82,7 +82,7 @@ class DeploymentMetrics:
         return MathExpression(
             expression=f"IF(lag > {beyond} AND DIFF(lag) > 0, 1, 0)",
             using_metrics={"lag": self.own(metrics.LAG, "Maximum")},
-            label="Growing lag",
+            label="Consumer lag is growing",
             period=FIVE_MINUTES,
         )
 
@@ -94,7 +94,7 @@ class DeploymentMetrics:
                 "tables": self.own(metrics.FAILED_TABLES, "Sum", job=job, period=period),
                 "runs": self._failed_runs(job),
             },
-            label=f"Failures of {job}",
+            label=f"{job}: failed tables and runs",
             period=period,
         )
 

@@ -19,7 +19,7 @@ class Encryption(Construct):
             self,
             "Key",
             alias=f"alias/{prefix}",
-            description=f"Data at rest of {prefix}",
+            description=f"Encrypts the data at rest of {prefix}",
             enable_key_rotation=True,
             removal_policy=kept,
         )

@@ -107,7 +107,7 @@ class Schedules(Construct):
             message_retention_period=_KEPT_S,
         )
         queue.apply_removal_policy(RemovalPolicy.DESTROY)
-        accept(queue, "SQS3", "it is the queue for what failed")
+        accept(queue, "SQS3", "this queue is the dead-letter queue")
         over_tls = aws_iam.PolicyStatement(
             sid="OverTlsOnly",
             effect=aws_iam.Effect.DENY,

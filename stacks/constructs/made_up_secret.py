@@ -64,14 +64,14 @@ class LoginSecret(MadeUpSecret):
             scope,
             construct_id,
             name=name,
-            description=f"Login of {username}",
+            description=f"Database credentials of the role {username}",
             known={USER_KEY: username},
             made_up=PASSWORD_KEY,
             key_arn=key_arn,
             removal=RemovalPolicy.DESTROY,
             never_rotated=(
-                "the connector reads it when it starts: a rotation would stop the stream until"
-                " then; the role may read the declared tables and nothing else"
+                "the connector reads it only when it starts: a rotation would stop it until then;"
+                " the role can read only the declared tables"
             ),
         )
 
@@ -84,10 +84,10 @@ class SaltSecret(MadeUpSecret):
             scope,
             construct_id,
             name=name,
-            description="Salt of the columns that leave the source as hashes",
+            description="Salt for columns with mask: hash",
             known={},
             made_up=SALT_KEY,
             key_arn=ground.key_arn,
             removal=ground.kept,
-            never_rotated="after a rotation equal values would no longer have equal hashes",
+            never_rotated="after a rotation, equal values would no longer have equal hashes",
         )

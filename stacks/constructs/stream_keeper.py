@@ -69,7 +69,7 @@ class StreamKeeper(Construct):
         rule = aws_events.CfnRule(
             self,
             "Ended",
-            description=f"Runs of {job} that have ended",
+            description=f"Invokes the stream keeper when a run of {job} ends",
             event_pattern={
                 "source": ["aws.glue"],
                 "detail-type": ["Glue Job State Change"],

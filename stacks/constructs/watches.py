@@ -13,6 +13,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
+from cdclake.debezium.topics import RETENTION_DAYS
 from stacks.constructs.delivery_watches import watches_of_delivery, watches_of_web_server
 from stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from stacks.constructs.watch import LESS, Watch
@@ -58,16 +59,17 @@ def _of_source(
     limits = deployment.aws.monitoring
     yield Watch(
         name="slot-lag",
-        says=f"the slot keeps more than {limits.slot_wal_percent} % of the {source.slot_wal_gb} GB"
-        " of WAL at which it is given up",
+        says=f"The replication slot retains more than {limits.slot_wal_percent} % of its"
+        f" {source.slot_wal_gb} GB WAL limit. At the limit PostgreSQL invalidates it, and the lake"
+        " needs a new snapshot.",
         metric=known.slot_lag(),
         threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
         periods=2,
     )
     yield Watch(
         name="free-storage",
-        says=f"less than {limits.free_storage_percent} % of {source.storage_gb} GB are free on the"
-        " database's disk; a full one stops the source",
+        says=f"Less than {limits.free_storage_percent} % of {source.storage_gb} GB is free on the"
+        " source's disk. A full disk stops the source.",
         metric=known.source("FreeStorageSpace", "Minimum"),
         threshold=source.storage_gb * _GIB * limits.free_storage_percent / 100,
         beyond=LESS,
@@ -78,7 +80,7 @@ def _of_source(
 def _of_connector(known: DeploymentMetrics) -> Watch:
     return Watch(
         name="connector",
-        says="no task of the connector runs: nothing is read, and the slot keeps WAL",
+        says="No connector task is running: the source is not read, and the slot retains WAL.",
         metric=known.connector("RunningTaskCount", "Minimum"),
         threshold=1,
         beyond=LESS,
@@ -91,7 +93,7 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> Watch:
     percent = deployment.aws.monitoring.kafka_disk_percent
     return Watch(
         name="kafka-disk",
-        says=f"a broker's disk is fuller than {percent} %; a full one takes no more changes",
+        says=f"A Kafka broker's disk usage exceeds {percent} %. A full disk rejects changes.",
         metric=known.fullest_kafka_disk(),
         threshold=percent,
         periods=3,
@@ -104,7 +106,8 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Wat
     always = deployment.plan.mode == "always_on"
     yield Watch(
         name="freshness",
-        says=f"what the lake knows of the source is older than {limits.freshness_minutes} minutes",
+        says="The newest heartbeat in the lake is more than"
+        f" {limits.freshness_minutes} minutes old: the lake does not follow the source.",
         metric=known.own(metrics.FRESHNESS, "Maximum"),
         threshold=limits.freshness_minutes * 60,
         periods=2,
@@ -112,20 +115,22 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Wat
     )
     yield Watch(
         name="lag",
-        says=f"more than {limits.lag_records} records of a topic are unread, and they become more",
+        says=f"The stream's consumer lag on a topic exceeds {limits.lag_records} records and is"
+        " growing.",
         metric=known.growing_lag(limits.lag_records),
         threshold=0,
         periods=6,
     )
     yield Watch(
         name="quarantine",
-        says=f"more than {limits.quarantined_per_hour} events were refused within an hour",
+        says=f"More than {limits.quarantined_per_hour} events were quarantined within an hour.",
         metric=known.own(metrics.QUARANTINED, "Sum", period=HOUR),
         threshold=limits.quarantined_per_hour,
     )
     yield Watch(
         name="stopped-table",
-        says="a table is stopped; the others flow, and Kafka keeps its events for some days",
+        says="At least one table is stopped; the others flow. Resume it before its events expire"
+        f" from Kafka, {RETENTION_DAYS} days after they were written.",
         metric=known.own(metrics.STOPPED_TABLES, "Maximum"),
         threshold=0,
     )
@@ -134,13 +139,15 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Wat
 def _of_keeper(known: DeploymentMetrics) -> Iterator[Watch]:
     yield Watch(
         name="keeper-gave-up",
-        says="the stream failed to start again and again; nobody tries any more",
+        says="The stream keeper gave up after 6 consecutive failed runs. Fix the cause and start"
+        " the stream manually.",
         metric=known.own(metrics.STREAM_GIVEN_UP, "Maximum"),
         threshold=0,
     )
     yield Watch(
         name="keeper-silent",
-        says="nobody looks after the stream: its keeper does not answer",
+        says="No heartbeat from the stream keeper for 15 minutes: a stream that ends is not"
+        " restarted.",
         metric=known.own(metrics.STREAM_RUNNING, "SampleCount"),
         threshold=1,
         beyond=LESS,
@@ -156,28 +163,29 @@ def _of_jobs(
     most, a_day = deployment.aws.monitoring.small_files, Duration.days(1)
     yield Watch(
         name="schedules",
-        says="a schedule could not start what it starts; its message lies in the queue",
+        says="A scheduled start of a job or of the stream keeper failed. Its message is in the"
+        " dead-letter queue.",
         metric=waiting_messages(failed_queue),
         threshold=0,
     )
     if any(table.apply == "scheduled" for table in deployment.plan.tables):
         yield Watch(
             name="apply-failed",
-            says="within an hour a state could not be brought up to its log; views stay right, and"
-            " become slower",
+            says="Within an hour a state table could not be updated from its changelog. Views stay"
+            " correct but become slower.",
             metric=known.failures(naming.APPLY_JOB, HOUR),
             threshold=0,
         )
     yield Watch(
         name="maintain-failed",
-        says="within a day a table could not be maintained",
+        says="Within a day a table could not be maintained, or a maintenance run failed.",
         metric=known.failures(naming.MAINTAIN_JOB, a_day),
         threshold=0,
     )
     yield Watch(
         name="small-files",
-        says=f"after maintenance a table still has {most} files more than it needs:"
-        " compaction, ours or Glue's, does not keep up",
+        says=f"After maintenance a table has more than {most} files beyond those it needs:"
+        " compaction, by maintain_tables or by Glue, does not keep up.",
         metric=known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB, period=a_day),
         threshold=most,
     )

@@ -106,7 +106,7 @@ class WebServer(Construct):
                 self._router(router_image, router.files),
             ],
         )
-        accept(task, "ECS2", "the only variables are configuration that the template shows anyway")
+        accept(task, "ECS2", "the variables contain only configuration that the template shows")
         return task
 
     def _router(

@@ -39,7 +39,7 @@ def pulls(images: Sequence[str]) -> Iterator[Grant]:
     yield Grant(
         actions=["ecr:GetAuthorizationToken"],
         on=["*"],
-        because="ECR knows no resource for the token, which opens nothing by itself",
+        because="ECR has no resource for the token, and the token alone grants no access",
     )
 
 

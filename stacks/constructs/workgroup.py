@@ -26,7 +26,7 @@ class Workgroup(Construct):
             self,
             "Workgroup",
             name=ground.prefix,
-            description=f"Queries over the lake of {ground.prefix}",
+            description=f"Athena queries on the lake of {ground.prefix}",
             recursive_delete_option=True,  # with its saved queries and its history
             work_group_configuration=_Workgroup.WorkGroupConfigurationProperty(
                 enforce_work_group_configuration=True,

@@ -137,13 +137,13 @@ def test_aws_s_own_provider_can_take_the_place_of_ours(tmp_path):
 
 
 def test_a_provider_that_is_not_there_ends_synth(tmp_path):
-    with pytest.raises(InputError, match=r"[.]yaml:9:31: there is no .*/nowhere[.]jar; write"):
+    with pytest.raises(InputError, match=r"[.]yaml:9:31: jar .*/nowhere[.]jar not found; write"):
         synthesize(PIPELINE + "aws: {connect: {provider_jar: nowhere.jar}}\n", tmp_path)
 
 
 def test_without_the_jars_synth_says_what_to_run(tmp_path, monkeypatch):
     monkeypatch.setitem(plugin_zip.build_plugin.__kwdefaults__, "jars", tmp_path / "none")
-    with pytest.raises(InputError, match=r"are not in .*; run `make plugins`"):
+    with pytest.raises(InputError, match=r"no connector jars in .*; run `make plugins`"):
         synthesize(PIPELINE, tmp_path)
 
 
@@ -155,7 +155,7 @@ def test_other_jars_replace_the_connector_in_two_steps_and_not_in_one(
         synthesize(PIPELINE + f"aws: {{connect: {{made_of: {running}}}}}\n", tmp_path)
     [problem] = refused.value.problems
     assert (problem.line, problem.column) == (9, 26)
-    assert f"was made of {running}, and would be replaced" in problem.message
+    assert f"replace the running connector (made_of: {running})" in problem.message
     [other] = re.findall(r"`made_of: ([0-9a-f]{12})`", str(refused.value))
     assert other != running
     off = f"{{connector: off, connect: {{made_of: {running}}}}}"

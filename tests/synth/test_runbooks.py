@@ -9,6 +9,10 @@ from tests.synth.deployments import DELIVERED, OPTIMIZED, PIPELINE, PRIVATE, PRO
 from tests.unit.runbooks import PAGES, commands
 
 ALARM = "AWS::CloudWatch::Alarm"
+ALARM_SECTIONS = (
+    "## What it means", "## How to confirm", "## What to do", "## How to verify",
+    "## What can be lost",
+)  # fmt: skip
 ALONGSIDE = WEB_LOGS.partition("name: shop\n")[2]
 NOW_AND_THEN = {
     "adding-a-table", "first-deployment", "lost-slot", "replacing-the-connector", "restore",
@@ -28,7 +32,7 @@ def test_every_alarm_has_its_page_and_every_page_is_of_something(variants):
     assert PAGES.keys() == names | NOW_AND_THEN | {"README"}
     for name in names:
         assert PAGES[name].startswith(f"# Alarm: {name}\n"), name
-        for part in ("## What it means", "## How to see it", "## What to do"):
+        for part in ALARM_SECTIONS:
             assert part in PAGES[name], name
 
 

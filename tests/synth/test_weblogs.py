@@ -134,7 +134,7 @@ def test_a_stream_appends_to_its_own_tables_only(variants) -> None:
 
 
 def test_an_image_that_a_closed_network_does_not_lead_to_is_refused(deploy: Deploy) -> None:
-    with pytest.raises(InvalidPipeline, match=r"does not lead to public[.]ecr[.]aws; copy"):
+    with pytest.raises(InvalidPipeline, match=r"no route to the registry public[.]ecr[.]aws; copy"):
         deploy(PUBLIC)
 
 
@@ -143,7 +143,7 @@ def test_a_network_of_ones_own_may_lead_anywhere(deploy: Deploy) -> None:
     deployed = deploy(PUBLIC + network)
     owner = deployed.templates["shop-network"]["Outputs"]
     assert "ecr.dkr" in owner["NetworkOwner"]["Value"]
-    assert "Nobody reaches the web servers" in str(owner["WebServerOwner"]["Value"])
+    assert "No client can reach the web servers" in str(owner["WebServerOwner"]["Value"])
     execution = role_of(deployed, "ServerExecution")
     assert not allows(execution, "ecr:GetAuthorizationToken", "*")
 
