@@ -19,6 +19,13 @@ PAGES = pages()
 DOCS = PROJECT / "docs"
 START = DOCS / "README.md"
 README_LINES = 150
+CONCEPTS = DOCS / "concepts.md"
+DEFINED = {
+    "wal", "slot", "publication", "lsn", "epoch", "position", "event", "changelog", "state-table",
+    "tail", "tombstone", "stamp", "fence", "quarantine", "toast", "unchanged-toast-value",
+    "high-water-mark", "late-event", "freshness", "micro-batch", "replay", "redrive", "resync",
+    "rebuild", "resume",
+}  # fmt: skip
 # What people type from. Decisions are records, runbooks have tests of their own.
 TYPED_FROM = [
     *(PROJECT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "tests/README.md")),
@@ -71,6 +78,12 @@ def test_every_page_is_reached_from_the_start() -> None:
                 reached.add(file)
                 ahead.append(file)
     assert sorted(set(DOCS.rglob("*.md")) - reached) == []
+
+
+def test_concepts_defines_each_term_once() -> None:
+    terms = re.findall(r'<a id="([^"]+)">', CONCEPTS.read_text())
+    assert sorted(terms) == sorted(set(terms))
+    assert set(terms) >= DEFINED
 
 
 def broken_links(page: Path) -> Iterator[str]:
