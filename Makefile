@@ -103,6 +103,7 @@ docs: plugins ## Write anew the pages that are made from the code
 	@$(BIN)/python -m scripts.reading_page
 	@$(BIN)/python -m scripts.ways_page
 	@$(BIN)/python -m scripts.jobs_page
+	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram
 
 lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` takes newer versions
