@@ -75,7 +75,7 @@ class Measures:
 
     @property
     def are_final(self) -> bool:
-        """Whether the final limits hold."""
+        """True if the final limits hold."""
         return (
             self.openings_percent <= MAX_OPENINGS_PERCENT
             and self.phrases_per_1000_words <= MAX_PHRASES_PER_1000_WORDS

@@ -19,6 +19,7 @@ _INLINE_CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 _LINK_TARGET = re.compile(r"\]\([^)\s]*\)")
 _HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _DECISION = "docs/decisions/"
+_MODELS, _COMMANDS = "cdclake/config/", "cli"  # folders whose docstrings users see
 
 
 class Kind(Enum):
@@ -49,6 +50,7 @@ def passages(path: str, source: str) -> Iterator[Passage]:
         yield Passage(Kind.PROSE, 1, _markdown(path, source))
     elif Path(path).name == "Makefile" or path.endswith((".sh", ".yaml", ".yml")):
         yield from _hash_comments(source)
+        yield from _make_helps(source)
 
 
 def _docstrings(path: str, tree: ast.Module) -> Iterator[Passage]:
@@ -69,9 +71,8 @@ def _docstrings(path: str, tree: ast.Module) -> Iterator[Passage]:
 def _is_shown(path: str, node: Documented) -> bool:
     """Return whether users see this docstring: a command's help, a description in the schema."""
     if isinstance(node, ast.ClassDef):
-        calls = (call.func for call in ast.walk(node) if isinstance(call, ast.Call))
-        return any(isinstance(func, ast.Name) and func.id == "Field" for func in calls)
-    return Path(path).parent.name == "cli" and Path(path).stem == node.name
+        return path.startswith(_MODELS) and bool(node.bases)
+    return Path(path).parent.name == _COMMANDS and Path(path).stem == node.name
 
 
 def _python_comments(source: str) -> Iterator[Passage]:
@@ -85,6 +86,13 @@ def _hash_comments(source: str) -> Iterator[Passage]:
     rows = enumerate(source.splitlines(), 1)
     starts = ((line, re.search(r"(?:^|\s)(#.*)", row)) for line, row in rows)
     yield from _joined((line, match.start(1), match[1]) for line, match in starts if match)
+
+
+def _make_helps(source: str) -> Iterator[Passage]:
+    """Yield the texts of `make help`."""
+    for line, row in enumerate(source.splitlines(), 1):
+        if match := re.match(r"[a-z-]+:.*?## (.*)", row):
+            yield Passage(Kind.SHOWN, line, match[1])
 
 
 def _joined(comments: Iterator[tuple[int, int, str]]) -> Iterator[Passage]:
