@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,30 @@ from tests.language.tree import PROJECT, covered, group_of, measure_groups
 
 def measures_found(path: str, source: str) -> list[str]:
     return [finding.measure for finding in find(path, source)]
+
+
+def ruff(*arguments: str, source: str = "") -> str:
+    command = [sys.executable, "-m", "ruff", "check", "--quiet", "--output-format", "concise"]
+    command += arguments
+    run = subprocess.run(command, cwd=PROJECT, input=source, capture_output=True, text=True)
+    assert run.stderr == ""
+    return run.stdout
+
+
+def test_ruff_accepts_the_tree():
+    assert ruff(".") == ""
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ('"""Module."""\n\n\ndef f():\n    """Returns the row."""\n', "D401"),
+        ('"""Module."""\n\n\ndef f():\n    """Return the\n    row.\n    """\n', "D205"),
+        ('"""Module."""\n\n\ndef f():\n    return 1\n', "D103"),
+    ],
+)
+def test_ruff_reports_a_relapse_outside_the_listed_folders(source, rule):
+    assert rule in ruff("--stdin-filename", "new_room/a.py", "-", source=source)
 
 
 def test_tree_meets_its_limits():
