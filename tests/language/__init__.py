@@ -1,0 +1,1 @@
+"""Measures of the project's prose, and the budget of what is still to be rewritten."""
