@@ -13,7 +13,7 @@ from aws_cdk import App
 
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import CdcError
-from stacks.pipeline_app import add_stacks, check_security
+from cdclake.stacks.pipeline_app import add_stacks, check_security
 
 
 def main() -> None:

@@ -25,7 +25,7 @@ from benchmarks.storage import in_folder
 from cdclake import naming
 from cdclake.iceberg.ddl import create_table
 from cdclake.iceberg.schemas import TableSchema
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.tables import LakeTables
 
 BARE = "bare_append"
 _SUBJECTS = ("log", "long_log", "table")

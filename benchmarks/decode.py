@@ -23,13 +23,13 @@ from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
 from cdclake import naming
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.drift import Known, find_drift
-from glue_jobs.ingest.quarantine import quarantine, refused_records
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.ingest.summary import REFUSED
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.ingest.decode import REFUSAL
+from cdclake.jobs.ingest.drift import Known, find_drift
+from cdclake.jobs.ingest.quarantine import quarantine, refused_records
+from cdclake.jobs.ingest.reader import TableReader
+from cdclake.jobs.ingest.summary import REFUSED
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.tables import LakeTables
 
 BARE = "bare_from_json"
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))

@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.requests import COUNTS
-from local.aws.http_server import Answer, Server
-from local.aws.server import HEALTH, DurableAws, scope
+from cdclake.local.aws.http_server import Answer, Server
+from cdclake.local.aws.server import HEALTH, DurableAws, scope
 
 LATENCY_SECONDS = {"s3": 0.030, "glue": 0.080}
 

@@ -29,9 +29,9 @@ from benchmarks.session import PROJECT
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
 from cdclake.iceberg.dialect import DUCKDB
-from local import life
-from local.home import Home
-from local.reader.duck import lake_reader
+from cdclake.local import life
+from cdclake.local.home import Home
+from cdclake.local.reader.duck import lake_reader
 
 THROUGH_KAFKA, DLT = "debezium_and_kafka", "dlt"
 TARGETS = {THROUGH_KAFKA: Bound(">=", 3), DLT: Bound(">=", 1)}

@@ -11,19 +11,19 @@ from pathlib import Path
 from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.reader.catalog import Snapshot
+from cdclake.jobs.runtime.stamps import ChangesStamp
+from cdclake.jobs.verify.arrival import Arrival
+from cdclake.local import life, stack
+from cdclake.local.demo.freshness import Appended, ages, first_visible
+from cdclake.local.demo.interrupts import uninterrupted
+from cdclake.local.home import Home
+from cdclake.local.lake import Lake, open_lake
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.topics import end_offsets
+from cdclake.local.verify import verify_lake
 from cdclake.plan import Plan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.reader.catalog import Snapshot
-from glue_jobs.runtime.stamps import ChangesStamp
-from glue_jobs.verify.arrival import Arrival
-from local import life, stack
-from local.demo.freshness import Appended, ages, first_visible
-from local.demo.interrupts import uninterrupted
-from local.home import Home
-from local.lake import Lake, open_lake
-from local.reader.duck import lake_reader
-from local.topics import end_offsets
-from local.verify import verify_lake
 
 _POLL_SECONDS = 0.5
 _ARRIVAL_SECONDS = 1800.0

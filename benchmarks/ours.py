@@ -18,12 +18,12 @@ from cdclake.iceberg.catalog import catalog_conf
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
-from glue_jobs.ingest.append import append_changes, ingested_at_column
-from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.runtime.views import viewed
-from glue_jobs.state.apply import Batch, apply_changes
-from glue_jobs.state.facts import facts_of
+from cdclake.jobs.ingest.append import append_changes, ingested_at_column
+from cdclake.jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.views import viewed
+from cdclake.jobs.state.apply import Batch, apply_changes
+from cdclake.jobs.state.facts import facts_of
 
 
 class Ours:

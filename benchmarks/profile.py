@@ -32,10 +32,10 @@ from benchmarks.run import WORK
 from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
-from glue_jobs.ingest.drift import Known, find_drift
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.runtime.persistence import persisted
-from local.demo.interrupts import ending_in_order
+from cdclake.jobs.ingest.drift import Known, find_drift
+from cdclake.jobs.ingest.reader import TableReader
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.local.demo.interrupts import ending_in_order
 
 PROFILE = PROJECT / "benchmarks" / "results" / "profile.json"
 Acts = Mapping[str, Callable[[DataFrame], object]]  # what is done with a batch, one after the other

@@ -21,9 +21,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from benchmarks.iceberg_catalog import ENDPOINT
 from benchmarks.session import PROJECT
-from local.aws.server import HEALTH
-from local.lake import aws_environment
-from local.stack import Endpoints
+from cdclake.local.aws.server import HEALTH
+from cdclake.local.lake import aws_environment
+from cdclake.local.stack import Endpoints
 
 BUCKET = "bench"
 _START_SECONDS = 60.0

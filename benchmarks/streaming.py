@@ -18,13 +18,13 @@ from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.sizes import Size, Streaming
 from benchmarks.storage import in_folder
 from benchmarks.traffic import Traffic, plan_of_many
-from glue_jobs.runtime.source import write_marker
-from local import life, stack
-from local.connector import Connector
-from local.demo.freshness import freshness
-from local.jobs import STREAM
-from local.lake import Lake
-from local.topics import MarkerReader
+from cdclake.jobs.runtime.source import write_marker
+from cdclake.local import life, stack
+from cdclake.local.connector import Connector
+from cdclake.local.demo.freshness import freshness
+from cdclake.local.jobs import STREAM
+from cdclake.local.lake import Lake
+from cdclake.local.topics import MarkerReader
 
 KAFKA_ALONE, TRIGGER, OWN_JOBS = "debezium_to_kafka", "trigger", "a_job_for_each"
 TRIGGER_SECONDS = 10

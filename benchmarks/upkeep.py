@@ -29,8 +29,8 @@ from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.upkeep.actions import ACTIONS, Upkeep
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.upkeep.actions import ACTIONS, Upkeep
 
 COMPACTED, APPLYING = "just_compacted", "applying"
 _READS = 3

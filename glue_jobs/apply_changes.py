@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.runtime.job import TableJob, run_over_tables
+from cdclake.jobs.state.apply import apply_changes, ingested_through
+from cdclake.jobs.state.apply_log import apply_log
 from cdclake.plan import Table
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.job import TableJob, run_over_tables
-from glue_jobs.state.apply import apply_changes, ingested_through
-from glue_jobs.state.apply_log import apply_log
 
 
 def apply_table(job: TableJob, table: Table) -> int:

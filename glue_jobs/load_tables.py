@@ -19,18 +19,18 @@ from pyspark.errors import PySparkException
 from cdclake import naming
 from cdclake.errors import CdcError, TableError
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.jobs.ingest.plans import CurrentPlan
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
+from cdclake.jobs.load.table_load import TableLoad
+from cdclake.jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.reports import TableReport, report_table, save_report
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
-from glue_jobs.load.table_load import TableLoad
-from glue_jobs.runtime.arguments import read_arguments
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import TableReport, report_table, save_report
-from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.tables import LakeTables
 
 TABLES_AT_ONCE = 4  # a small one is mostly waiting, for S3 and the catalog
 _ARGUMENTS = ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source", "mask_salt"]

@@ -8,10 +8,10 @@ from functools import partial
 
 from cdclake import naming
 from cdclake.errors import TableError
+from cdclake.jobs.runtime.conflicts import retried
+from cdclake.jobs.runtime.job import TableJob, run_over_tables
+from cdclake.jobs.upkeep.actions import ACTIONS, Upkeep
 from cdclake.plan import Table
-from glue_jobs.runtime.conflicts import retried
-from glue_jobs.runtime.job import TableJob, run_over_tables
-from glue_jobs.upkeep.actions import ACTIONS, Upkeep
 
 
 def maintain_table(job: TableJob, table: Table) -> int:

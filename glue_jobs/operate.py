@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from cdclake import naming
 from cdclake.errors import CdcError, ComponentFailed, InputError, TableError
+from cdclake.jobs.ingest import asking
+from cdclake.jobs.ingest.plans import CurrentPlan
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.ingest.repairs import REPLAY, RESYNC
+from cdclake.jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.reports import failed_tables
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest import asking
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.repairs import REPLAY, RESYNC
-from glue_jobs.runtime.arguments import read_arguments
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import failed_tables
 
 if TYPE_CHECKING:
-    from glue_jobs.repair.surroundings import Surroundings
+    from cdclake.jobs.repair.surroundings import Surroundings
 
 RESUME = "resume"
 POLL_S = 5.0
@@ -167,7 +167,7 @@ def main() -> int:
     with ExitStack() as held:
         around = None
         if verb == RESYNC:
-            from glue_jobs.repair.surroundings import surroundings
+            from cdclake.jobs.repair.surroundings import surroundings
 
             around = held.enter_context(surroundings(plan, arguments))
         report = operate(Operator(control, around), verb, streamed)

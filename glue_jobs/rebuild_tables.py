@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.runtime.job import TableJob, run_over_tables
+from cdclake.jobs.state.apply import rebuild_state
 from cdclake.plan import Table
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.job import TableJob, run_over_tables
-from glue_jobs.state.apply import rebuild_state
 
 
 def rebuild_table(job: TableJob, table: Table) -> int:

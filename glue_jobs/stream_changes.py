@@ -15,17 +15,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
+from cdclake.jobs.ingest.batch import MicroBatch
+from cdclake.jobs.ingest.gap import RECORD_COLUMNS
+from cdclake.jobs.ingest.gauges import StreamGauges
+from cdclake.jobs.ingest.handover import Handover
+from cdclake.jobs.ingest.plans import CurrentPlan
+from cdclake.jobs.runtime.arguments import brokers_of, read_arguments
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.session import open_session
 from cdclake.plan import Plan
-from glue_jobs.ingest.batch import MicroBatch
-from glue_jobs.ingest.gap import RECORD_COLUMNS
-from glue_jobs.ingest.gauges import StreamGauges
-from glue_jobs.ingest.handover import Handover
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.runtime.arguments import brokers_of, read_arguments
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.session import open_session
 
 # A consumer asks for the next records before they are wanted, and the broker answers a connection's
 # requests in order: without this a batch's offset look-ups wait 500 ms behind that question.

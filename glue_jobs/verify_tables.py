@@ -23,23 +23,23 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import CdcError
+from cdclake.jobs.ingest.plans import CurrentPlan
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.reader.of_job import job_reader
+from cdclake.jobs.runtime.arguments import brokers_of, read_arguments
+from cdclake.jobs.runtime.kafka import offsets
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.reports import chosen_tables
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.runtime.source import deployed_dsn, secret_value
+from cdclake.jobs.verify.arrival import Arrival
+from cdclake.jobs.verify.delivered import delivered_offsets
+from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.run import verify_tables
 from cdclake.metrics import FAILED_TABLES
 from cdclake.plan import Plan
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.reader.of_job import job_reader
-from glue_jobs.runtime.arguments import brokers_of, read_arguments
-from glue_jobs.runtime.kafka import offsets
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import chosen_tables
-from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.source import deployed_dsn, secret_value
-from glue_jobs.verify.arrival import Arrival
-from glue_jobs.verify.delivered import delivered_offsets
-from glue_jobs.verify.report import Report
-from glue_jobs.verify.run import verify_tables
 
 _WAIT_S = "600"  # the stream may be late by a batch or two
 

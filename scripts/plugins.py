@@ -10,9 +10,9 @@ import sys
 from shutil import rmtree
 
 from cdclake.errors import CdcError, InputError
-from stacks import job_wheels_zip, preparation_zip
-from stacks.locked_wheels import STAMP, LockedWheels
-from stacks.plugin_zip import build_plugin
+from cdclake.stacks import job_wheels_zip, preparation_zip
+from cdclake.stacks.locked_wheels import STAMP, LockedWheels
+from cdclake.stacks.plugin_zip import build_plugin
 
 
 def main() -> int:

@@ -20,20 +20,20 @@ from cdclake.debezium.worker import (
     worker_settings,
 )
 from cdclake.packing import PROJECT
-from stacks.constructs import connect_access
-from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
-from stacks.constructs.connector import Connector
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, joins_cluster
-from stacks.constructs.preparation import Preparation
-from stacks.constructs.topic import Topic
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.plugin_zip import build_plugin
-from stacks.preparation_zip import build_preparation
-from stacks.source_stack import SourceStack
-from stacks.streaming_stack import StreamingStack
-from stacks.tables_stack import TablesStack
+from cdclake.stacks.constructs import connect_access
+from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
+from cdclake.stacks.constructs.connector import Connector
+from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.grant import Grant, joins_cluster
+from cdclake.stacks.constructs.preparation import Preparation
+from cdclake.stacks.constructs.topic import Topic
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.plugin_zip import build_plugin
+from cdclake.stacks.preparation_zip import build_preparation
+from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.tables_stack import TablesStack
 
 
 class CdcStack(PipelineStack):

@@ -9,16 +9,21 @@ from cdclake.config.deployment import Deployment
 from cdclake.delivery import DeliveryStream
 from cdclake.redrive.objects import KINDS
 from cdclake.redrive.stream import FUNCTION, redrive_stream
-from stacks.constructs import delivery_access
-from stacks.constructs.delivery_source import DirectPut
-from stacks.constructs.function import Function
-from stacks.constructs.grant import Grant, arn, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.iceberg_stream import Collecting, Destination, IcebergStream, by_function
-from stacks.constructs.lake_bucket import BucketReference
-from stacks.constructs.log_group import LogGroup
-from stacks.firehose_zip import build_firehose_redrive, build_firehose_unwrap
-from stacks.lake_stack import LakeStack
+from cdclake.stacks.constructs import delivery_access
+from cdclake.stacks.constructs.delivery_source import DirectPut
+from cdclake.stacks.constructs.function import Function
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.iceberg_stream import (
+    Collecting,
+    Destination,
+    IcebergStream,
+    by_function,
+)
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.firehose_zip import build_firehose_redrive, build_firehose_unwrap
+from cdclake.stacks.lake_stack import LakeStack
 
 _LONGEST_S = 900  # a call: Lambda's most
 _UNWRAP_S = 300  # the longest that Firehose waits

@@ -8,12 +8,12 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.delivery import DeliveryStream
-from stacks.cdc_stack import CdcStack
-from stacks.constructs import delivery_access
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.delivery_source import KafkaTopic
-from stacks.constructs.grant import on_tables
-from stacks.constructs.iceberg_stream import (
+from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.constructs import delivery_access
+from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.delivery_source import KafkaTopic
+from cdclake.stacks.constructs.grant import on_tables
+from cdclake.stacks.constructs.iceberg_stream import (
     Collecting,
     Destination,
     IcebergStream,
@@ -21,15 +21,15 @@ from stacks.constructs.iceberg_stream import (
     by_function,
     by_query,
 )
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.rows_function import RowsFunction
-from stacks.delivery_redrive import DeliveryRedrive
-from stacks.firehose_zip import MODULE, build_firehose_changes
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.processing_stack import ProcessingStack
-from stacks.streaming_stack import StreamingStack
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.rows_function import RowsFunction
+from cdclake.stacks.delivery_redrive import DeliveryRedrive
+from cdclake.stacks.firehose_zip import MODULE, build_firehose_changes
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.processing_stack import ProcessingStack
+from cdclake.stacks.streaming_stack import StreamingStack
 
 _LONGEST_S = 900
 _LOGS = naming.changes_name("*")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cdclake.packing import Packed
 from cdclake.plan import Plan
+from cdclake.stacks.constructs.function_zip import build_function
 from cdclake.web_logs import FUNCTION
-from stacks.constructs.function_zip import build_function
 
 MODULE = "firehose_changes"
 

@@ -1,4 +1,4 @@
-"""What each job of a deployment may do, put together from `stacks.constructs.job_access`."""
+"""What each job of a deployment may do, put together from `constructs.job_access`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.metrics import NAMESPACE
-from stacks.constructs import connect_access, job_access
-from stacks.constructs.grant import Grant, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.job_ground import JobGround
-from stacks.lake_stack import LakeStack
-from stacks.source_stack import SourceStack
-from stacks.streaming_stack import StreamingStack
+from cdclake.stacks.constructs import connect_access, job_access
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.job_ground import JobGround
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.streaming_stack import StreamingStack
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdclake.packing import PROJECT, pack
-from stacks.locked_wheels import LockedWheels
+from cdclake.packing import PACKAGE, PROJECT, pack
+from cdclake.stacks.locked_wheels import LockedWheels
 
 # Glue 5.1 runs Python 3.11 on Amazon Linux 2023, whose C library is 2.34.
 WHEELS = LockedWheels(
-    lock=PROJECT / "glue_jobs" / "requirements.txt",
+    lock=PACKAGE / "jobs" / "requirements.txt",
     folder=PROJECT / "build" / "wheels" / "glue_jobs",
     python="3.11",
     platforms=("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),

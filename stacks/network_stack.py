@@ -6,12 +6,12 @@ from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
 from cdclake.config.deployment import Deployment
-from stacks.constructs.encryption import Encryption
-from stacks.constructs.flow_log import FlowLog
-from stacks.constructs.ground import Ground, kept
-from stacks.constructs.private_network import PrivateNetwork, interfaces_of
-from stacks.constructs.security_groups import ClientGroup, ServerGroup
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.encryption import Encryption
+from cdclake.stacks.constructs.flow_log import FlowLog
+from cdclake.stacks.constructs.ground import Ground, kept
+from cdclake.stacks.constructs.private_network import PrivateNetwork, interfaces_of
+from cdclake.stacks.constructs.security_groups import ClientGroup, ServerGroup
+from cdclake.stacks.pipeline_stack import PipelineStack
 
 _HTTPS = 443
 WEB_PORT = 80  # nginx's, behind whatever takes HTTPS

@@ -13,13 +13,13 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import ExistingKafka, ExistingSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.alarm_topic import AlarmTopic
-from stacks.constructs.dashboard import Dashboard
-from stacks.constructs.watch import Watch
-from stacks.constructs.watches import watches
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.processing_stack import ProcessingStack
+from cdclake.stacks.constructs.alarm_topic import AlarmTopic
+from cdclake.stacks.constructs.dashboard import Dashboard
+from cdclake.stacks.constructs.watch import Watch
+from cdclake.stacks.constructs.watches import watches
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.processing_stack import ProcessingStack
 
 
 class ObservabilityStack(PipelineStack):

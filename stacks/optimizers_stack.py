@@ -8,14 +8,14 @@ from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
-from stacks.cdc_stack import CdcStack
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, on_tables
-from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.processing_stack import ProcessingStack
+from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.grant import Grant, on_tables
+from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.processing_stack import ProcessingStack
 
 _LONGEST_S = 900
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 
-from cdclake.packing import PROJECT, Packed
+from cdclake.packing import PACKAGE, PROJECT, Packed
 from cdclake.plan import Plan
-from stacks.constructs.function_zip import build_function
-from stacks.locked_wheels import LockedWheels
+from cdclake.stacks.constructs.function_zip import build_function
+from cdclake.stacks.locked_wheels import LockedWheels
 
 MODULE = "prepare_source"
 # Lambda's Python 3.14 runs on Amazon Linux 2023, whose C library is 2.34.
 WHEELS = LockedWheels(
-    lock=PROJECT / "lambda" / MODULE / "requirements.txt",
+    lock=PACKAGE / "functions" / MODULE / "requirements.txt",
     folder=PROJECT / "build" / "wheels" / MODULE,
     python="3.14",
     platforms=("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),

@@ -22,21 +22,21 @@ from cdclake.deployed_jobs import (
 )
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
-from stacks.constructs.grant import Grant
-from stacks.constructs.job_files import JobFiles
-from stacks.constructs.job_ground import JobGround
-from stacks.constructs.job_schedule import Schedules
-from stacks.constructs.stream_keeper import StreamKeeper
-from stacks.job_rights import JobRights
-from stacks.job_wheels_zip import SUFFIX, build_job_wheels
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.preparation_zip import AUTHORITIES
-from stacks.source_stack import SourceStack
-from stacks.streaming_stack import StreamingStack
+from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.job_files import JobFiles
+from cdclake.stacks.constructs.job_ground import JobGround
+from cdclake.stacks.constructs.job_schedule import Schedules
+from cdclake.stacks.constructs.stream_keeper import StreamKeeper
+from cdclake.stacks.job_rights import JobRights
+from cdclake.stacks.job_wheels_zip import SUFFIX, build_job_wheels
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.preparation_zip import AUTHORITIES
+from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.streaming_stack import StreamingStack
 
 _MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
 # Glue ends a stream after seven days at the latest; the keeper starts the next one.

@@ -10,28 +10,28 @@ from cdclake.config.aws_model import CreatedNetwork
 from cdclake.config.deployment import Deployment
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.iceberg.schemas import request_schema
-from cdclake.web_logs import FUNCTION, WebLogs
-from stacks.constructs import delivery_access, web_server_access
-from stacks.constructs.accepted import accept
-from stacks.constructs.delivery_source import DeliverySource, DirectPut, KinesisShards
-from stacks.constructs.grant import Grant, arn
-from stacks.constructs.iceberg_stream import (
+from cdclake.stacks.constructs import delivery_access, web_server_access
+from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.delivery_source import DeliverySource, DirectPut, KinesisShards
+from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.iceberg_stream import (
     Collecting,
     Destination,
     IcebergStream,
     by_function,
     by_query,
 )
-from stacks.constructs.iceberg_table import IcebergTable
-from stacks.constructs.job_files import JobFiles
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.rows_function import RowsFunction
-from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
-from stacks.constructs.web_server import Router, WebServer
-from stacks.firehose_zip import build_firehose_requests
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import WEB_PORT, NetworkStack
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.iceberg_table import IcebergTable
+from cdclake.stacks.constructs.job_files import JobFiles
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.rows_function import RowsFunction
+from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from cdclake.stacks.constructs.web_server import Router, WebServer
+from cdclake.stacks.firehose_zip import build_firehose_requests
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import WEB_PORT, NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.web_logs import FUNCTION, WebLogs
 
 
 class WebLogsStack(PipelineStack):

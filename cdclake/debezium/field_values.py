@@ -1,6 +1,6 @@
 """One field of an event to the log's value, without Spark: the same value, or a refusal.
 
-What the Spark jobs do with whole columns (`glue_jobs.ingest`), here for one value at a time;
+What the Spark jobs do with whole columns (`cdclake.jobs.ingest`), here for one value at a time;
 recorded events go through both, and must come out the same (tests/spark/test_recorded.py).
 """
 

@@ -3,7 +3,7 @@
 A pure function of the event, its place in Kafka and the table's declaration. Firehose hands over
 neither key nor headers: a row's key stands in the row, a delete's in `before`, which has it under
 every replica identity. What else `before` holds under another identity than full is made up, and
-never read. Every row equals the one that the stream writes (`glue_jobs.ingest.decode`), but for
+never read. Every row equals the one that the stream writes (`cdclake.jobs.ingest.decode`), but for
 `cdc_ingested_at`; what the stream can tell only from other events is refused here.
 """
 

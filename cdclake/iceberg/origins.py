@@ -2,7 +2,7 @@
 
 An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
 that did not change is in neither: it is the old key's. The merge looks it up before it applies the
-creation (`glue_jobs.state.origins`); until then a view has to look it up itself.
+creation (`cdclake.jobs.state.origins`); until then a view has to look it up itself.
 """
 
 from __future__ import annotations

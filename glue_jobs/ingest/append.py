@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position, epoch_start
-from glue_jobs.ingest.summary import PartitionSummary
-from glue_jobs.runtime.conflicts import REFUSED, Fenced, cause_of
-from glue_jobs.runtime.stamps import ChangesStamp
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.ingest.summary import PartitionSummary
+from cdclake.jobs.runtime.conflicts import REFUSED, Fenced, cause_of
+from cdclake.jobs.runtime.stamps import ChangesStamp
+from cdclake.jobs.runtime.tables import LakeTables
 
 # Of rows that no Kafka record stands behind: sweeps and ghosts, and what a bulk load read.
 SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2

@@ -9,9 +9,9 @@ from typing import Any
 from cdclake import naming
 from cdclake.debezium.position import epoch_start, just_after
 from cdclake.errors import ComponentFailed, TableError
-from glue_jobs.ingest.progress import GIVEN_UP, TableProgress
-from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
-from glue_jobs.runtime.objects import ObjectStore
+from cdclake.jobs.ingest.progress import GIVEN_UP, TableProgress
+from cdclake.jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.jobs.runtime.objects import ObjectStore
 
 Answer = dict[str, Any]
 

@@ -24,24 +24,24 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.jobs.ingest.drift import Known, column_keys, describe_drift
+from cdclake.jobs.ingest.gap import read_gap
+from cdclake.jobs.ingest.laps import Laps
+from cdclake.jobs.ingest.packing import Packing
+from cdclake.jobs.ingest.plans import CurrentPlan
+from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.jobs.ingest.reader import TableReader
+from cdclake.jobs.ingest.repairs import Repairs
+from cdclake.jobs.ingest.table_batch import Outcome, Ranges, TableBatch
+from cdclake.jobs.ingest.thinning import Thinning
+from cdclake.jobs.ingest.turns import ApplyTurns
+from cdclake.jobs.runtime.conflicts import MISSING, cause_of
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.stamps import ChangesStamp
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.drift import Known, column_keys, describe_drift
-from glue_jobs.ingest.gap import read_gap
-from glue_jobs.ingest.laps import Laps
-from glue_jobs.ingest.packing import Packing
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress, TableProgress
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.ingest.repairs import Repairs
-from glue_jobs.ingest.table_batch import Outcome, Ranges, TableBatch
-from glue_jobs.ingest.thinning import Thinning
-from glue_jobs.ingest.turns import ApplyTurns
-from glue_jobs.runtime.conflicts import MISSING, cause_of
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.stamps import ChangesStamp
-from glue_jobs.runtime.tables import LakeTables
 
 log = logging.getLogger("cdclake.stream")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from glue_jobs.runtime.conflicts import CommitConflict, retried
-from glue_jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.conflicts import CommitConflict, retried
+from cdclake.jobs.runtime.leases import Leases
 
 log = logging.getLogger("cdclake.stream")
 

@@ -34,8 +34,7 @@ from cdclake.debezium.unavailable import unavailable_forms
 from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
-from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.fields import (
+from cdclake.jobs.ingest.fields import (
     ABSENT,
     MISFITS,
     ODD,
@@ -44,6 +43,7 @@ from glue_jobs.ingest.fields import (
     any_of,
     json_key,
 )
+from cdclake.plan import Column, Plan, Table
 
 # Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
 REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can

@@ -18,17 +18,11 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import Position
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.ingest.decode import REFUSAL
+from cdclake.jobs.ingest.fields import ABSENT, MISFITS
+from cdclake.jobs.ingest.summary import COMPLETE_ROW, IS_ROW, LACKING_ROW, MISFIT, PartitionSummary
 from cdclake.plan import Column, Table
 from cdclake.postgres.file_lines import renamed_line
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.fields import ABSENT, MISFITS
-from glue_jobs.ingest.summary import (
-    COMPLETE_ROW,
-    IS_ROW,
-    LACKING_ROW,
-    MISFIT,
-    PartitionSummary,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

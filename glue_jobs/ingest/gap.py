@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from glue_jobs.ingest.table_batch import Ranges
-from glue_jobs.runtime.kafka import partitions
+from cdclake.jobs.ingest.table_batch import Ranges
+from cdclake.jobs.runtime.kafka import partitions
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
 _EARLIEST = -2  # Spark's word for the beginning of a partition

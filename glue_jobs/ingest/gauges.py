@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from cdclake import metrics
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.metrics import Metrics, Values
-from glue_jobs.runtime.objects import ObjectStore
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.runtime.metrics import Metrics, Values
+from cdclake.jobs.runtime.objects import ObjectStore
 
 EVERY_SECONDS = 60.0
 _MICROS = 1_000_000

@@ -23,10 +23,10 @@ from cdclake.debezium.position import Position
 from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.fold import history_part
+from cdclake.jobs.ingest.append import SYNTHETIC_PARTITION
+from cdclake.jobs.ingest.table_batch import TableBatch
+from cdclake.jobs.runtime.persistence import persisted
 from cdclake.plan import Table
-from glue_jobs.ingest.append import SYNTHETIC_PARTITION
-from glue_jobs.ingest.table_batch import TableBatch
-from glue_jobs.runtime.persistence import persisted
 
 
 def sweep_ghosts(batch: TableBatch, position: str) -> int:

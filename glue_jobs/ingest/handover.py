@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
-from glue_jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.objects import ObjectStore
 
 log = logging.getLogger("cdclake.stream")
 

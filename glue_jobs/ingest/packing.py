@@ -12,11 +12,11 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
+from cdclake.jobs.ingest.between_batches import done_if_free
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.upkeep.actions import Upkeep, pack
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.between_batches import done_if_free
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.upkeep.actions import Upkeep, pack
 
 log = logging.getLogger("cdclake.stream")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import logging
 
+from cdclake.jobs.runtime.objects import ObjectStore
 from cdclake.plan import Plan
-from glue_jobs.runtime.objects import ObjectStore
 
 log = logging.getLogger("cdclake.stream")
 

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
-from glue_jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.objects import ObjectStore
 
 _STORED = "progress.json"
 GIVEN_UP = "given up"  # `gap` of a resume request: go on from whatever Kafka still keeps

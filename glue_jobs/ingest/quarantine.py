@@ -8,10 +8,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.jobs.ingest.decode import REFUSAL
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.plan import Table
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.tables import LakeTables
 
 _PLACE = ("partition", "offset")  # of a record in its topic
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from cdclake.jobs.ingest.decode import REFUSAL, EventDecoder, Reason, first_reason
+from cdclake.jobs.ingest.summary import ODD_EVENT, PartitionSummary, Summarizer
+from cdclake.jobs.runtime.persistence import persisted
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.decode import REFUSAL, EventDecoder, Reason, first_reason
-from glue_jobs.ingest.summary import ODD_EVENT, PartitionSummary, Summarizer
-from glue_jobs.runtime.persistence import persisted
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,14 +18,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.debezium.position import Position
+from cdclake.jobs.ingest.gap import read_gap
+from cdclake.jobs.ingest.ghosts import count_older_values, sweep_ghosts
+from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.jobs.ingest.replay import replay_quarantine
+from cdclake.jobs.ingest.table_batch import Ranges, TableBatch
+from cdclake.jobs.runtime.conflicts import Fenced
+from cdclake.jobs.runtime.objects import ObjectStore
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.gap import read_gap
-from glue_jobs.ingest.ghosts import count_older_values, sweep_ghosts
-from glue_jobs.ingest.progress import Progress, TableProgress
-from glue_jobs.ingest.replay import replay_quarantine
-from glue_jobs.ingest.table_batch import Ranges, TableBatch
-from glue_jobs.runtime.conflicts import Fenced
-from glue_jobs.runtime.objects import ObjectStore
 
 log = logging.getLogger("cdclake.stream")
 

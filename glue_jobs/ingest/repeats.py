@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.jobs.ingest.summary import PartitionSummary
+from cdclake.jobs.runtime.stamps import ChangesStamp
 from cdclake.plan import Table
-from glue_jobs.ingest.summary import PartitionSummary
-from glue_jobs.runtime.stamps import ChangesStamp
 
 
 def identity(table: Table) -> list[str]:

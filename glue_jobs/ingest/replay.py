@@ -17,16 +17,16 @@ from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.ingest.append import next_stamp
+from cdclake.jobs.ingest.decode import REFUSAL, Reason
+from cdclake.jobs.ingest.gap import RECORD_COLUMNS
+from cdclake.jobs.ingest.reader import Decoded
+from cdclake.jobs.ingest.repeats import not_in_log, without_repeats
+from cdclake.jobs.ingest.summary import PartitionSummary
+from cdclake.jobs.ingest.table_batch import TableBatch
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.stamps import ChangesStamp
 from cdclake.plan import Table
-from glue_jobs.ingest.append import next_stamp
-from glue_jobs.ingest.decode import REFUSAL, Reason
-from glue_jobs.ingest.gap import RECORD_COLUMNS
-from glue_jobs.ingest.reader import Decoded
-from glue_jobs.ingest.repeats import not_in_log, without_repeats
-from glue_jobs.ingest.summary import PartitionSummary
-from glue_jobs.ingest.table_batch import TableBatch
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.stamps import ChangesStamp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,9 +11,9 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.ingest.decode import REFUSAL
+from cdclake.jobs.ingest.fields import ABSENT, MISFITS, ODD
 from cdclake.plan import Table
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.fields import ABSENT, MISFITS, ODD
 
 _BITS = 62  # of a bigint that are used
 

@@ -15,33 +15,33 @@ from cdclake.debezium.position import history_part
 from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
-from cdclake.plan import Plan, Table
-from glue_jobs.ingest.append import (
+from cdclake.jobs.ingest.append import (
     append_changes,
     epoch_sweep,
     ingested_at_column,
     next_stamp,
     sweep_row,
 )
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.drift import Drift, Known, find_drift
-from glue_jobs.ingest.laps import Laps
-from glue_jobs.ingest.quarantine import quarantine, refused_records
-from glue_jobs.ingest.reader import Decoded, TableReader
-from glue_jobs.ingest.repeats import may_repeat, may_repeat_within, not_in_log, without_repeats
-from glue_jobs.ingest.summary import (
+from cdclake.jobs.ingest.decode import REFUSAL
+from cdclake.jobs.ingest.drift import Drift, Known, find_drift
+from cdclake.jobs.ingest.laps import Laps
+from cdclake.jobs.ingest.quarantine import quarantine, refused_records
+from cdclake.jobs.ingest.reader import Decoded, TableReader
+from cdclake.jobs.ingest.repeats import may_repeat, may_repeat_within, not_in_log, without_repeats
+from cdclake.jobs.ingest.summary import (
     CARRIED_KEY_CHANGE,
     ODD_EVENT,
     REFUSED,
     TRUNCATE,
     PartitionSummary,
 )
-from glue_jobs.runtime.conflicts import CommitConflict
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.stamps import ChangesStamp, moment_after
-from glue_jobs.runtime.tables import LakeTables, StampedSnapshot
-from glue_jobs.state.apply import Batch, applied_through, apply_changes
-from glue_jobs.state.facts import Facts, facts_of
+from cdclake.jobs.runtime.conflicts import CommitConflict
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.stamps import ChangesStamp, moment_after
+from cdclake.jobs.runtime.tables import LakeTables, StampedSnapshot
+from cdclake.jobs.state.apply import Batch, applied_through, apply_changes
+from cdclake.jobs.state.facts import Facts, facts_of
+from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 

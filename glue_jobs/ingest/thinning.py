@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from functools import partial
 
 from cdclake.iceberg.moment_tags import hour_of
+from cdclake.jobs.ingest.between_batches import done_if_free
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.upkeep.snapshots import forget_snapshots
 from cdclake.plan import Table
-from glue_jobs.ingest.between_batches import done_if_free
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.upkeep.snapshots import forget_snapshots
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 

@@ -11,18 +11,12 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE, Position, history_part
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.ingest.append import LOAD_PARTITION
+from cdclake.jobs.ingest.decode import FACT_COLUMNS, REFUSAL, Reason, first_reason, unrepresentable
+from cdclake.jobs.load.snapshot import ExportedSnapshot
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
-from glue_jobs.ingest.append import LOAD_PARTITION
-from glue_jobs.ingest.decode import (
-    FACT_COLUMNS,
-    REFUSAL,
-    Reason,
-    first_reason,
-    unrepresentable,
-)
-from glue_jobs.load.snapshot import ExportedSnapshot
 
 RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # as Kafka has it
 SNAPSHOT_OP = "r"

@@ -19,10 +19,10 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.errors import ComponentFailed
+from cdclake.jobs.runtime.secrets import resolve_secret
 from cdclake.plan import Table
 from cdclake.postgres import bulk_read
 from cdclake.postgres.event_values import SALT_SETTING
-from glue_jobs.runtime.secrets import resolve_secret
 
 _DRIVER = "org.postgresql.Driver"
 _FETCHED = "1000"  # rows that a task holds at once, however wide they are

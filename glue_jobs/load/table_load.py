@@ -14,16 +14,16 @@ from cdclake.errors import TableError
 from cdclake.iceberg.merge import loaded_rows, rebuilt_rows
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.ingest.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
+from cdclake.jobs.ingest.decode import REFUSAL
+from cdclake.jobs.ingest.quarantine import quarantine, refusals
+from cdclake.jobs.load.rows import RECORD, last_loaded, loaded_events
+from cdclake.jobs.load.snapshot import ExportedSnapshot
+from cdclake.jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.views import viewed
+from cdclake.jobs.state.apply import apply_changes
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.quarantine import quarantine, refusals
-from glue_jobs.load.rows import RECORD, last_loaded, loaded_events
-from glue_jobs.load.snapshot import ExportedSnapshot
-from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.runtime.views import viewed
-from glue_jobs.state.apply import apply_changes
 
 log = logging.getLogger("cdclake.load")
 

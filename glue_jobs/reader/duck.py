@@ -22,11 +22,11 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.reader.catalog import Catalog, IcebergTable
+from cdclake.jobs.reader.moment import NOW, Moment
+from cdclake.jobs.reader.relations import applied_at, names_of, relation, scan, views
+from cdclake.jobs.reader.tail import with_tail
 from cdclake.plan import Plan, Table
-from glue_jobs.reader.catalog import Catalog, IcebergTable
-from glue_jobs.reader.moment import NOW, Moment
-from glue_jobs.reader.relations import applied_at, names_of, relation, scan, views
-from glue_jobs.reader.tail import with_tail
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # iceberg needs the other two
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {

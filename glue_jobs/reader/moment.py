@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cdclake.errors import InputError
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
+from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
 
 
 @dataclass(frozen=True, slots=True)

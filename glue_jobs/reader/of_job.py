@@ -9,8 +9,8 @@ import boto3
 from pyspark.sql import SparkSession
 
 from cdclake import naming
+from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Plan
-from glue_jobs.reader.duck import Reader
 
 
 def job_reader(spark: SparkSession, plan: Plan, spill: Path) -> Reader:

@@ -8,10 +8,10 @@ from typing import Any
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
+from cdclake.jobs.reader.moment import Moment
+from cdclake.jobs.runtime.stamps import state_stamp
 from cdclake.plan import Table
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
-from glue_jobs.reader.moment import Moment
-from glue_jobs.runtime.stamps import state_stamp
 
 _TYPES = {
     "boolean": "BOOLEAN",

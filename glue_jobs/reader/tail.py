@@ -16,7 +16,7 @@ import duckdb
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
+from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
 
 # The status of a manifest's entry: the commit has added its file, or has taken it away.
 _ADDED, _DELETED = 1, 2

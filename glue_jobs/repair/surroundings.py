@@ -12,13 +12,13 @@ from tempfile import TemporaryDirectory
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.reading import tables_being_read
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.of_job import job_reader
+from cdclake.jobs.runtime.arguments import brokers_of
+from cdclake.jobs.runtime.kafka import End, offsets
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
 from cdclake.plan import Plan, Table
-from glue_jobs.reader.duck import Reader
-from glue_jobs.reader.of_job import job_reader
-from glue_jobs.runtime.arguments import brokers_of
-from glue_jobs.runtime.kafka import End, offsets
-from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
 
 _LAST_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
 

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.iceberg.upsert import FILE, ROW
-from glue_jobs.runtime.java import java_with
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.java import java_with
+from cdclake.jobs.runtime.tables import LakeTables
 
 _CLASSES = (
     "java.util.ArrayList",

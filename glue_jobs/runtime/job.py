@@ -6,22 +6,22 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from cdclake.plan import Plan, Table
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.runtime.arguments import read_arguments
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import (
+from cdclake.jobs.ingest.plans import CurrentPlan
+from cdclake.jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.reports import (
     chosen_tables,
     failed_tables,
     report_table,
     save_report,
     worst_sizes,
 )
-from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.plan import Plan, Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cdclake.errors import TableError
-from glue_jobs.runtime.objects import ObjectStore, Stored
+from cdclake.jobs.runtime.objects import ObjectStore, Stored
 
 log = logging.getLogger("cdclake.leases")
 

@@ -14,8 +14,8 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from glue_jobs.runtime.java import java_with
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.java import java_with
+from cdclake.jobs.runtime.tables import LakeTables
 
 Bounds = Mapping[str, tuple[Any, Any]]  # of columns: least and greatest value
 Files = Sequence[Any]  # a Java list of Iceberg's FileScanTask, their deletes included

@@ -9,11 +9,11 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.errors import CdcError
+from cdclake.jobs.runtime.java import each
+from cdclake.jobs.runtime.objects import ObjectStore
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
-from glue_jobs.runtime.java import each
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.tables import LakeTables
 
 _FILE = 128 * 1024 * 1024  # bytes: a file of that size is a large one
 

@@ -17,10 +17,10 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from cdclake import naming
-from glue_jobs.runtime.delete_files import DeleteFiles
-from glue_jobs.runtime.java import each, java_with
-from glue_jobs.runtime.pruned_scan import PrunedScan
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.delete_files import DeleteFiles
+from cdclake.jobs.runtime.java import each, java_with
+from cdclake.jobs.runtime.pruned_scan import PrunedScan
+from cdclake.jobs.runtime.tables import LakeTables
 
 _FORMAT_VERSION = 2  # format 3 has deletion vectors instead of files of positions
 _CLASSES = (

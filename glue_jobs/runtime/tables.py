@@ -18,7 +18,7 @@ from cdclake.errors import TableError
 from cdclake.iceberg.ddl import create_table, qualified
 from cdclake.iceberg.evolution import evolve_table
 from cdclake.iceberg.schemas import TableSchema
-from glue_jobs.runtime.java import java_with
+from cdclake.jobs.runtime.java import java_with
 
 _CLASSES = (
     "java.lang.Class",

@@ -22,17 +22,17 @@ from cdclake.iceberg.merge import (
     rebuilt_rows,
 )
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.runtime.conflicts import retried
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.row_delta import RowDelta
+from cdclake.jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.views import viewed
+from cdclake.jobs.state.commits import committed_sequence, reached
+from cdclake.jobs.state.facts import Facts, Reach, facts_of, reach_of
+from cdclake.jobs.state.origins import carried_creations, with_origins
+from cdclake.jobs.state.upsert import Upsert
 from cdclake.plan import Table
-from glue_jobs.runtime.conflicts import retried
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.row_delta import RowDelta
-from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.runtime.views import viewed
-from glue_jobs.state.commits import committed_sequence, reached
-from glue_jobs.state.facts import Facts, Reach, facts_of, reach_of
-from glue_jobs.state.origins import carried_creations, with_origins
-from glue_jobs.state.upsert import Upsert
 
 # Changes. More are merged: a delta's keys go to every task, its places to the driver.
 LARGEST_DELTA = 1_000_000

@@ -15,14 +15,14 @@ from cdclake import naming
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.runtime.conflicts import retried
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.state.apply import applied_through, merge_pending
+from cdclake.jobs.state.commits import Commits, commits_since, reached
+from cdclake.jobs.state.facts import facts_of
+from cdclake.jobs.state.origins import carried_creations
 from cdclake.plan import Table
-from glue_jobs.runtime.conflicts import retried
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import applied_through, merge_pending
-from glue_jobs.state.commits import Commits, commits_since, reached
-from glue_jobs.state.facts import facts_of
-from glue_jobs.state.origins import carried_creations
 
 
 def apply_log(lake: LakeTables, table: Table, *, epoch: int) -> int:

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.plan import Table
-from glue_jobs.runtime.tables import LakeTables
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame
 
 from cdclake import naming
 from cdclake.iceberg import upsert
+from cdclake.jobs.runtime.pruned_scan import Bounds
 from cdclake.plan import Table
-from glue_jobs.runtime.pruned_scan import Bounds
 
 
 @dataclass(frozen=True, slots=True)

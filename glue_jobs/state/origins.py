@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.runtime.persistence import persisted
 from cdclake.plan import Table
-from glue_jobs.runtime.persistence import persisted
 
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 _LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value

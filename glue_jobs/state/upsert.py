@@ -16,13 +16,13 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.fold import Carried, folded_rows
 from cdclake.iceberg.merge import floor_of_kept, loaded_rows
 from cdclake.iceberg.state_rows import inserted_values
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.pruned_scan import PrunedScan
+from cdclake.jobs.runtime.row_delta import RowDelta
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.views import viewed
+from cdclake.jobs.state.facts import Reach
 from cdclake.plan import Table
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.pruned_scan import PrunedScan
-from glue_jobs.runtime.row_delta import RowDelta
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.runtime.views import viewed
-from glue_jobs.state.facts import Reach
 
 LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
 ROWS_PER_FILE = 100_000  # each file is one task's work; maintenance makes larger ones

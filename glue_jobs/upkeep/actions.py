@@ -14,12 +14,12 @@ from datetime import UTC, datetime, timedelta
 from cdclake import naming
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.runtime.java import each
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.upkeep.collapse import Collapse
+from cdclake.jobs.upkeep.deletes import bring_deletes_together
+from cdclake.jobs.upkeep.snapshots import forget_snapshots, time_of
 from cdclake.plan import Table
-from glue_jobs.runtime.java import each
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.upkeep.collapse import Collapse
-from glue_jobs.upkeep.deletes import bring_deletes_together
-from glue_jobs.upkeep.snapshots import forget_snapshots, time_of
 
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)

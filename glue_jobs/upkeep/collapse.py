@@ -18,11 +18,11 @@ from cdclake.iceberg.collapse import collapsed_rows, held_flag
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates
+from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.views import viewed
+from cdclake.jobs.state.apply import applied_through
+from cdclake.jobs.state.origins import is_carried_creation, with_origins
 from cdclake.plan import Table
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.runtime.views import viewed
-from glue_jobs.state.apply import applied_through
-from glue_jobs.state.origins import is_carried_creation, with_origins
 
 COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; only days before it are collapsed
 _EVENT = (naming.EPOCH, naming.LSN, naming.TX_ID)  # both events of a changed key have these

@@ -15,11 +15,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.iceberg.upsert import FILE, ROW
-from glue_jobs.runtime.delete_files import DeleteFiles
-from glue_jobs.runtime.java import each, java_with
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.pruned_scan import PrunedScan
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.delete_files import DeleteFiles
+from cdclake.jobs.runtime.java import each, java_with
+from cdclake.jobs.runtime.persistence import persisted
+from cdclake.jobs.runtime.pruned_scan import PrunedScan
+from cdclake.jobs.runtime.tables import LakeTables
 
 _CLASSES = ("org.apache.iceberg.FileContent", "org.apache.iceberg.ManifestFiles")
 

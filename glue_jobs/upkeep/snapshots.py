@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cdclake.iceberg import moment_tags
-from glue_jobs.runtime.java import java_with
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.runtime.java import java_with
+from cdclake.jobs.runtime.tables import LakeTables
 
 # Longer than a batch takes: Iceberg refuses a commit that cannot follow the history back to the
 # snapshot that it began with. Whatever takes longer holds the table's lease.

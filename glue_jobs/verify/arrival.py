@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from cdclake.errors import ComponentFailed
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.source import confirmed_lsn, write_marker
 
 Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from cdclake import naming
 from cdclake.delivery import DeliveryStream
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Plan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.reader.duck import Reader
 
 Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
 

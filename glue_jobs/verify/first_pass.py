@@ -11,6 +11,9 @@ import duckdb
 
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.runtime.source import Connection
+from cdclake.jobs.verify import lake_rows, source_rows
+from cdclake.jobs.verify.candidates import Candidates
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import as_named_now
@@ -18,9 +21,6 @@ from cdclake.postgres.quoting import qualified
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import differing
 from cdclake.verify.statements import ROWS_PER_BUCKET, Comparable
-from glue_jobs.runtime.source import Connection
-from glue_jobs.verify import lake_rows, source_rows
-from glue_jobs.verify.candidates import Candidates
 
 Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import duckdb
 
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.runtime.source import Connection
+from cdclake.jobs.verify import lake_rows, source_rows
+from cdclake.jobs.verify.candidates import Candidates, Digest, Place
+from cdclake.jobs.verify.first_pass import Sides
+from cdclake.jobs.verify.report import Example
 from cdclake.plan import Table
 from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest
 from cdclake.verify.statements import unpacked
-from glue_jobs.reader.duck import Reader
-from glue_jobs.runtime.source import Connection
-from glue_jobs.verify import lake_rows, source_rows
-from glue_jobs.verify.candidates import Candidates, Digest, Place
-from glue_jobs.verify.first_pass import Sides
-from glue_jobs.verify.report import Example
 
 ROUNDS = 5
 EXAMPLES = 10

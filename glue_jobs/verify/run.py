@@ -6,15 +6,15 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.jobs.verify import source_rows
+from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
+from cdclake.jobs.verify.report import Example, Report, TableReport
+from cdclake.jobs.verify.rounds import Open, Wait, examples, settle
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.source import read_catalog
-from glue_jobs.reader.duck import Reader
-from glue_jobs.runtime.source import Connection, connect
-from glue_jobs.verify import source_rows
-from glue_jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
-from glue_jobs.verify.report import Example, Report, TableReport
-from glue_jobs.verify.rounds import Open, Wait, examples, settle
 
 
 def verify_tables(

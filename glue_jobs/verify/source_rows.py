@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import psycopg
 
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.jobs.runtime import source
+from cdclake.jobs.runtime.source import Connection
 from cdclake.plan import Table
 from cdclake.verify.columns import SALT_SETTING
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
-from glue_jobs.runtime import source
-from glue_jobs.runtime.source import Connection
 
 _FETCHED = 2000
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from aws_cdk import aws_iam, aws_sns
 from constructs import Construct
 
-from stacks.constructs.encryption import alarms_arn
-from stacks.constructs.ground import Ground
-from stacks.constructs.service_role import only_for
+from cdclake.stacks.constructs.encryption import alarms_arn
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.service_role import only_for
 
 
 class AlarmTopic(Construct):

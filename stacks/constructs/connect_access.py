@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from aws_cdk import Aws
 
-from stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.grant import Grant, arn
 
 _GROUPS = ("__amazon_msk_connect_*", "connect-*")
 _WRITES = ("DescribeTopic", "WriteData")

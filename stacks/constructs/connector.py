@@ -8,11 +8,15 @@ from typing import Any
 from aws_cdk import Aws, aws_kafkaconnect
 from constructs import Construct
 
-from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration, content_hash
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.connect_plugin import (
+    ConnectPlugin,
+    WorkerConfiguration,
+    content_hash,
+)
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 # The newest that MSK Connect documents, and the local worker's line (pom.xml).
 _VERSION = "3.7.x"

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from aws_cdk import Aws
 
-from stacks.constructs.grant import Grant, on_tables
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.grant import Grant, on_tables
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _OBJECTS = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
 

@@ -14,7 +14,7 @@ from aws_cdk.aws_cloudwatch import IMetric, MathExpression, Metric
 
 from cdclake import naming
 from cdclake.delivery import DeliveryStream
-from stacks.constructs.deployment_metrics import FIVE_MINUTES, HOUR
+from cdclake.stacks.constructs.deployment_metrics import FIVE_MINUTES, HOUR
 
 # An alarm looks at ten metrics, of which one is what is made of the others.
 _STREAMS = 9

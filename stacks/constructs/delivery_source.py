@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from aws_cdk import Aws, aws_kinesisfirehose
 from constructs import Construct
 
-from stacks.constructs.accepted import accept
-from stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.grant import Grant, arn
 
 _Stream = aws_kinesisfirehose.CfnDeliveryStream
 # All that Kafka keeps: what came before the stream was there is not skipped, and the log may hold

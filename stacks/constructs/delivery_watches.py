@@ -11,8 +11,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
 from cdclake.redrive.stream import redrive_stream
-from cdclake.web_logs import WebLogs
-from stacks.constructs.delivery_metrics import (
+from cdclake.stacks.constructs.delivery_metrics import (
     DeliveryMetrics,
     failed_calls,
     metrics_of,
@@ -20,8 +19,9 @@ from stacks.constructs.delivery_metrics import (
     running,
     throttled,
 )
-from stacks.constructs.deployment_metrics import HOUR
-from stacks.constructs.watch import LESS, Watch
+from cdclake.stacks.constructs.deployment_metrics import HOUR
+from cdclake.stacks.constructs.watch import LESS, Watch
+from cdclake.web_logs import WebLogs
 
 _FUNCTIONS = 4  # of two metrics each, of the ten that an alarm looks at
 

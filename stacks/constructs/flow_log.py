@@ -5,9 +5,9 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_ec2, aws_iam
 from constructs import Construct
 
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 
 class FlowLog(Construct):

@@ -8,10 +8,10 @@ from pathlib import Path
 from aws_cdk import aws_lambda, aws_s3_assets
 from constructs import Construct
 
-from stacks.constructs.grant import Grant, arn
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _RUNTIME = "python3.14"  # what the packages in zips were fetched for
 _Function = aws_lambda.CfnFunction

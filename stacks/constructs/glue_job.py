@@ -10,11 +10,11 @@ from constructs import Construct, IDependable
 
 from cdclake import naming
 from cdclake.config.jobs_model import Workers
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
-from stacks.constructs.job_access import encrypts_its_logs
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.job_access import encrypts_its_logs
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _VERSION = "5.1"
 _Job = aws_glue.CfnJob

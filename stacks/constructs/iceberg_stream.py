@@ -11,13 +11,13 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.delivery import DeliveryStream
-from stacks.constructs import delivery_access
-from stacks.constructs.delivery_source import DeliverySource
-from stacks.constructs.grant import Grant, arn, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.lake_bucket import BucketReference
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs import delivery_access
+from cdclake.stacks.constructs.delivery_source import DeliverySource
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _Stream = aws_kinesisfirehose.CfnDeliveryStream
 Processor = _Stream.ProcessorProperty

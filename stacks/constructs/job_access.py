@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from aws_cdk import Aws
 
 from cdclake import naming
-from stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _GLUES_TAG = "aws-glue-service-resource"
 _READS_TOPIC = [

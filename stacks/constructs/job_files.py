@@ -10,10 +10,10 @@ from aws_cdk import Aws, aws_s3_assets
 from constructs import Construct
 
 from cdclake import naming
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _HASH_LENGTH = 16
 

@@ -7,10 +7,10 @@ import json
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_scheduler, aws_sqs
 from constructs import Construct
 
-from stacks.constructs.accepted import accept
-from stacks.constructs.grant import Grant, arn
-from stacks.constructs.ground import Ground
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _Schedule = aws_scheduler.CfnSchedule
 _KEPT_S = 14 * 24 * 3600  # the longest that SQS keeps a message

@@ -10,8 +10,8 @@ from constructs import Construct
 from cdclake.config.aws_model import CreatedKafka
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 from cdclake.debezium.topics import RETENTION_DAYS
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.log_group import LogGroup
 
 _VERSION = "3.9.x"
 _MOST_REPLICAS = 3

@@ -9,8 +9,8 @@ from aws_cdk import RemovalPolicy, aws_secretsmanager
 from constructs import Construct
 
 from cdclake.debezium.worker import PASSWORD_KEY, SALT_KEY, USER_KEY
-from stacks.constructs.accepted import accept
-from stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.ground import Ground
 
 _LENGTH = 40
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from aws_cdk import CustomResource
 from constructs import Construct
 
-from stacks.constructs.function import Function
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.function import Function
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.ground import Ground
 
 _TIMEOUT_S = 600  # a lock that a long transaction holds is waited for
 _MEMORY_MB = 512

@@ -7,14 +7,14 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.metrics import NAMESPACE
-from stacks.constructs.function import Function
-from stacks.constructs.function_zip import build_function
-from stacks.constructs.glue_job import GlueJob
-from stacks.constructs.grant import Grant, arn, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.job_access import publishes_metrics
-from stacks.constructs.job_schedule import Schedules
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.function import Function
+from cdclake.stacks.constructs.function_zip import build_function
+from cdclake.stacks.constructs.glue_job import GlueJob
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.job_access import publishes_metrics
+from cdclake.stacks.constructs.job_schedule import Schedules
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _MODULE = "stream_keeper"
 _EVERY = "rate(5 minutes)"

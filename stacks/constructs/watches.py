@@ -13,9 +13,9 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.delivery_watches import watches_of_delivery, watches_of_web_server
-from stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
-from stacks.constructs.watch import LESS, Watch
+from cdclake.stacks.constructs.delivery_watches import watches_of_delivery, watches_of_web_server
+from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
+from cdclake.stacks.constructs.watch import LESS, Watch
 
 _GIB = 1024**3
 

@@ -9,12 +9,12 @@ from aws_cdk import Aws, aws_ecs
 from constructs import Construct, IDependable
 
 from cdclake import fluent_bit, nginx
-from stacks.constructs.accepted import accept
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
-from stacks.constructs.web_server_access import pulls
+from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.web_server_access import pulls
 
 _Task = aws_ecs.CfnTaskDefinition
 _Service = aws_ecs.CfnService

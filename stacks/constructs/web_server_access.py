@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from aws_cdk import Aws
 
-from stacks.constructs.grant import Grant, through_s3
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _ECR = re.compile(r"(\d{12})[.]dkr[.]ecr[.]([a-z0-9-]+)[.]amazonaws[.]com(?:[.]cn)?/([^:@]+)")
 

@@ -17,9 +17,9 @@ import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view
+from cdclake.jobs.verify.report import TableReport
+from cdclake.jobs.verify.run import verify_tables
 from cdclake.plan import Plan, Table
-from glue_jobs.verify.report import TableReport
-from glue_jobs.verify.run import verify_tables
 from tests.local.source_database import running_server
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import FOLDER, SALT, Recording

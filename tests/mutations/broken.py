@@ -378,7 +378,7 @@ MUTATIONS = (
     Mutation(
         "commit offsets of rows that the local Firehose holds back",
         ("tests/unit/firehose/test_delivery.py",),
-        (("local/firehose/delivery.py",
+        (("cdclake/local/firehose/delivery.py",
           "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
     *BATCHES,

@@ -28,14 +28,14 @@ from cdclake.debezium.log_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.delivery import DeliveryStream
 from cdclake.iceberg.schemas import TableSchema, changes_schema
+from cdclake.local.firehose import records as firehose
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.failures import Kind
+from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.records import Failure
+from cdclake.local.firehose.trouble import CALM, Trouble
+from cdclake.local.functions import load
 from cdclake.plan import Plan, Table
-from local.firehose import records as firehose
-from local.firehose.delivery import Delivery
-from local.firehose.failures import Kind
-from local.firehose.function import Function
-from local.firehose.records import Failure
-from local.firehose.trouble import CALM, Trouble
-from local.functions import load
 from tests.recorded.recording import Record
 
 INGESTED_AT = 1_790_000_000_000_000

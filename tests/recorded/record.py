@@ -23,18 +23,18 @@ from psycopg.conninfo import make_conninfo
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.connector import SourceAddress, connector_config, snapshot_signal
 from cdclake.debezium.worker import password_of, salt_of
+from cdclake.jobs.runtime.source import write_marker
+from cdclake.local import stack
+from cdclake.local.connector import Connector
+from cdclake.local.home import Home
+from cdclake.local.lake import aws_environment
+from cdclake.local.login import keep_login, keep_salt
+from cdclake.local.source import prepare_source, remove_from_source
+from cdclake.local.stack import Endpoints
+from cdclake.local.topics import MarkerReader, create_topics
 from cdclake.plan import Plan
 from cdclake.postgres.prepare import SIGNAL
 from cdclake.postgres.quoting import identifier
-from glue_jobs.runtime.source import write_marker
-from local import stack
-from local.connector import Connector
-from local.home import Home
-from local.lake import aws_environment
-from local.login import keep_login, keep_salt
-from local.source import prepare_source, remove_from_source
-from local.stack import Endpoints
-from local.topics import MarkerReader, create_topics
 from tests.recorded import recording, witness
 from tests.recorded.recording import EPOCH, FOLDER, SALT
 from tests.recorded.script import Directive, Statement, steps

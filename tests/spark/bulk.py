@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 from pyspark.sql import SparkSession
 
+from cdclake.jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
+from cdclake.jobs.load.table_load import Loaded, TableLoad
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.plan import Plan, Table
-from glue_jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
-from glue_jobs.load.table_load import Loaded, TableLoad
-from glue_jobs.runtime.tables import LakeTables
 
 _slots = count(1)
 

@@ -8,14 +8,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.schemas import all_schemas
+from cdclake.jobs.ingest.drift import Known
+from cdclake.jobs.ingest.reader import TableReader
+from cdclake.jobs.ingest.table_batch import Outcome, TableBatch
+from cdclake.jobs.runtime.java import each
+from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.runtime.objects import Stored
+from cdclake.jobs.runtime.tables import LakeTables
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.drift import Known
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.ingest.table_batch import Outcome, TableBatch
-from glue_jobs.runtime.java import each
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.objects import Stored
-from glue_jobs.runtime.tables import LakeTables
 
 RECORD = (
     "topic string, partition int, offset bigint, key binary, value binary, "

@@ -16,11 +16,11 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import current_view
+from cdclake.jobs.state.apply import applied_through, rebuild_state
+from cdclake.jobs.state.apply_log import apply_log
+from cdclake.jobs.state.commits import commits_since
+from cdclake.local.firehose.trouble import CALM, Trouble
 from cdclake.plan import Plan, Table
-from glue_jobs.state.apply import applied_through, rebuild_state
-from glue_jobs.state.apply_log import apply_log
-from glue_jobs.state.commits import commits_since
-from local.firehose.trouble import CALM, Trouble
 from tests.recorded.firehose import Delivered, deliver, delivered
 from tests.recorded.recording import EPOCH, Record, Recording
 from tests.spark.events import Engine

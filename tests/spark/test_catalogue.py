@@ -11,7 +11,7 @@ import uuid
 import pytest
 from pyspark.sql import SparkSession
 
-from glue_jobs.state import apply
+from cdclake.jobs.state import apply
 from tests.model.scenarios import Case, Live, cases
 from tests.spark.packed import Packed, Seen, can_be_cut_anew, in_one_batch, written
 

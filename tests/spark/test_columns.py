@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.field_values import Digits, reader
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.iceberg.schemas import changes_schema, state_schema
+from cdclake.jobs.ingest.decode import REFUSAL, EventDecoder
+from cdclake.jobs.ingest.drift import describe_drift
+from cdclake.jobs.ingest.table_batch import Outcome
+from cdclake.jobs.state.apply import rebuild_state
 from cdclake.plan import Column
-from glue_jobs.ingest.decode import REFUSAL, EventDecoder
-from glue_jobs.ingest.drift import describe_drift
-from glue_jobs.ingest.table_batch import Outcome
-from glue_jobs.state.apply import rebuild_state
 from tests.spark.events import RECORD, Engine, plan_of
 
 pytestmark = pytest.mark.spark

@@ -8,8 +8,8 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.log_rows import LogRows, Place
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.jobs.state.apply import apply_changes, ingested_through, rebuild_state
 from cdclake.plan import Column
-from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark

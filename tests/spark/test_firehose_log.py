@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.log_rows import LogRows, Place, read_event
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.jobs.state.apply import applied_through
+from cdclake.jobs.upkeep.actions import Upkeep, compact
+from cdclake.local.firehose.trouble import KINDS, Trouble
 from cdclake.plan import Plan
-from glue_jobs.state.apply import applied_through
-from glue_jobs.upkeep.actions import Upkeep, compact
-from local.firehose.trouble import KINDS, Trouble
 from tests.recorded.recording import Record, Recording
 from tests.spark.events import plan_of
 from tests.spark.firehose_log import (

@@ -13,15 +13,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg import moment_tags
+from cdclake.jobs.ingest import batch as micro_batch
+from cdclake.jobs.ingest import packing, table_batch
+from cdclake.jobs.ingest.batch import MicroBatch, Work, in_order
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.ingest.table_batch import Outcome, TableBatch
+from cdclake.jobs.ingest.turns import ApplyTurns
+from cdclake.jobs.runtime.conflicts import Fenced
+from cdclake.jobs.upkeep import snapshots as kept
 from cdclake.plan import Plan
-from glue_jobs.ingest import batch as micro_batch
-from glue_jobs.ingest import packing, table_batch
-from glue_jobs.ingest.batch import MicroBatch, Work, in_order
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.table_batch import Outcome, TableBatch
-from glue_jobs.ingest.turns import ApplyTurns
-from glue_jobs.runtime.conflicts import Fenced
-from glue_jobs.upkeep import snapshots as kept
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark

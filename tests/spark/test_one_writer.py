@@ -12,16 +12,16 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
+from cdclake.jobs.ingest import table_batch
+from cdclake.jobs.ingest.append import append_changes
+from cdclake.jobs.ingest.ghosts import sweep_ghosts
+from cdclake.jobs.ingest.replay import replay_quarantine
+from cdclake.jobs.runtime import conflicts
+from cdclake.jobs.runtime.conflicts import CommitConflict, Fenced
+from cdclake.jobs.runtime.stamps import ChangesStamp
+from cdclake.jobs.state.apply import apply_changes, ingested_through, rebuild_state
+from cdclake.jobs.upkeep.actions import Upkeep, compact, expire_snapshots
 from cdclake.plan import Column
-from glue_jobs.ingest import table_batch
-from glue_jobs.ingest.append import append_changes
-from glue_jobs.ingest.ghosts import sweep_ghosts
-from glue_jobs.ingest.replay import replay_quarantine
-from glue_jobs.runtime import conflicts
-from glue_jobs.runtime.conflicts import CommitConflict, Fenced
-from glue_jobs.runtime.stamps import ChangesStamp
-from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
-from glue_jobs.upkeep.actions import Upkeep, compact, expire_snapshots
 from tests.spark.events import Engine, plan_of
 from tests.spark.listeners import Meanwhile
 

@@ -13,15 +13,15 @@ from cdclake.debezium.refusals import TOO_OLD
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
+from cdclake.jobs.ingest import repairs, replay
+from cdclake.jobs.ingest.ghosts import count_older_values, sweep_ghosts
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
+from cdclake.jobs.ingest.replay import replay_quarantine
+from cdclake.jobs.runtime.conflicts import Fenced
+from cdclake.jobs.state.apply import applied_through, rebuild_state
+from cdclake.jobs.upkeep.actions import Upkeep, collapse_history, purge_tombstones
 from cdclake.plan import Column
-from glue_jobs.ingest import repairs, replay
-from glue_jobs.ingest.ghosts import count_older_values, sweep_ghosts
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
-from glue_jobs.ingest.replay import replay_quarantine
-from glue_jobs.runtime.conflicts import Fenced
-from glue_jobs.state.apply import applied_through, rebuild_state
-from glue_jobs.upkeep.actions import Upkeep, collapse_history, purge_tombstones
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from cdclake.iceberg import moment_tags
 from cdclake.iceberg.moment_tags import hour_of, moment_of
-from glue_jobs.runtime.java import each
-from glue_jobs.upkeep import snapshots
-from glue_jobs.upkeep.actions import ORPHAN_AGE, Upkeep, remove_orphans
-from glue_jobs.upkeep.snapshots import forget_snapshots
+from cdclake.jobs.runtime.java import each
+from cdclake.jobs.upkeep import snapshots
+from cdclake.jobs.upkeep.actions import ORPHAN_AGE, Upkeep, remove_orphans
+from cdclake.jobs.upkeep.snapshots import forget_snapshots
 from tests.spark.events import Engine
 
 pytestmark = pytest.mark.spark

@@ -11,11 +11,11 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.catalog import catalog_conf
-from glue_jobs.runtime import conflicts
-from glue_jobs.runtime.conflicts import cause_of
-from glue_jobs.state.apply import rebuild_state
-from local.aws.http_server import Answer, Server
-from local.aws.server import DurableAws
+from cdclake.jobs.runtime import conflicts
+from cdclake.jobs.runtime.conflicts import cause_of
+from cdclake.jobs.state.apply import rebuild_state
+from cdclake.local.aws.http_server import Answer, Server
+from cdclake.local.aws.server import DurableAws
 from tests.spark.events import Engine
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -12,7 +12,7 @@ from cdclake.config.problems import InvalidPipeline
 from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
 from cdclake.errors import InputError
-from stacks import plugin_zip
+from cdclake.stacks import plugin_zip
 from tests.synth.deployments import LARGER, OFF, PIPELINE, WIDER, Synthesized, synthesize
 from tests.synth.roles import allowances
 from tests.synth.rules import broken_rules

@@ -12,7 +12,7 @@ import pytest
 from cdclake import packing
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT
-from stacks.job_wheels_zip import SUFFIX, WHEELS, build_job_wheels
+from cdclake.stacks.job_wheels_zip import SUFFIX, WHEELS, build_job_wheels
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT
 from cdclake.plan import Plan
-from stacks.locked_wheels import STAMP
-from stacks.preparation_zip import WHEELS, build_preparation
+from cdclake.stacks.locked_wheels import STAMP
+from cdclake.stacks.preparation_zip import WHEELS, build_preparation
 from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
 
@@ -38,7 +38,10 @@ def test_it_holds_all_that_it_imports_and_the_plan(plan):
     for module in re.findall(r"^from (cdclake[.\w]+) import", code, re.MULTILINE):
         assert module.replace(".", "/") + ".py" in names
     assert {"psycopg/__init__.py", "psycopg_binary/__init__.py", "rds-ca.pem"} <= names
-    assert not any(name.startswith(("cdclake/config/", "stacks/", "local/")) for name in names)
+    others = {
+        f"cdclake/{name}" for name in ("cli", "config", "functions", "jobs", "local", "stacks")
+    }
+    assert not any(name.startswith(tuple(others)) for name in names)
 
 
 def test_its_packages_are_for_the_function_s_python_and_processor(created):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import InputError
+from cdclake.stacks.preparation_zip import WHEELS
 from scripts import fetch_jars, plugins
-from stacks.preparation_zip import WHEELS
 
 PROJECT = Path(__file__).resolve().parents[2]
 

@@ -16,7 +16,7 @@ from cdclake.config.routing import Destination, Nowhere, destinations
 from cdclake.config.samples import sample_rows
 from cdclake.config.yaml_reader import parse_document
 from cdclake.delivery import DeliveryStream
-from local.functions import load
+from cdclake.local.functions import load
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over
 from tests.recorded.recording import Recording, names
 

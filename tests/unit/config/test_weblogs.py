@@ -14,8 +14,8 @@ from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.routing import Destination, destinations
 from cdclake.config.yaml_reader import parse_document
 from cdclake.iceberg.schemas import request_schemas
+from cdclake.local.home import PROJECT
 from cdclake.plan import Plan
-from local.home import PROJECT
 from tests.unit.config.mistakes import assert_reported
 
 DIGEST = f"r/n:1@sha256:{'0a' * 32}"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest.progress import Progress
-from local.demo import hops
-from local.demo.ledger import Ledger
-from local.demo.writer import Written
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.local.demo import hops
+from cdclake.local.demo.ledger import Ledger
+from cdclake.local.demo.writer import Written
 
 COMMITTED = 1_000.0
 

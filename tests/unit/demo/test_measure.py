@@ -8,10 +8,10 @@ import duckdb
 import pytest
 
 from cdclake import naming
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
-from glue_jobs.runtime.stamps import ChangesStamp
-from local.demo import measure as measuring
-from local.demo.measure import Seen, measure
+from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
+from cdclake.jobs.runtime.stamps import ChangesStamp
+from cdclake.local.demo import measure as measuring
+from cdclake.local.demo.measure import Seen, measure
 from tests.spark.events import plan_of
 
 SECOND = 1_000_000

@@ -5,8 +5,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from local.demo.shop import OPENING_CUSTOMERS, OPENING_ORDERS, Shop
-from local.demo.tables import KEYS, STATUSES, Change, Transaction
+from cdclake.local.demo.shop import OPENING_CUSTOMERS, OPENING_ORDERS, Shop
+from cdclake.local.demo.tables import KEYS, STATUSES, Change, Transaction
 
 BUSINESS = 3000
 Key = tuple[Any, ...]

@@ -14,15 +14,15 @@ import boto3
 import pytest
 
 from cdclake import naming
+from cdclake.cli.redrive import redriven
 from cdclake.debezium.delivered import encode
+from cdclake.local.firehose.failures import ErrorPrefix, Kind
+from cdclake.local.firehose.records import Failure
+from cdclake.local.firehose.records import Record as Read
+from cdclake.local.functions import load
 from cdclake.plan import Plan
 from cdclake.redrive import puts
 from cdclake.redrive.rows import unwrapped
-from cli.redrive import redriven
-from local.firehose.failures import ErrorPrefix, Kind
-from local.firehose.records import Failure
-from local.firehose.records import Record as Read
-from local.functions import load
 from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 

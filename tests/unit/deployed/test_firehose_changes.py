@@ -22,9 +22,9 @@ from cdclake.debezium import field_values
 from cdclake.debezium.log_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.iceberg.schemas import changes_schema
+from cdclake.local.functions import load
 from cdclake.plan import Plan, Table
-from local.functions import load
-from stacks.firehose_zip import build_firehose_changes
+from cdclake.stacks.firehose_zip import build_firehose_changes
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over, rows_of
 from tests.recorded.limits import LIMITS

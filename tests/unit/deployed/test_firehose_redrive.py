@@ -15,8 +15,8 @@ import pytest
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS
+from cdclake.local.functions import load
 from cdclake.web_logs import WebLogs
-from local.functions import load
 from tests.unit.deployed.redriving import (
     BUCKET,
     NOW,

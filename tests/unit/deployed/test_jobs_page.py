@@ -11,7 +11,7 @@ import pytest
 from cdclake import naming
 from cdclake.deployed_jobs import JOBS, TABLE_JOBS
 from cdclake.job_package import script_of
-from glue_jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.arguments import read_arguments
 from scripts.jobs_page import PAGE, page
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 

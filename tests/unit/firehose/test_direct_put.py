@@ -15,11 +15,11 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from local.aws.http_server import Server
-from local.firehose.direct_put import MOST_RECORD_BYTES, DirectPut
-from local.firehose.journal import Journal, JournalSource
-from local.firehose.trouble import Trouble
-from local.home import PROJECT
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose.direct_put import MOST_RECORD_BYTES, DirectPut
+from cdclake.local.firehose.journal import Journal, JournalSource
+from cdclake.local.firehose.trouble import Trouble
+from cdclake.local.home import PROJECT
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
 
@@ -175,9 +175,9 @@ def test_with_trouble_a_producer_that_sends_again_what_was_refused_loses_nothing
 SERVE = """
 import sys
 from pathlib import Path
-from local.aws.http_server import Server
-from local.firehose.direct_put import DirectPut
-from local.firehose.journal import Journal
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.journal import Journal
 from tests.unit.firehose.test_direct_put import STREAMS
 with Server(0, DirectPut(STREAMS, Journal(Path(sys.argv[1])))) as server:
     print(server.server_address[1], flush=True)

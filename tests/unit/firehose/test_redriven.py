@@ -12,17 +12,17 @@ from pyiceberg.schema import Schema
 
 from cdclake import naming
 from cdclake.iceberg.schemas import quarantine_schema
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.journal import Journal, JournalSource
+from cdclake.local.firehose.trouble import Trouble
+from cdclake.local.functions import load
 from cdclake.redrive.objects import Line
 from cdclake.redrive.puts import Puts
 from cdclake.redrive.rows import Redrive
 from cdclake.redrive.stream import FUNCTION, redrive_stream
-from local.aws.http_server import Server
-from local.firehose.delivery import Delivery
-from local.firehose.direct_put import DirectPut
-from local.firehose.function import Function
-from local.firehose.journal import Journal, JournalSource
-from local.firehose.trouble import Trouble
-from local.functions import load
 from tests.recorded.firehose import Kept, Logs, iceberg_schema
 from tests.unit.deployed.redriving import NOW, events, plan, rows
 from tests.unit.firehose.test_direct_put import client_of

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.firehose.records import Made, Record
-from local.firehose.routes import routed
+from cdclake.local.firehose.records import Made, Record
+from cdclake.local.firehose.routes import routed
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
 

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from local.firehose import server
+from cdclake.local.firehose import server
 
 
 @pytest.mark.timeout(20)

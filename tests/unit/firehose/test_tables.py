@@ -16,20 +16,20 @@ from cdclake import naming
 from cdclake.debezium.refusals import UNREADABLE_VALUE
 from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.reader.catalog import Catalog
+from cdclake.jobs.reader.duck import _secret, extension_file
+from cdclake.jobs.reader.tail import added_files, files_since, with_tail
+from cdclake.local.components.installed import REGION
+from cdclake.local.firehose.backup import Backup
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.failed import failed_records
+from cdclake.local.firehose.failures import ErrorPrefix
+from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.records import Failure, Record
+from cdclake.local.firehose.rows import read_row
+from cdclake.local.firehose.tables import LogTables
 from cdclake.redrive.objects import Line
 from cdclake.redrive.rows import Redrive, unwrapped
-from glue_jobs.reader.catalog import Catalog
-from glue_jobs.reader.duck import _secret, extension_file
-from glue_jobs.reader.tail import added_files, files_since, with_tail
-from local.components.installed import REGION
-from local.firehose.backup import Backup
-from local.firehose.delivery import Delivery
-from local.firehose.failed import failed_records
-from local.firehose.failures import ErrorPrefix
-from local.firehose.function import Function
-from local.firehose.records import Failure, Record
-from local.firehose.rows import read_row
-from local.firehose.tables import LogTables
 from tests.recorded.firehose import (
     INGESTED_AT,
     Kept,

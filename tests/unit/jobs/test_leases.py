@@ -5,8 +5,8 @@ import time
 import pytest
 
 from cdclake.errors import TableError
-from glue_jobs.runtime import leases
-from glue_jobs.runtime.leases import Leases
+from cdclake.jobs.runtime import leases
+from cdclake.jobs.runtime.leases import Leases
 from tests.spark.events import MemoryStore
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest import between_batches, packing
-from glue_jobs.ingest.packing import BATCHES, Packing
-from glue_jobs.runtime.conflicts import CommitConflict
-from glue_jobs.runtime.leases import Leases
+from cdclake.jobs.ingest import between_batches, packing
+from cdclake.jobs.ingest.packing import BATCHES, Packing
+from cdclake.jobs.runtime.conflicts import CommitConflict
+from cdclake.jobs.runtime.leases import Leases
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it

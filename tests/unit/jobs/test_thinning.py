@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest import between_batches, thinning
-from glue_jobs.ingest.thinning import Thinning
-from glue_jobs.runtime.conflicts import CommitConflict
-from glue_jobs.runtime.leases import Leases
+from cdclake.jobs.ingest import between_batches, thinning
+from cdclake.jobs.ingest.thinning import Thinning
+from cdclake.jobs.runtime.conflicts import CommitConflict
+from cdclake.jobs.runtime.leases import Leases
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.local import arrived
+from cdclake.local.arrived import arrived_offsets
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.progress import Progress, TableProgress
-from local import arrived
-from local.arrived import arrived_offsets
 from tests.recorded.firehose import stream_of
 
 

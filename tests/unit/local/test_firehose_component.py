@@ -10,12 +10,12 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.local.components import firehose
+from cdclake.local.firehose.journal import Journal, journal_file
+from cdclake.local.home import Home
+from cdclake.local.lake import Lake, LakeState
+from cdclake.local.stack import Endpoints
 from cdclake.plan import Column, Plan, Table
-from local.components import firehose
-from local.firehose.journal import Journal, journal_file
-from local.home import Home
-from local.lake import Lake, LakeState
-from local.stack import Endpoints
 from tests.recorded.firehose import stream_of
 
 TABLE = Table(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import ComponentFailed
-from local import ports
-from local.home import Home
+from cdclake.local import ports
+from cdclake.local.home import Home
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed, NotRunning, TableError
-from glue_jobs.ingest.repairs import outcome_name, request_name
-from local import repair, stack
+from cdclake.jobs.ingest.repairs import outcome_name, request_name
+from cdclake.local import repair, stack
 
 STATES = ("kafka", "connect", "aws", "stream")
 

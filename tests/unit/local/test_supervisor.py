@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from cdclake.errors import ComponentFailed
-from local import children, keeper, supervisor
-from local.home import Home
-from local.keeper import Component
-from local.process import Desired, Seen, Spec
-from local.strays import component_in
+from cdclake.local import children, keeper, supervisor
+from cdclake.local.home import Home
+from cdclake.local.keeper import Component
+from cdclake.local.process import Desired, Seen, Spec
+from cdclake.local.strays import component_in
 
 # Starts a grandchild in a session of its own, as a Spark driver may, and waits.
 PARENT = (

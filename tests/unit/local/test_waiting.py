@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed
-from glue_jobs.ingest.progress import Progress, TableProgress
-from local import life, stack
-from local.home import Home
+from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.local import life, stack
+from cdclake.local.home import Home
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
+from cdclake.local.firehose.journal import Journal, journal_file
+from cdclake.local.home import PROJECT, Home
+from cdclake.local.lake import LakeState
+from cdclake.local.web_logs import life
+from cdclake.local.web_logs.figures import Figures
 from cdclake.plan import Plan
-from local.firehose.journal import Journal, journal_file
-from local.home import PROJECT, Home
-from local.lake import LakeState
-from local.web_logs import life
-from local.web_logs.figures import Figures
 
 PLAN = load_plan(PROJECT / "pipelines" / "weblogs.yaml")
 WITHOUT = replace(PLAN, web_logs=())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from glue_jobs.verify.candidates import Candidates
+from cdclake.jobs.verify.candidates import Candidates
 
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 

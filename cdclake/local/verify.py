@@ -1,0 +1,40 @@
+"""`verify` of a running lake."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cdclake.jobs.ingest.progress import Progress
+from cdclake.jobs.verify.arrival import Arrival
+from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.run import chosen_tables, verify_tables
+from cdclake.local.arrived import arrived_offsets
+from cdclake.local.lake import Lake
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.topics import end_offsets
+
+
+def verify_lake(
+    lake: Lake, wait_s: float = 120.0, table: str | None = None, sample: int | None = None
+) -> Report:
+    """Compare the lake's tables, or the one named, with their source."""
+    if not lake.plan.tables and table is None:
+        return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
+    control = lake.control
+    arrival = Arrival(
+        plan=lake.plan,
+        dsn=lake.dsn,
+        ends=partial(end_offsets, lake.kafka),
+        progress=lambda: Progress.load(control),
+        arrived=partial(arrived_offsets, lake.kafka, lake.plan),
+        wait_s=wait_s,
+    )
+    return verify_tables(
+        lake.plan,
+        chosen_tables(lake.plan, table),
+        dsn=lake.dsn,
+        salt=lake.mask_salt,
+        reader=lake_reader(lake),
+        wait=arrival.wait,
+        sample=sample,
+    )
