@@ -22,7 +22,7 @@ from benchmarks.results import Bound, Measure, Run
 from benchmarks.run import say
 from benchmarks.session import PROJECT
 from cdclake import naming
-from cdclake.local.functions import load
+from cdclake.local.firehose.load_function import load
 
 RESULTS = PROJECT / "benchmarks" / "results" / "firehose.json"
 OURS, BARE = "firehose_changes", "loads_and_dumps"

@@ -14,16 +14,16 @@ from pyspark.sql import functions as F
 from benchmarks.iceberg_catalog import catalog_settings
 from benchmarks.orders import COLUMNS, DATABASE, ORDERS, PLAN
 from cdclake import naming
-from cdclake.iceberg.catalog import catalog_conf
+from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.ingest.append import append_changes, ingested_at_column
-from cdclake.jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
-from cdclake.jobs.runtime.tables import LakeTables
-from cdclake.jobs.runtime.views import viewed
-from cdclake.jobs.state.apply import Batch, apply_changes
-from cdclake.jobs.state.facts import facts_of
+from cdclake.jobs.apply.change_stats import facts_of
+from cdclake.jobs.apply.state_table import Batch, apply_changes
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.jobs.stream.append import append_changes, ingested_at_column
 
 
 class Ours:

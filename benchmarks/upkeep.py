@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.current import (
     read_by_duckdb,
     read_by_spark,
@@ -29,8 +29,8 @@ from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
-from cdclake.jobs.runtime.tables import LakeTables
-from cdclake.jobs.upkeep.actions import ACTIONS, Upkeep
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.maintenance.actions import ACTIONS, Upkeep
 
 COMPACTED, APPLYING = "just_compacted", "applying"
 _READS = 3

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, parse_type
-from cdclake.delivery import DeliveryStream
 from cdclake.errors import InputError
-from cdclake.web_logs import WebLogs
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.web_logs.model import WebLogs
 
 PLAN_VERSION = 1
 

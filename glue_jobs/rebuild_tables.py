@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
-from cdclake.jobs.ingest.progress import Progress
-from cdclake.jobs.runtime.job import TableJob, run_over_tables
-from cdclake.jobs.state.apply import rebuild_state
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
 
 

@@ -6,23 +6,23 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.redrive.objects import KINDS
-from cdclake.redrive.stream import FUNCTION, redrive_stream
-from cdclake.stacks.constructs import delivery_access
-from cdclake.stacks.constructs.delivery_source import DirectPut
-from cdclake.stacks.constructs.function import Function
-from cdclake.stacks.constructs.grant import Grant, arn, through_s3
-from cdclake.stacks.constructs.ground import Ground
-from cdclake.stacks.constructs.iceberg_stream import (
+from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
+from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
+from cdclake.stacks.constructs import firehose_grants
+from cdclake.stacks.constructs.deployment_context import Ground
+from cdclake.stacks.constructs.firehose_source import DirectPut
+from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
     Destination,
     IcebergStream,
     by_function,
 )
+from cdclake.stacks.constructs.function import Function
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.log_group import LogGroup
-from cdclake.stacks.firehose_zip import build_firehose_redrive, build_firehose_unwrap
 from cdclake.stacks.lake_stack import LakeStack
 
 _LONGEST_S = 900  # a call: Lambda's most
@@ -87,7 +87,7 @@ class DeliveryRedrive(Construct):
                     retries=stream.function_retries,
                 )
             ],
-            calls=[delivery_access.calls(unwrap)],
+            calls=[firehose_grants.calls(unwrap)],
             log=log,
             ground=self._ground,
         )

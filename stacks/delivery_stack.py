@@ -7,13 +7,13 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
 from cdclake.stacks.cdc_stack import CdcStack
-from cdclake.stacks.constructs import delivery_access
+from cdclake.stacks.constructs import firehose_grants
 from cdclake.stacks.constructs.custom_resource import OwnResource
-from cdclake.stacks.constructs.delivery_source import KafkaTopic
-from cdclake.stacks.constructs.grant import on_tables
-from cdclake.stacks.constructs.iceberg_stream import (
+from cdclake.stacks.constructs.firehose_source import KafkaTopic
+from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
     Destination,
     IcebergStream,
@@ -21,10 +21,10 @@ from cdclake.stacks.constructs.iceberg_stream import (
     by_function,
     by_query,
 )
+from cdclake.stacks.constructs.grant import on_tables
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.delivery_redrive import DeliveryRedrive
-from cdclake.stacks.firehose_zip import MODULE, build_firehose_changes
 from cdclake.stacks.lake_stack import LakeStack
 from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_stack import PipelineStack
@@ -63,7 +63,7 @@ class DeliveryStack(PipelineStack):
         function = RowsFunction(
             self,
             "Rows",
-            module=MODULE,
+            module=FIREHOSE_CHANGES,
             code=build_firehose_changes(deployment.plan).path,
             ground=network.ground,
         )
@@ -139,7 +139,7 @@ class DeliveryStack(PipelineStack):
             ),
             collecting=Collecting.of(stream),
             processors=_processors(stream, function_arn),
-            calls=[delivery_access.calls(function_arn)],
+            calls=[firehose_grants.calls(function_arn)],
             log=self._log,
             ground=self._network.ground,
         )

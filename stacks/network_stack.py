@@ -6,9 +6,9 @@ from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
 from cdclake.config.deployment import Deployment
+from cdclake.stacks.constructs.deployment_context import Ground, kept
 from cdclake.stacks.constructs.encryption import Encryption
 from cdclake.stacks.constructs.flow_log import FlowLog
-from cdclake.stacks.constructs.ground import Ground, kept
 from cdclake.stacks.constructs.private_network import PrivateNetwork, interfaces_of
 from cdclake.stacks.constructs.security_groups import ClientGroup, ServerGroup
 from cdclake.stacks.pipeline_stack import PipelineStack

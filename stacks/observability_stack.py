@@ -13,10 +13,10 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import ExistingKafka, ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.stacks.constructs.alarm import Watch
 from cdclake.stacks.constructs.alarm_topic import AlarmTopic
+from cdclake.stacks.constructs.alarms import watches
 from cdclake.stacks.constructs.dashboard import Dashboard
-from cdclake.stacks.constructs.watch import Watch
-from cdclake.stacks.constructs.watches import watches
 from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.processing_stack import ProcessingStack

@@ -22,19 +22,18 @@ from cdclake.deployed_jobs import (
 )
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
+from cdclake.stacks.bundles import AUTHORITIES, JOB_WHEELS_SUFFIX, build_job_wheels
 from cdclake.stacks.constructs.custom_resource import OwnResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
+from cdclake.stacks.constructs.glue_network import JobGround
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.job_files import JobFiles
-from cdclake.stacks.constructs.job_ground import JobGround
 from cdclake.stacks.constructs.job_schedule import Schedules
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
-from cdclake.stacks.job_rights import JobRights
-from cdclake.stacks.job_wheels_zip import SUFFIX, build_job_wheels
+from cdclake.stacks.job_permissions import JobRights
 from cdclake.stacks.lake_stack import LakeStack
 from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.preparation_zip import AUTHORITIES
 from cdclake.stacks.source_stack import SourceStack
 from cdclake.stacks.streaming_stack import StreamingStack
 
@@ -89,7 +88,7 @@ class ProcessingStack(PipelineStack):
     def _specs(self) -> list[JobSpec]:
         self._package = self._files.add(build_job_package(), "cdclake-jobs")
         self._jar = self._files.add(_iam_jar())
-        self._wheels = self._files.add(build_job_wheels(), "cdclake", SUFFIX)
+        self._wheels = self._files.add(build_job_wheels(), "cdclake", JOB_WHEELS_SUFFIX)
         plan = self._files.add_text("plan.json", self.deployment.plan.to_json())
         self._places = Places(
             prefix=self.deployment.prefix,

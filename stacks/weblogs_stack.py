@@ -5,33 +5,34 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_kinesis
 from constructs import Construct
 
-from cdclake import fluent_bit, naming
+from cdclake import naming
 from cdclake.config.aws_model import CreatedNetwork
 from cdclake.config.deployment import Deployment
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.iceberg.schemas import request_schema
-from cdclake.stacks.constructs import delivery_access, web_server_access
-from cdclake.stacks.constructs.accepted import accept
-from cdclake.stacks.constructs.delivery_source import DeliverySource, DirectPut, KinesisShards
-from cdclake.stacks.constructs.grant import Grant, arn
-from cdclake.stacks.constructs.iceberg_stream import (
+from cdclake.stacks.bundles import build_firehose_requests
+from cdclake.stacks.constructs import firehose_grants, web_server_grants
+from cdclake.stacks.constructs.firehose_source import DeliverySource, DirectPut, KinesisShards
+from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
     Destination,
     IcebergStream,
     by_function,
     by_query,
 )
+from cdclake.stacks.constructs.grant import Grant, arn
 from cdclake.stacks.constructs.iceberg_table import IcebergTable
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import accept
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
 from cdclake.stacks.constructs.web_server import Router, WebServer
-from cdclake.stacks.firehose_zip import build_firehose_requests
 from cdclake.stacks.lake_stack import LakeStack
 from cdclake.stacks.network_stack import WEB_PORT, NetworkStack
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.web_logs import FUNCTION, WebLogs
+from cdclake.web_logs import fluent_bit
+from cdclake.web_logs.model import FUNCTION, WebLogs
 
 
 class WebLogsStack(PipelineStack):
@@ -135,7 +136,7 @@ class WebLogsStack(PipelineStack):
             ),
             collecting=Collecting.of(logs.stream),
             processors=[made, *([by_query(logs.stream.route)] if logs.stream.route else [])],
-            calls=[delivery_access.calls(function.arn)],
+            calls=[firehose_grants.calls(function.arn)],
             log=LogGroup(self, "Log", ground=ground, name=f"/aws/kinesisfirehose/{self._name}"),
             ground=ground,
         )
@@ -165,7 +166,7 @@ class WebLogsStack(PipelineStack):
                 output=fluent_bit.output(self._logs.stream.source, self._target(), Aws.REGION),
                 grants=[
                     *self._puts(),
-                    *web_server_access.reads_files(state, keys, ground.key_arn),
+                    *web_server_grants.reads_files(state, keys, ground.key_arn),
                 ],
             ),
             port=WEB_PORT,
@@ -183,9 +184,9 @@ class WebLogsStack(PipelineStack):
     def _puts(self) -> list[Grant]:
         if self._shards is None:
             stream_arn = arn("firehose", f"deliverystream/{self._name}")
-            return web_server_access.puts_directly(stream_arn)
+            return web_server_grants.puts_directly(stream_arn)
         key_arn = self._network.ground.key_arn
-        return web_server_access.puts_into_shards(self._shards.attr_arn, key_arn)
+        return web_server_grants.puts_into_shards(self._shards.attr_arn, key_arn)
 
 
 def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
@@ -196,7 +197,7 @@ def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
     found = {"nginx": logs.nginx or "", "router": logs.router or ""}
     for name, image in found.items():
         closed = isinstance(deployment.aws.network.declared, CreatedNetwork)
-        if closed and not web_server_access.is_of_ecr(image):
+        if closed and not web_server_grants.is_of_ecr(image):
             raise deployment.refusal(
                 ("weblogs", logs.name, "images", name),
                 f"the created network does not lead to {image.partition('/')[0]}",

@@ -71,7 +71,7 @@ class DeployedJob:
 
     def _report(self, run: str) -> dict[str, Any] | None:
         """What the job wrote; its own arguments say where."""
-        from cdclake.jobs.runtime.objects import ObjectStore
+        from cdclake.jobs.control.store import ObjectStore
 
         with explained(self.name, "read the report of"):
             job = self._glue.get_job(JobName=self.name)["Job"]

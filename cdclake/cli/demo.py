@@ -33,11 +33,11 @@ def demo(
     json_output: JsonOption = False,
 ) -> None:
     """Run a shop for a while and show every hop from its database to the lake."""
-    from cdclake.local.demo.homes import demo_home
     from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
-    from cdclake.local.home import Home
+    from cdclake.local.demo.workspace import demo_home
+    from cdclake.local.process.home import Home
 
     if delivery not in PIPELINES:
         raise InputError(

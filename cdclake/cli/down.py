@@ -16,9 +16,9 @@ def down(
     json_output: JsonOption = False,
 ) -> None:
     """Stop everything; the lake stays as it is and `up` goes on with it."""
-    from cdclake.local import life
-    from cdclake.local.home import Home
+    from cdclake.local import lifecycle
+    from cdclake.local.process.home import Home
 
-    answer = life.down(Home.from_environment(), purge=purge)
+    answer = lifecycle.down(Home.from_environment(), purge=purge)
     text = "stopped" if answer["stopped"] else "nothing was running"
     emit(answer, json_output, lambda: say(f"{text}{'; the lake is forgotten' if purge else ''}"))

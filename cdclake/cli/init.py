@@ -24,7 +24,7 @@ def init(
     json_output: JsonOption = False,
 ) -> None:
     """Write a pipeline file with every table of a database that can flow."""
-    from cdclake.local.survey import survey
+    from cdclake.local.lake.introspect import survey
     from cdclake.postgres.pipeline_text import render_pipeline
 
     if output.exists() and not force:

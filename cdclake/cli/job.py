@@ -42,9 +42,9 @@ def job(
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
-    from cdclake.local.home import Home
-    from cdclake.local.jobs import run_job
-    from cdclake.local.lake import open_lake
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.lake.spark_jobs import run_job
+    from cdclake.local.process.home import Home
 
     _check_known(name, aws=False)
     lake = open_lake(Home.from_environment())

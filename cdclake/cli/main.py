@@ -113,7 +113,7 @@ def _usage_error(error: Any, as_json: bool) -> int:
 
 def _unexpected(error: Exception) -> ComponentFailed:
     """The failure to show for a mistake of ours; its traceback goes to a file in the logs."""
-    from cdclake.local.home import Home
+    from cdclake.local.process.home import Home
 
     text = "".join(traceback.format_exception(error))
     logs = Home.from_environment().logs

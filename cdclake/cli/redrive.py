@@ -48,8 +48,8 @@ def redrive(
 
 
 def _local() -> Call:
-    from cdclake.local.home import Home
-    from cdclake.local.lake import open_lake
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
     from cdclake.local.redrive import redrive_here
 
     return redrive_here(open_lake(Home.from_environment()))

@@ -44,17 +44,17 @@ def replay(
 
 
 def _replay_here(table: str | None) -> dict[str, Any]:
-    from cdclake.local import repair
-    from cdclake.local.home import Home
-    from cdclake.local.lake import open_lake
+    from cdclake.local import operations_backend
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
     streamed = [each for each in lake.plan.tables if each.delivery == "stream"]
     tables = streamed if table is None else [lake.plan.streamed(table)]
-    repair.check_flowing(lake)
-    if table is not None and (trouble := repair.stopped(lake, tables[0])) is not None:
+    operations_backend.check_flowing(lake)
+    if table is not None and (trouble := operations_backend.stopped(lake, tables[0])) is not None:
         raise trouble
-    return repair.replay(lake, tables)
+    return operations_backend.replay(lake, tables)
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -40,14 +40,14 @@ def resume(
 
 
 def _resume_here() -> dict[str, Any]:
-    from cdclake.local import life
-    from cdclake.local.home import Home
-    from cdclake.local.lake import open_lake
+    from cdclake.local import lifecycle
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
 
     home = Home.from_environment()
     lake = open_lake(home)
     with home.changing():
-        return life.resume(home, lake)
+        return lifecycle.resume(home, lake)
 
 
 def _render(answer: dict[str, Any]) -> None:

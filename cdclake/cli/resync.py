@@ -46,16 +46,16 @@ def resync(
 
 
 def _resync_here(table: str, no_wait: bool) -> dict[str, Any]:
-    from cdclake.local import repair
-    from cdclake.local.home import Home
-    from cdclake.local.lake import open_lake
+    from cdclake.local import operations_backend
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
     chosen = lake.plan.streamed(table)
-    repair.check_flowing(lake)
-    repair.rejoin_after_loss(lake, chosen)
-    request = repair.ask_resync(lake, chosen)
-    return repair.resync(lake, chosen, request, wait=not no_wait)
+    operations_backend.check_flowing(lake)
+    operations_backend.rejoin_after_loss(lake, chosen)
+    request = operations_backend.ask_resync(lake, chosen)
+    return operations_backend.resync(lake, chosen, request, wait=not no_wait)
 
 
 def _render(answer: dict[str, Any]) -> None:

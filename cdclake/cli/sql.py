@@ -25,8 +25,8 @@ def sql(
 
     Times are in UTC. In JSON decimals are text and bytes are hexadecimal.
     """
-    from cdclake.local.home import Home
-    from cdclake.local.lake import open_lake
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
     from cdclake.local.reader.duck import lake_reader
     from cdclake.local.reader.query import run_query
 

@@ -11,7 +11,7 @@ from cdclake.cli.output import JsonOption, emit, say
 def status(json_output: JsonOption = False) -> None:
     """Show components, tables and the replication slot."""
     from cdclake.errors import NotRunning
-    from cdclake.local.home import Home
+    from cdclake.local.process.home import Home
     from cdclake.local.status import lake_status
 
     home = Home.from_environment()

@@ -25,9 +25,9 @@ def up(
 ) -> None:
     """Start or heal the lake; with FILE, stream its tables."""
     from cdclake.config.resolve import load_plan
-    from cdclake.local import life
-    from cdclake.local.home import Home
-    from cdclake.local.web_logs import life as web_logs
+    from cdclake.local import lifecycle
+    from cdclake.local.process.home import Home
+    from cdclake.local.web_logs import web_log_lifecycle as web_logs
 
     home = Home.from_environment()
     chosen = _chosen_file(home, file)
@@ -35,17 +35,17 @@ def up(
     with home.changing():
         dsn = _kept_dsn(home, source or os.environ.get("CDCLAKE_SOURCE_DSN"))
         if plan is None or no_stream:
-            answer = life.up_bare(home, plan, dsn)
+            answer = lifecycle.up_bare(home, plan, dsn)
         elif not plan.tables:
             answer = web_logs.up(home, plan, str(chosen), dsn)
         else:
-            answer = life.up(home, plan, str(chosen), dsn)
+            answer = lifecycle.up(home, plan, str(chosen), dsn)
     emit(answer, json_output, lambda: _render(answer))
 
 
 def _chosen_file(home: Any, file: Path | None) -> Path | None:
     """The given file; without one, the file that this lake streams already."""
-    from cdclake.local.lake import LakeState
+    from cdclake.local.lake.lake import LakeState
 
     if file is not None:
         return file.resolve()
@@ -55,7 +55,7 @@ def _chosen_file(home: Any, file: Path | None) -> Path | None:
 
 def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     """The source's DSN: given now, or given to the lake that runs on it already."""
-    from cdclake.local.lake import LakeState
+    from cdclake.local.lake.lake import LakeState
 
     state = LakeState.load(home)
     if dsn is None and state.external:

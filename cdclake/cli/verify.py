@@ -53,10 +53,10 @@ def verify(
 
 
 def _verify_here(wait: float, table: str | None, sample: int | None) -> Report:
-    from cdclake.local.home import Home
-    from cdclake.local.lake import open_lake
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
     from cdclake.local.verify import verify_lake
-    from cdclake.local.web_logs.figures import settled_figures
+    from cdclake.local.web_logs.web_log_figures import settled_figures
 
     lake = open_lake(Home.from_environment())
     report = verify_lake(lake, wait, table, sample).to_json()

@@ -1,6 +1,6 @@
 """One field of an event to the log's value, without Spark: the same value, or a refusal.
 
-What the Spark jobs do with whole columns (`cdclake.jobs.ingest`), here for one value at a time;
+What the Spark jobs do with whole columns (`cdclake.jobs.stream`), here for one value at a time;
 recorded events go through both, and must come out the same (tests/spark/test_recorded.py).
 """
 
@@ -17,8 +17,7 @@ from struct import Struct
 from typing import Any
 
 from cdclake.debezium.refusals import NON_FINITE, UNREADABLE_VALUE, RefusedEvent
-from cdclake.debezium.types import ColumnType, Conversion
-from cdclake.iceberg.conversions import DAYS, MICROSECONDS
+from cdclake.debezium.types import DAYS, MICROSECONDS, ColumnType, Conversion
 
 Read = Callable[[Any], Any]
 

@@ -8,8 +8,7 @@ hold no type with a zone, so moments are timestamps in UTC.
 from __future__ import annotations
 
 from cdclake import naming
-from cdclake.debezium.types import Conversion
-from cdclake.iceberg.conversions import DAYS, MICROSECONDS
+from cdclake.debezium.types import DAYS, MICROSECONDS, Conversion
 from cdclake.iceberg.views import HISTORY_FACTS
 from cdclake.plan import Column, Table
 

@@ -6,13 +6,8 @@ those are, so that the decoder can refuse the event first (policy `not_represent
 
 from __future__ import annotations
 
-from cdclake.debezium.types import ColumnType, Conversion
+from cdclake.debezium.types import DAYS, MICROSECONDS, ColumnType, Conversion
 from cdclake.iceberg.dialect import Dialect
-
-# PostgreSQL's years, 4714 BC to 5874897 and 294246. Outside of them are Debezium's infinities, of
-# which there are several: snapshot and stream write other numbers (tests/recorded/types.sql).
-DAYS = (-2440588, 2145042905)
-MICROSECONDS = (-210866803200000000, 9223372000000000000)
 
 _MICROS_PER_HOUR, _MICROS_PER_MINUTE, _MICROS_PER_SECOND = 3_600_000_000, 60_000_000, 1_000_000
 

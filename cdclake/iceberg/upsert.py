@@ -1,6 +1,6 @@
 """The upsert: changes into the state as new rows, and the places of those that they replace.
 
-The texts of `cdclake.jobs.state.upsert`. They give what `merge.merge_changes` says in one
+The texts of `cdclake.jobs.apply.upsert`. They give what `merge.merge_changes` says in one
 statement, which is planned as an outer join: it reads and shuffles whole rows of the whole table,
 however few the changes are.
 
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import Carried
+from cdclake.iceberg.latest_row import Carried
 from cdclake.iceberg.state_rows import (
     brings_news,
     in_columns_order,

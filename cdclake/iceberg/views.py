@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
-from cdclake.iceberg.fold import floor_of_log, folded_rows, history_part, value_position
-from cdclake.iceberg.origins import completed_changes, lacks_values
+from cdclake.iceberg.key_changes import completed_changes, lacks_values
+from cdclake.iceberg.latest_row import floor_of_log, folded_rows, history_part, value_position
 from cdclake.plan import Column, Table
 
 # What the history says of an event, before its values.

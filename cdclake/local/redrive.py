@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from cdclake.errors import ComponentFailed, InputError, NotRunning
-from cdclake.local import functions, stack
-from cdclake.local.components import firehose
-from cdclake.local.lake import Lake
-from cdclake.redrive.puts import NotAccepted
-from cdclake.redrive.stream import redrive_stream
+from cdclake.local.firehose import component, load_function
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import Lake
+from cdclake.redrive.batch_writer import NotAccepted
+from cdclake.redrive.redrive_stream import redrive_stream
 
 
 def redrive_here(lake: Lake) -> Callable[[dict[str, Any]], dict[str, Any]]:
@@ -22,11 +22,11 @@ def redrive_here(lake: Lake) -> Callable[[dict[str, Any]], dict[str, Any]]:
             "no table of the lake is delivered by Firehose", "give it one: `delivery: firehose`"
         )
     states = {part["name"]: part["state"] for part in stack.components(lake.home)}
-    if states.get(firehose.NAME) != "running":
+    if states.get(component.NAME) != "running":
         remedy = "run `cdclake resume`" if lake.state.paused else "run `cdclake up`"
-        raise NotRunning(f"{firehose.NAME} does not run", f"{remedy}, then this again")
-    module = functions.load("firehose_redrive")
-    module.PLAN = firehose.plan_file(lake)  # type: ignore[attr-defined]
+        raise NotRunning(f"{component.NAME} does not run", f"{remedy}, then this again")
+    module = load_function.load("firehose_redrive")
+    module.PLAN = component.plan_file(lake)  # type: ignore[attr-defined]
     os.environ.update(BUCKET=lake.bucket, PREFIX=lake.plan.name)
 
     def call(event: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def redrive_here(lake: Lake) -> Callable[[dict[str, Any]], dict[str, Any]]:
             answer: dict[str, Any] = module.handler(event, None)
         except NotAccepted as error:
             raise ComponentFailed(
-                str(error), "nothing is lost: run this again", firehose.NAME
+                str(error), "nothing is lost: run this again", component.NAME
             ) from None
         return answer
 

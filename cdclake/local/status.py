@@ -8,21 +8,21 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.errors import InputError
-from cdclake.jobs.ingest.progress import Progress, TableProgress
-from cdclake.local import stack
-from cdclake.local.arrived import arrived_offsets
-from cdclake.local.connector import Connector
+from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
-from cdclake.local.gap import Gap, find_gap
-from cdclake.local.home import Home
-from cdclake.local.lake import Lake, LakeState, describe_lake
-from cdclake.local.reader.figures import table_figures
-from cdclake.local.source import slot_wal
-from cdclake.local.source_changes import Lines, SourceChange, source_changes
-from cdclake.local.topics import end_offsets
-from cdclake.local.web_logs.figures import web_log_figures
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import Connector
+from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.lake import Lake, LakeState, describe_lake
+from cdclake.local.lake.offset_gap import Gap, find_gap
+from cdclake.local.lake.source import slot_wal
+from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
+from cdclake.local.lake.topics import end_offsets
+from cdclake.local.process.home import Home
+from cdclake.local.reader.table_figures import table_figures
+from cdclake.local.web_logs.web_log_figures import web_log_figures
 from cdclake.plan import Table
-from cdclake.redrive.stream import redrive_stream
+from cdclake.redrive.redrive_stream import redrive_stream
 
 
 @dataclass(frozen=True, slots=True)

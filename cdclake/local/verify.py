@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from functools import partial
 
-from cdclake.jobs.ingest.progress import Progress
-from cdclake.jobs.verify.arrival import Arrival
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.verify.catch_up import Arrival
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import chosen_tables, verify_tables
-from cdclake.local.arrived import arrived_offsets
-from cdclake.local.lake import Lake
+from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.topics import end_offsets
 from cdclake.local.reader.duck import lake_reader
-from cdclake.local.topics import end_offsets
 
 
 def verify_lake(

@@ -13,7 +13,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
-from cdclake.iceberg.moment_tags import hour_of, moment_of
+from cdclake.iceberg.snapshot_tags import hour_of, moment_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

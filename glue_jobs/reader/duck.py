@@ -23,7 +23,7 @@ from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.reader.catalog import Catalog, IcebergTable
-from cdclake.jobs.reader.moment import NOW, Moment
+from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.jobs.reader.relations import applied_at, names_of, relation, scan, views
 from cdclake.jobs.reader.tail import with_tail
 from cdclake.plan import Plan, Table

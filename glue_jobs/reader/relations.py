@@ -8,9 +8,9 @@ from typing import Any
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
-from cdclake.jobs.reader.moment import Moment
-from cdclake.jobs.runtime.stamps import state_stamp
+from cdclake.jobs.reader.point_in_time import Moment
 from cdclake.plan import Table
 
 _TYPES = {

@@ -13,7 +13,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify import lake_rows, source_rows
-from cdclake.jobs.verify.candidates import Candidates
+from cdclake.jobs.verify.mismatches import Candidates
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import as_named_now

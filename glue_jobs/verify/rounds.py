@@ -13,8 +13,8 @@ import duckdb
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.runtime.source import Connection
 from cdclake.jobs.verify import lake_rows, source_rows
-from cdclake.jobs.verify.candidates import Candidates, Digest, Place
 from cdclake.jobs.verify.first_pass import Sides
+from cdclake.jobs.verify.mismatches import Candidates, Digest, Place
 from cdclake.jobs.verify.report import Example
 from cdclake.plan import Table
 from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest

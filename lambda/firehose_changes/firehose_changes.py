@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.debezium import refusals
-from cdclake.debezium.delivered import DeliveredRows, encode, otf_metadata
-from cdclake.debezium.log_rows import Place
+from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.rows import DeliveredRows, encode, otf_metadata
 from cdclake.plan import Plan
 
 log = logging.getLogger()

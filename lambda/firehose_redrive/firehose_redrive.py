@@ -28,9 +28,9 @@ from botocore.config import Config
 
 from cdclake import naming
 from cdclake.plan import Plan
+from cdclake.redrive.batch_writer import MOST_BYTES, Puts
 from cdclake.redrive.objects import FailedObject, FailedObjects
-from cdclake.redrive.puts import MOST_BYTES, Puts
-from cdclake.redrive.rows import Destined, Redrive
+from cdclake.redrive.routed_rows import Destined, Redrive
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from aws_cdk import aws_iam, aws_sns
 from constructs import Construct
 
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.encryption import alarms_arn
-from cdclake.stacks.constructs.ground import Ground
 from cdclake.stacks.constructs.service_role import only_for
 
 

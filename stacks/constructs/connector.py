@@ -13,8 +13,8 @@ from cdclake.stacks.constructs.connect_plugin import (
     WorkerConfiguration,
     content_hash,
 )
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant
-from cdclake.stacks.constructs.ground import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
 

@@ -8,10 +8,10 @@ from typing import Any
 from aws_cdk import CustomResource
 from constructs import Construct
 
+from cdclake.stacks.bundles import build_function
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.function import Function
-from cdclake.stacks.constructs.function_zip import build_function
 from cdclake.stacks.constructs.grant import Grant
-from cdclake.stacks.constructs.ground import Ground
 
 _MODULE = "custom_resources"
 

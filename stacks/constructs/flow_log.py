@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_ec2, aws_iam
 from constructs import Construct
 
-from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from aws_cdk import aws_lambda, aws_s3_assets
 from constructs import Construct
 
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant, arn
-from cdclake.stacks.constructs.ground import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
 

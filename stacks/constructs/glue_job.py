@@ -10,9 +10,9 @@ from constructs import Construct, IDependable
 
 from cdclake import naming
 from cdclake.config.jobs_model import Workers
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant
-from cdclake.stacks.constructs.ground import Ground
-from cdclake.stacks.constructs.job_access import encrypts_its_logs
+from cdclake.stacks.constructs.job_grants import encrypts_its_logs
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
 

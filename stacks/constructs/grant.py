@@ -9,7 +9,7 @@ from typing import Any
 from aws_cdk import Aws, Stack, aws_iam
 from constructs import Construct
 
-from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.nag_suppressions import accept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

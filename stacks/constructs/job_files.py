@@ -11,8 +11,8 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant, through_s3
-from cdclake.stacks.constructs.ground import Ground
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _HASH_LENGTH = 16

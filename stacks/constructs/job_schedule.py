@@ -7,9 +7,9 @@ import json
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_scheduler, aws_sqs
 from constructs import Construct
 
-from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant, arn
-from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.nag_suppressions import accept
 from cdclake.stacks.constructs.service_role import ServiceRole
 
 _Schedule = aws_scheduler.CfnSchedule

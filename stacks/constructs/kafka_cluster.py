@@ -10,7 +10,7 @@ from constructs import Construct
 from cdclake.config.aws_model import CreatedKafka
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 from cdclake.debezium.topics import RETENTION_DAYS
-from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
 
 _VERSION = "3.9.x"

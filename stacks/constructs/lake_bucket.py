@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aws_cdk import Aws, Stack, aws_iam, aws_s3
 from constructs import Construct
 
-from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import Ground
 
 _Bucket = aws_s3.CfnBucket
 _PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(

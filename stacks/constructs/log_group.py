@@ -5,8 +5,8 @@ from __future__ import annotations
 from aws_cdk import RemovalPolicy, aws_logs
 from constructs import Construct
 
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant
-from cdclake.stacks.constructs.ground import Ground
 
 
 class LogGroup(Construct):

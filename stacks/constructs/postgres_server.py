@@ -9,9 +9,9 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.aws_model import CreatedSource
-from cdclake.stacks.constructs.accepted import accept
-from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import accept
 
 # The version that the local lake runs (pom.xml): what is proved there holds for the same server.
 _VERSION = "17.11"

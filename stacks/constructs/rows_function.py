@@ -8,8 +8,8 @@ from aws_cdk import aws_logs
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.function import Function
-from cdclake.stacks.constructs.ground import Ground
 
 _TIMEOUT_S = 300  # the longest that Firehose waits
 _MEMORY_MB = 1024  # a call's records, their rows and both spelled in base64

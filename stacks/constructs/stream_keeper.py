@@ -7,12 +7,12 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.metrics import NAMESPACE
+from cdclake.stacks.bundles import build_function
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.function import Function
-from cdclake.stacks.constructs.function_zip import build_function
 from cdclake.stacks.constructs.glue_job import GlueJob
 from cdclake.stacks.constructs.grant import Grant, arn, through_s3
-from cdclake.stacks.constructs.ground import Ground
-from cdclake.stacks.constructs.job_access import publishes_metrics
+from cdclake.stacks.constructs.job_grants import publishes_metrics
 from cdclake.stacks.constructs.job_schedule import Schedules
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 

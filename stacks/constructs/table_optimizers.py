@@ -7,8 +7,8 @@ from typing import Any
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant, arn, on_tables, through_s3
-from cdclake.stacks.constructs.ground import Ground
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.service_role import ServiceRole
 

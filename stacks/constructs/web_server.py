@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from aws_cdk import Aws, aws_ecs
 from constructs import Construct, IDependable
 
-from cdclake import fluent_bit, nginx
-from cdclake.stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.grant import Grant
-from cdclake.stacks.constructs.ground import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import accept
 from cdclake.stacks.constructs.service_role import ServiceRole
-from cdclake.stacks.constructs.web_server_access import pulls
+from cdclake.stacks.constructs.web_server_grants import pulls
+from cdclake.web_logs import fluent_bit, nginx
 
 _Task = aws_ecs.CfnTaskDefinition
 _Service = aws_ecs.CfnService

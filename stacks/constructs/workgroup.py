@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_athena
 from constructs import Construct
 
-from cdclake.stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import Ground
 
 _ENGINE = "Athena engine version 3"
 _GB = 1024**3

@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from cdclake.local import strays
+from cdclake.local.process import orphan_processes
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHOP = PROJECT / "pipelines" / "shop.yaml"
@@ -96,7 +96,7 @@ class RunningLake:
         found = []
         for process in psutil.process_iter():
             try:
-                if strays.component_in(process.environ(), self.home):
+                if orphan_processes.component_in(process.environ(), self.home):
                     found.append(process)
             except psutil.Error:
                 continue

@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from cdclake.local.strays import component_in
+from cdclake.local.process.orphan_processes import component_in
 from tests.local.running import PROJECT, SHOP, SHOP_SQL, Business, RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -11,9 +11,9 @@ import psycopg
 import pytest
 
 from cdclake.local.demo.shop import Shop
-from cdclake.local.demo.tables import KEYS
+from cdclake.local.demo.shop_tables import KEYS
 from cdclake.local.demo.writer import Writer, open_shop
-from cdclake.local.home import PROJECT
+from cdclake.local.process.home import PROJECT
 from tests.local.source_database import running_server
 
 pytestmark = pytest.mark.local

@@ -10,10 +10,10 @@ import pytest
 
 from cdclake import naming
 from cdclake.deployed_jobs import TABLE_JOBS
-from cdclake.local.home import Home
-from cdclake.local.jobs import RunningJob, checkpoint_folder, start_job
-from cdclake.local.lake import Lake, open_lake, source_parts
-from cdclake.stacks.preparation_zip import AUTHORITIES
+from cdclake.local.lake.lake import Lake, open_lake, source_parts
+from cdclake.local.lake.spark_jobs import RunningJob, checkpoint_folder, start_job
+from cdclake.local.process.home import Home
+from cdclake.stacks.bundles import AUTHORITIES
 from tests.local.running import RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from cdclake.iceberg.origins import LONGEST_CHAIN
+from cdclake.iceberg.key_changes import LONGEST_CHAIN
 from tests.model_lake.shapes import LARGE, VALUES, Shape
 
 Sql = tuple[str, str]  # a statement, and the rows that it copies

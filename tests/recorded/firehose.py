@@ -24,17 +24,17 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from cdclake.debezium.log_rows import LogRows, Place, read_event
+from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import TableSchema, changes_schema
 from cdclake.local.firehose import records as firehose
 from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.failures import Kind
+from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.load_function import load
 from cdclake.local.firehose.records import Failure
-from cdclake.local.firehose.trouble import CALM, Trouble
-from cdclake.local.functions import load
 from cdclake.plan import Plan, Table
 from tests.recorded.recording import Record
 

@@ -24,14 +24,14 @@ from cdclake.config.resolve import load_plan
 from cdclake.debezium.connector import SourceAddress, connector_config, snapshot_signal
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.jobs.runtime.source import write_marker
-from cdclake.local import stack
-from cdclake.local.connector import Connector
-from cdclake.local.home import Home
-from cdclake.local.lake import aws_environment
-from cdclake.local.login import keep_login, keep_salt
-from cdclake.local.source import prepare_source, remove_from_source
-from cdclake.local.stack import Endpoints
-from cdclake.local.topics import MarkerReader, create_topics
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import Connector
+from cdclake.local.lake.lake import aws_environment
+from cdclake.local.lake.source import prepare_source, remove_from_source
+from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.stack import Endpoints
+from cdclake.local.lake.topics import MarkerReader, create_topics
+from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 from cdclake.postgres.prepare import SIGNAL
 from cdclake.postgres.quoting import identifier

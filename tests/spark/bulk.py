@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 from pyspark.sql import SparkSession
 
-from cdclake.jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
-from cdclake.jobs.load.table_load import Loaded, TableLoad
-from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, Source, exported_snapshot
+from cdclake.jobs.bulk_load.table_load import Loaded, TableLoad
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Plan, Table
 
 _slots = count(1)

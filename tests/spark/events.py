@@ -8,13 +8,13 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.schemas import all_schemas
-from cdclake.jobs.ingest.drift import Known
-from cdclake.jobs.ingest.reader import TableReader
-from cdclake.jobs.ingest.table_batch import Outcome, TableBatch
-from cdclake.jobs.runtime.java import each
-from cdclake.jobs.runtime.leases import Leases
-from cdclake.jobs.runtime.objects import Stored
-from cdclake.jobs.runtime.tables import LakeTables
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.store import Stored
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.jvm.java import each
+from cdclake.jobs.stream.reader import TableReader
+from cdclake.jobs.stream.schema_drift import Known
+from cdclake.jobs.stream.table_batch import Outcome, TableBatch
 from cdclake.plan import Column, Plan, Table
 
 RECORD = (

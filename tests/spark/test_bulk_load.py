@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed
-from cdclake.jobs.ingest.decode import REFUSAL, EventDecoder
-from cdclake.jobs.load.rows import loaded_events
-from cdclake.jobs.state.apply import rebuild_state
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.bulk_load.loaded_rows import loaded_events
+from cdclake.jobs.stream.decode import REFUSAL, EventDecoder
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres import bulk_read
 from tests.local.source_database import running_server

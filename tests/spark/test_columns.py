@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.field_values import Digits, reader
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.iceberg.schemas import changes_schema, state_schema
-from cdclake.jobs.ingest.decode import REFUSAL, EventDecoder
-from cdclake.jobs.ingest.drift import describe_drift
-from cdclake.jobs.ingest.table_batch import Outcome
-from cdclake.jobs.state.apply import rebuild_state
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.stream.decode import REFUSAL, EventDecoder
+from cdclake.jobs.stream.schema_drift import describe_drift
+from cdclake.jobs.stream.table_batch import Outcome
 from cdclake.plan import Column
 from tests.spark.events import RECORD, Engine, plan_of
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.debezium.log_rows import LogRows, Place, read_event
+from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.jobs.state.apply import applied_through
-from cdclake.jobs.upkeep.actions import Upkeep, compact
-from cdclake.local.firehose.trouble import KINDS, Trouble
+from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.maintenance.actions import Upkeep, compact
+from cdclake.local.firehose.fault_injection import KINDS, Trouble
 from cdclake.plan import Plan
 from tests.recorded.recording import Record, Recording
 from tests.spark.events import plan_of

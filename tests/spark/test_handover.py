@@ -10,8 +10,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from cdclake import naming
-from cdclake.jobs.ingest import handover
-from cdclake.jobs.ingest.handover import Handover
+from cdclake.jobs.stream import handover
+from cdclake.jobs.stream.handover import Handover
 from tests.spark.events import MemoryStore
 
 pytestmark = pytest.mark.spark

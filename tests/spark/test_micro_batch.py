@@ -12,15 +12,16 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg import moment_tags
-from cdclake.jobs.ingest import batch as micro_batch
-from cdclake.jobs.ingest import packing, table_batch
-from cdclake.jobs.ingest.batch import MicroBatch, Work, in_order
-from cdclake.jobs.ingest.progress import Progress
-from cdclake.jobs.ingest.table_batch import Outcome, TableBatch
-from cdclake.jobs.ingest.turns import ApplyTurns
-from cdclake.jobs.runtime.conflicts import Fenced
-from cdclake.jobs.upkeep import snapshots as kept
+from cdclake.iceberg import snapshot_tags
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.iceberg.commit_retry import Fenced
+from cdclake.jobs.maintenance import snapshot_expiration as kept
+from cdclake.jobs.operations.executor import Repairs
+from cdclake.jobs.stream import batch as micro_batch
+from cdclake.jobs.stream import inline_compaction, table_batch
+from cdclake.jobs.stream.apply_scheduler import ApplyTurns
+from cdclake.jobs.stream.batch import MicroBatch, Work, in_order
+from cdclake.jobs.stream.table_batch import Outcome, TableBatch
 from cdclake.plan import Plan
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
 
@@ -60,7 +61,7 @@ class Stream:
         """As a new process."""
         plans: Any = FixedPlan(self.plan)
         control: Any = self.control
-        self.process = MicroBatch(plans, control, {})
+        self.process = MicroBatch(plans, control, {}, Repairs(control, {}))
 
     def records(self, *sent: tuple[Engine, Any]) -> list[tuple[Any, ...]]:
         """Events at the next offsets of their tables' topics."""
@@ -138,7 +139,7 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is packed is what was there."""
-    monkeypatch.setattr(packing, "BATCHES", 5)
+    monkeypatch.setattr(inline_compaction, "BATCHES", 5)
     both = (stream.one, stream.two)
 
     def batch(number: int) -> None:  # each puts a row in the place of the one before
@@ -160,7 +161,7 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
 def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moment_tags, "EVERY", timedelta(seconds=1))
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(seconds=1))
     monkeypatch.setattr(kept, "EVERY_COMMIT", timedelta(seconds=0))
     both = (stream.one, stream.two)
 

@@ -12,15 +12,15 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
-from cdclake.jobs.ingest import table_batch
-from cdclake.jobs.ingest.append import append_changes
-from cdclake.jobs.ingest.ghosts import sweep_ghosts
-from cdclake.jobs.ingest.replay import replay_quarantine
-from cdclake.jobs.runtime import conflicts
-from cdclake.jobs.runtime.conflicts import CommitConflict, Fenced
-from cdclake.jobs.runtime.stamps import ChangesStamp
-from cdclake.jobs.state.apply import apply_changes, ingested_through, rebuild_state
-from cdclake.jobs.upkeep.actions import Upkeep, compact, expire_snapshots
+from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
+from cdclake.jobs.iceberg import commit_retry
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.commit_retry import CommitConflict, Fenced
+from cdclake.jobs.maintenance.actions import Upkeep, compact, expire_snapshots
+from cdclake.jobs.operations.replay import replay_quarantine
+from cdclake.jobs.operations.stale_rows import sweep_ghosts
+from cdclake.jobs.stream import table_batch
+from cdclake.jobs.stream.append import append_changes
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
 from tests.spark.listeners import Meanwhile
@@ -35,7 +35,7 @@ def engine(spark: SparkSession) -> Engine:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conflicts, "pause", lambda _: None)
+    monkeypatch.setattr(commit_retry, "pause", lambda _: None)
 
 
 def asleep_before_its_commit(
@@ -206,7 +206,7 @@ def test_a_compaction_that_lost_to_a_merge_is_done_again(
         engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
 
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, merge):
-        conflicts.retried(engine.table.name, lambda: compact(upkeep))
+        commit_retry.retried(engine.table.name, lambda: compact(upkeep))
     assert "try 1 lost to another writer" in caplog.text
     assert engine.state() == {
         10: ("b", None), 11: ("c", None), **dict.fromkeys((13, 14, 15), ("a", None)),
@@ -219,7 +219,7 @@ def test_a_compaction_that_lost_to_a_merge_is_done_again(
 def test_a_merge_that_always_loses_leaves_the_state_for_later(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conflicts, "TRIES", 2)
+    monkeypatch.setattr(commit_retry, "TRIES", 2)
     upkeep = small_files(engine)
 
     def rewrite_all() -> None:

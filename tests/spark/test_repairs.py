@@ -13,14 +13,15 @@ from cdclake.debezium.refusals import TOO_OLD
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
-from cdclake.jobs.ingest import repairs, replay
-from cdclake.jobs.ingest.ghosts import count_older_values, sweep_ghosts
-from cdclake.jobs.ingest.progress import Progress
-from cdclake.jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
-from cdclake.jobs.ingest.replay import replay_quarantine
-from cdclake.jobs.runtime.conflicts import Fenced
-from cdclake.jobs.state.apply import applied_through, rebuild_state
-from cdclake.jobs.upkeep.actions import Upkeep, collapse_history, purge_tombstones
+from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import outcome_name, request_name
+from cdclake.jobs.iceberg.commit_retry import Fenced
+from cdclake.jobs.maintenance.actions import Upkeep, collapse_history, purge_tombstones
+from cdclake.jobs.operations import executor, replay
+from cdclake.jobs.operations.executor import Repairs, scan_end
+from cdclake.jobs.operations.replay import replay_quarantine
+from cdclake.jobs.operations.stale_rows import count_older_values, sweep_ghosts
 from cdclake.plan import Column
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
@@ -280,7 +281,7 @@ def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
     progress.table(name).offsets = {0: 2}
     request, outcome = request_name(name, "resync"), outcome_name(name, "resync")
     store.write(request, {"id": "i", "position": known(engine), "notified": 1})
-    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {0: (2, 3)}))
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {0: (2, 3)}))
     end = notification(engine, "TABLE_SCAN_COMPLETED", status="SUCCEEDED", total_rows_scanned="1")
     asked(engine, store, progress, end)  # an earlier reading's: before the request
     assert "ended" not in store.stored[request].content
@@ -305,7 +306,7 @@ def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     )
     store, progress = MemoryStore(), Progress(epoch=1)
     mine = progress.table(name)
-    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {0: (2, 4)}))
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {0: (2, 4)}))
     end = notification(engine, "TABLE_SCAN_COMPLETED", status="SUCCEEDED", total_rows_scanned="1")
 
     def read_again(**more: object) -> dict[str, object]:
@@ -341,7 +342,7 @@ def test_a_fenced_streams_request_stays_for_the_other_one(
 
     store, progress, name = MemoryStore(), Progress(epoch=1), engine.table.name
     store.write(request_name(name, "replay"), {"id": "i"})
-    monkeypatch.setattr(repairs, "replay_quarantine", lambda *_, **__: fenced())
+    monkeypatch.setattr(executor, "replay_quarantine", lambda *_, **__: fenced())
     with pytest.raises(Fenced):
         asked(engine, store, progress)
     assert list(store.stored) == [request_name(name, "replay")]
@@ -352,7 +353,7 @@ def test_a_table_that_the_connector_did_not_read_is_not_swept(
 ) -> None:
     engine.run(engine.event("c", 10, 10, id=1, v="a"))
     store, progress, name = MemoryStore(), Progress(epoch=1), engine.table.name
-    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {}))
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {}))
     store.write(request_name(name, "resync"), {"id": "i", "position": known(engine), "notified": 0})
     failed = {"status": "NO_PRIMARY_KEY", "total_rows_scanned": "0"}
     asked(engine, store, progress, notification(engine, "TABLE_SCAN_COMPLETED", **failed))

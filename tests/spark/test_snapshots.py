@@ -9,12 +9,12 @@ from urllib.parse import urlparse
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg import moment_tags
-from cdclake.iceberg.moment_tags import hour_of, moment_of
-from cdclake.jobs.runtime.java import each
-from cdclake.jobs.upkeep import snapshots
-from cdclake.jobs.upkeep.actions import ORPHAN_AGE, Upkeep, remove_orphans
-from cdclake.jobs.upkeep.snapshots import forget_snapshots
+from cdclake.iceberg import snapshot_tags
+from cdclake.iceberg.snapshot_tags import hour_of, moment_of
+from cdclake.jobs.jvm.java import each
+from cdclake.jobs.maintenance import snapshot_expiration
+from cdclake.jobs.maintenance.actions import ORPHAN_AGE, Upkeep, remove_orphans
+from cdclake.jobs.maintenance.snapshot_expiration import forget_snapshots
 from tests.spark.events import Engine
 
 pytestmark = pytest.mark.spark
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(autouse=True)
 def short_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moment_tags, "EVERY", timedelta(seconds=2))
-    monkeypatch.setattr(snapshots, "EVERY_COMMIT", timedelta(seconds=0))
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(seconds=2))
+    monkeypatch.setattr(snapshot_expiration, "EVERY_COMMIT", timedelta(seconds=0))
 
 
 def commit(engine: Engine, number: int) -> None:
@@ -35,7 +35,7 @@ def commit(engine: Engine, number: int) -> None:
 
 def next_hour() -> None:
     now = datetime.now(UTC)
-    time.sleep((hour_of(now) + moment_tags.EVERY - now).total_seconds())
+    time.sleep((hour_of(now) + snapshot_tags.EVERY - now).total_seconds())
 
 
 def moments(table: Any) -> dict[int, datetime]:
@@ -74,7 +74,7 @@ def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> No
     assert kept == {
         end: max((at, one) for one, at in before.items() if at <= end)[1] for end in kept
     }
-    ends = {hour_of(at - timedelta(milliseconds=1)) + moment_tags.EVERY for at in before.values()}
+    ends = {hour_of(at - timedelta(milliseconds=1)) + snapshot_tags.EVERY for at in before.values()}
     assert set(kept) == ends and len(kept) < len(before)
     assert set(moments(table)) == set(kept.values()) | recent
     held = [engine.lake.read(name, kept[end]).collect()[0]["v"] for end in sorted(kept)]
@@ -115,7 +115,7 @@ def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
 
 
 def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "LAST_OF_HOUR", timedelta(seconds=6))
+    monkeypatch.setattr(snapshot_expiration, "LAST_OF_HOUR", timedelta(seconds=6))
     engine = Engine(spark)
     name = engine.table.name
     commit(engine, 10)
@@ -153,7 +153,7 @@ def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
     commit(engine, 40)
     forget_snapshots(engine.lake, name, datetime.now(UTC))
     oldest = min(moments(engine.lake.load(name)).values())
-    assert oldest - first < moment_tags.EVERY
+    assert oldest - first < snapshot_tags.EVERY
     for age, expected in ((timedelta(0), []), (timedelta(milliseconds=1), ["remove_orphan_files"])):
         now = oldest + ORPHAN_AGE + age
         remove_orphans(Upkeep(engine.lake, engine.table, name, now, timedelta(days=90)))

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
-from cdclake.jobs.upkeep import actions
-from cdclake.jobs.upkeep.actions import Upkeep, compact, pack, purge_tombstones
+from cdclake.jobs.maintenance import actions
+from cdclake.jobs.maintenance.actions import Upkeep, compact, pack, purge_tombstones
 from tests.spark.events import Engine, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark

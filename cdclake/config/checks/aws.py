@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from cdclake.config.aws_model import CreatedSource
 from cdclake.config.document import Document
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 
 _SOURCE = ("aws", "source", "create")

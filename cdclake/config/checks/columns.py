@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdclake.config import partition, spellings
+from cdclake.config import literals, partition
 from cdclake.config.document import Document, Location
-from cdclake.config.outline import TableOutline, understood
+from cdclake.config.partial_model import TableOutline, understood
 from cdclake.config.problems import Problem, Refused, did_you_mean
 
 
@@ -93,7 +93,7 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
     """No excluded column under `full`: PostgreSQL would refuse the table's own updates."""
     for table in tables:
         spelling = table.entry.get("replica_identity")
-        identity = understood(spellings.parse_replica_identity, spelling)
+        identity = understood(literals.parse_replica_identity, spelling)
         excluded = [column.source for column in table.columns if column.excluded]
         if identity is not None and identity.kind == "full" and excluded:
             yield document.problem(

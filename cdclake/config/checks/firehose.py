@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from cdclake.config.document import Document, Location
 from cdclake.config.firehose_model import STREAMS_PER_REGION, StreamSettings, settings_of
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
 from cdclake.debezium.topics import PARTITIONS
 

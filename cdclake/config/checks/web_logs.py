@@ -8,12 +8,12 @@ from pydantic import ValidationError
 
 from cdclake import naming
 from cdclake.config.checks.firehose import FUNCTION_BYTES, bytes_of_a_call
-from cdclake.config.deliveries import web_logs_settings
 from cdclake.config.document import Document
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
+from cdclake.config.resolve_firehose import web_logs_settings
 from cdclake.config.weblogs_model import WebLogsEntry
-from cdclake.web_logs import request_tables
+from cdclake.web_logs.model import request_tables
 
 _SECTION = "weblogs"
 _LEAST_REQUEST = 190  # bytes of a request as Fluent Bit sends it, with nothing in it

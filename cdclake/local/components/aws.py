@@ -1,4 +1,4 @@
-"""S3, Glue, Secrets Manager and Kinesis on one port (see `cdclake.local.aws.server`)."""
+"""S3, Glue, Secrets Manager and Kinesis on one port (see `cdclake.local.aws.aws_server`)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import sys
 
 from cdclake.local.components.connect import DIRECT
 from cdclake.local.components.installed import LOCAL_KEYS, environment
-from cdclake.local.home import PROJECT, Home
-from cdclake.local.keeper import Component
-from cdclake.local.process import Spec
+from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
 
 NAME = "aws"
 
@@ -19,7 +19,7 @@ def component(home: Home, port: int) -> Component:
     spec = Spec(
         name=NAME,
         argv=(
-            *(sys.executable, "-m", "cdclake.local.aws.server"),
+            *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
             *("--port", str(port), "--data", str(home.data(NAME))),
         ),
         # moto looks into the environment for credentials of its own, never to use them.

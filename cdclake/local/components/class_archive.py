@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from cdclake.local.home import PROJECT, Home, write_atomically
+from cdclake.local.process.home import PROJECT, Home, write_atomically
 
 ARCHIVES = PROJECT / "build" / "java-classes"
 _MADE_FROM = (PROJECT / "jars" / ".pom.sha256", PROJECT / ".venv" / ".setup")

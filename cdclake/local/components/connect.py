@@ -10,9 +10,9 @@ from pathlib import Path
 from cdclake.debezium.worker import OWN_PROVIDER, properties, worker_settings
 from cdclake.local.components.installed import LOCAL_KEYS, REGION, environment, jar_folder, jvm
 from cdclake.local.components.kafka import LARGEST_MESSAGE
-from cdclake.local.home import Home, write_atomically
-from cdclake.local.keeper import Component
-from cdclake.local.process import Spec
+from cdclake.local.process.home import Home, write_atomically
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
 
 NAME = "connect"
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from cdclake.errors import InputError
 from cdclake.local.components import class_archive
-from cdclake.local.home import PROJECT, Home
+from cdclake.local.process.home import PROJECT, Home
 
 JARS = PROJECT / "jars"
-LOG4J = Path(__file__).resolve().parents[1] / "log4j.properties"
+LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
 # moto takes any key; these are no secrets, and no real account has them.
 LOCAL_KEYS = {

@@ -12,9 +12,9 @@ from confluent_kafka.admin import AdminClient
 from cdclake.debezium.worker import properties
 from cdclake.errors import ComponentFailed
 from cdclake.local.components.installed import environment, jvm
-from cdclake.local.home import Home, write_atomically
-from cdclake.local.keeper import Component
-from cdclake.local.process import Spec
+from cdclake.local.process.home import Home, write_atomically
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
 
 NAME = "kafka"
 LARGEST_MESSAGE = 16 * 1024 * 1024

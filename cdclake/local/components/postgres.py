@@ -11,10 +11,10 @@ from cdclake.errors import ComponentFailed
 from cdclake.local.components import postgres_place
 from cdclake.local.components.installed import environment
 from cdclake.local.components.postgres_place import Place
-from cdclake.local.home import Home
-from cdclake.local.keeper import Component
-from cdclake.local.process import Spec
-from cdclake.local.strays import end_processes_in
+from cdclake.local.process.home import Home
+from cdclake.local.process.orphan_processes import end_processes_in
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
 
 NAME = "postgres"
 SUPERUSER = "postgres"

@@ -18,7 +18,7 @@ from typing import Any
 
 from cdclake.errors import InputError
 from cdclake.local.components.installed import jar_folder
-from cdclake.local.home import Home
+from cdclake.local.process.home import Home
 
 OUTSIDE = Path("/var/lib/cdclake")
 OWNER_FILE = "home"  # inside an outside folder: whose it is

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdclake.errors import ComponentFailed
-from cdclake.local import stack
-from cdclake.local.demo.hops import Hops
+from cdclake.local.demo.pipeline_stages import Hops
 from cdclake.local.demo.proof import prove, verdict
 from cdclake.local.demo.show import Show
 from cdclake.local.demo.tasks import Task
 from cdclake.local.demo.writer import Writer, Written
-from cdclake.local.jobs import run_job
-from cdclake.local.keeper import log_tail
-from cdclake.local.lake import Lake
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.spark_jobs import run_job
+from cdclake.local.process.supervisor_client import log_tail
 
 LOOK_S = 1.0
 _VERIFY_AT = 0.4  # of the business hours

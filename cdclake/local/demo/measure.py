@@ -11,11 +11,11 @@ import duckdb
 
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import IcebergTable
 from cdclake.jobs.reader.tail import added_files
-from cdclake.jobs.runtime.stamps import ChangesStamp
 from cdclake.local.demo.freshness import Appended, Freshness, ages, first_visible, freshness
-from cdclake.local.lake import Lake
+from cdclake.local.lake.lake import Lake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Table
 

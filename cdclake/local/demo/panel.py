@@ -12,7 +12,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from cdclake.local.demo.hops import Look
+from cdclake.local.demo.pipeline_stages import Look
 from cdclake.local.demo.tasks import Stopwatch
 
 _REDRAWS_PER_S = 4

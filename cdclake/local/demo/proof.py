@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdclake.local.lake import Lake
+from cdclake.local.lake.lake import Lake
 from cdclake.local.verify import verify_lake
 
 _WAIT_S = 60.0

@@ -11,20 +11,21 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
 from cdclake.config.resolve import load_plan
-from cdclake.local import life, stack
+from cdclake.local import lifecycle
 from cdclake.local.components import class_archive, connect, kafka
 from cdclake.local.components.installed import java
 from cdclake.local.demo.business import Business, applied, do_business, maintained, run_over_tables
-from cdclake.local.demo.hops import Hops
 from cdclake.local.demo.measure import Measured, measure
+from cdclake.local.demo.pipeline_stages import Hops
 from cdclake.local.demo.proof import prove, verdict
 from cdclake.local.demo.shop import Shop
 from cdclake.local.demo.show import Show
 from cdclake.local.demo.tasks import Stopwatch
 from cdclake.local.demo.writer import Writer, open_shop
-from cdclake.local.home import PROJECT, Home
-from cdclake.local.jobs import CLASSES, STREAM
-from cdclake.local.lake import open_lake
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import open_lake
+from cdclake.local.lake.spark_jobs import CLASSES, STREAM
+from cdclake.local.process.home import PROJECT, Home
 
 # The same tables, by how their events reach the lake.
 PIPELINES = {
@@ -50,12 +51,12 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     plan = load_plan(pipeline)
     shop = Shop(options.seed)
     with _step(show, "start the lake"):
-        started = life.up_bare(home, plan, None)
+        started = lifecycle.up_bare(home, plan, None)
     with _step(show, "open the shop") as said:
         opening = open_shop(make_conninfo(**started["source"]), shop.opening())
         said.append(f"{opening.total:,} rows before the lake looks")
     with _step(show, "stream its tables"):
-        life.up(home, plan, str(pipeline), None)
+        lifecycle.up(home, plan, str(pipeline), None)
     lake = open_lake(home)
     writer = Writer(lake.dsn, opening, shop.transactions(), options.rate)
     hops = Hops(lake, writer)

@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from cdclake.local.demo import texts
-from cdclake.local.demo.books import Books, Customer, Item, Order
-from cdclake.local.demo.tables import STATUSES, Change, Row, Transaction
+from cdclake.local.demo.model import Books, Customer, Item, Order
+from cdclake.local.demo.shop_tables import STATUSES, Change, Row, Transaction
 
 OPENING_CUSTOMERS, OPENING_ORDERS, _OPENING_CHUNK = 500, 700, 100
 _LARGE_NOTE, _REMEMBERED = 0.25, 50

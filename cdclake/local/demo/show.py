@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
 
-from cdclake.local.demo.hops import Look
+from cdclake.local.demo.pipeline_stages import Look
 from cdclake.local.demo.tasks import Stopwatch
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from cdclake.local.demo.ledger import Ledger
-from cdclake.local.demo.tables import DDL, KEYS, Transaction
+from cdclake.local.demo.shop_tables import DDL, KEYS, Transaction
+from cdclake.local.demo.transaction_log import Ledger
 
 
 @dataclass(slots=True)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.firehose.records import Record
 from cdclake.naming import delivery_backup_prefix
 

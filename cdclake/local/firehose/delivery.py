@@ -13,13 +13,13 @@ from typing import Any, NamedTuple, Protocol
 
 from pyiceberg.schema import Schema
 
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.firehose.failures import Kind
+from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.function import Function
 from cdclake.local.firehose.records import Failure, Made, Record
 from cdclake.local.firehose.routes import routed
 from cdclake.local.firehose.rows import Misfit, read_row
-from cdclake.local.firehose.trouble import CALM, Trouble
 
 log = logging.getLogger("cdclake.firehose")
 

@@ -13,11 +13,11 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.aws.http_server import Answer
+from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.journal import Journal
 from cdclake.local.firehose.records import stream_arn
-from cdclake.local.firehose.trouble import CALM, Trouble
 
 MOST_RECORDS = 500
 MOST_RECORD_BYTES = 1_024_000

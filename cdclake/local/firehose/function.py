@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.records import Failure, Made, Record, invocation, value_name
-from cdclake.local.firehose.trouble import CALM, Trouble
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 LIMIT_S = 60.0  # a call may take

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cdclake.local.firehose.records import Record
-from cdclake.local.home import Home
+from cdclake.local.process.home import Home
 
 _SCHEMA = """
 create table if not exists record (

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 
 _ACCOUNT = "111122223333"
 _REGION = "us-east-1"

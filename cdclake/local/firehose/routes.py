@@ -8,7 +8,7 @@ from typing import Any
 
 from cdclake.config.problems import Refused
 from cdclake.config.routing import Destination, Nowhere, destinations
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.firehose.records import Failure, Made
 
 _NOWHERE = "Iceberg.RoutingFailed"  # a code of ours: AWS documents none

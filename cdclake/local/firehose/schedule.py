@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable, Sequence
 
 from cdclake import naming
-from cdclake.jobs.runtime.leases import Leases
-from cdclake.local.jobs import RunningJob, start_job
-from cdclake.local.lake import Lake
+from cdclake.jobs.control.leases import Leases
+from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.spark_jobs import RunningJob, start_job
 
 log = logging.getLogger("cdclake.firehose")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.local.firehose.records import Record, shard_id
-from cdclake.local.home import Home, read_json, write_atomically
+from cdclake.local.process.home import Home, read_json, write_atomically
 
 _MOMENT_S = 0.2
 _MOST_OF_A_CALL = 10_000  # Kinesis' own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdclake.jobs.reader.duck import Reader
-from cdclake.local.lake import Lake
+from cdclake.local.lake.lake import Lake
 
 
 def lake_reader(lake: Lake) -> Reader:

@@ -16,7 +16,7 @@ import duckdb
 
 from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader, mentioned, mentioned_requests, request_tables
-from cdclake.jobs.reader.moment import NOW, Moment, at_snapshot, at_time, snapshot_id
+from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
 from cdclake.plan import Plan, Table
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from cdclake.config.deployment import load_deployment
+from cdclake.config.literals import parse_table_key
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import load_plan
 from cdclake.config.schedule import parse_schedule
 from cdclake.config.schema import pipeline_schema, render_schema
-from cdclake.config.spellings import parse_table_key
 from cdclake.errors import InputError
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
@@ -201,7 +201,7 @@ def test_the_committed_schema_is_the_generated_one():
 
 def test_the_schema_takes_what_we_ship_and_refuses_an_unknown_key():
     jsonschema = pytest.importorskip("jsonschema")
-    from cdclake.config.document import read_document
+    from cdclake.config.yaml_reader import read_document
 
     validator = jsonschema.Draft202012Validator(pipeline_schema())
     validator.check_schema(pipeline_schema())

@@ -13,10 +13,10 @@ from cdclake.config import routing
 from cdclake.config.problems import Refused
 from cdclake.config.resolve import find_problems
 from cdclake.config.routing import Destination, Nowhere, destinations
-from cdclake.config.samples import sample_rows
+from cdclake.config.sample_rows import sample_rows
 from cdclake.config.yaml_reader import parse_document
-from cdclake.delivery import DeliveryStream
-from cdclake.local.functions import load
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.local.firehose.load_function import load
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over
 from tests.recorded.recording import Recording, names
 

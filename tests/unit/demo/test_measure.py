@@ -8,8 +8,8 @@ import duckdb
 import pytest
 
 from cdclake import naming
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
-from cdclake.jobs.runtime.stamps import ChangesStamp
 from cdclake.local.demo import measure as measuring
 from cdclake.local.demo.measure import Seen, measure
 from tests.spark.events import plan_of

@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Any
 
 from cdclake.local.demo.shop import OPENING_CUSTOMERS, OPENING_ORDERS, Shop
-from cdclake.local.demo.tables import KEYS, STATUSES, Change, Transaction
+from cdclake.local.demo.shop_tables import KEYS, STATUSES, Change, Transaction
 
 BUSINESS = 3000
 Key = tuple[Any, ...]

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from cdclake import naming, packing
 from cdclake.debezium import field_values
-from cdclake.debezium.log_rows import LogRows
+from cdclake.debezium.changelog_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.iceberg.schemas import changes_schema
-from cdclake.local.functions import load
+from cdclake.local.firehose.load_function import load
 from cdclake.plan import Plan, Table
-from cdclake.stacks.firehose_zip import build_firehose_changes
+from cdclake.stacks.bundles import build_firehose_changes
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over, rows_of
 from tests.recorded.limits import LIMITS

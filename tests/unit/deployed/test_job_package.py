@@ -34,7 +34,7 @@ def test_the_other_jobs_are_imported_from_the_zip_without_what_glue_lacks():
 def test_the_zip_has_one_root_and_nothing_that_no_job_imports():
     with zipfile.ZipFile(build_job_package()) as archive:
         names = archive.namelist()
-    assert {"cdclake/naming.py", "cdclake/jobs/runtime/job.py"} <= set(names)
+    assert {"cdclake/naming.py", "cdclake/jobs/runtime/session.py"} <= set(names)
     assert len(names) == len(set(names))
     assert {name.split("/")[0] for name in names} == {"cdclake"}
     packages = {name.split("/")[1] for name in names}

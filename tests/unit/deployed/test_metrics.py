@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError, NoRegionError
 from botocore.parsers import ResponseParserError
 
 from cdclake import metrics
-from cdclake.jobs.ingest.gauges import StreamGauges
-from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.runtime.metrics import Metrics
-from cdclake.jobs.runtime.reports import TableReport, failed_tables, worst_sizes
+from cdclake.jobs.stream.gauges import StreamGauges
+from cdclake.jobs.table_jobs.table_reports import TableReport, failed_tables, worst_sizes
 from tests.spark.events import MemoryStore, plan_of
 
 

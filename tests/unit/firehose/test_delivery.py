@@ -11,9 +11,9 @@ import pytest
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.fault_injection import CALM, KINDS, Trouble
 from cdclake.local.firehose.function import Function
 from cdclake.local.firehose.records import Record
-from cdclake.local.firehose.trouble import CALM, KINDS, Trouble
 from tests.recorded.firehose import (
     Kept,
     Logs,

@@ -17,9 +17,9 @@ from botocore.exceptions import ClientError
 
 from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose.direct_put import MOST_RECORD_BYTES, DirectPut
+from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.journal import Journal, JournalSource
-from cdclake.local.firehose.trouble import Trouble
-from cdclake.local.home import PROJECT
+from cdclake.local.process.home import PROJECT
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.function import LIMIT_BYTES, Function, Handler
 from cdclake.local.firehose.records import Failure, Made, Record
-from cdclake.local.firehose.trouble import Trouble
 from tests.recorded.firehose import handed_over, stream_of
 from tests.recorded.recording import Recording
 

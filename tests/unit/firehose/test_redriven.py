@@ -15,14 +15,14 @@ from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.function import Function
 from cdclake.local.firehose.journal import Journal, JournalSource
-from cdclake.local.firehose.trouble import Trouble
-from cdclake.local.functions import load
+from cdclake.local.firehose.load_function import load
+from cdclake.redrive.batch_writer import Puts
 from cdclake.redrive.objects import Line
-from cdclake.redrive.puts import Puts
-from cdclake.redrive.rows import Redrive
-from cdclake.redrive.stream import FUNCTION, redrive_stream
+from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
+from cdclake.redrive.routed_rows import Redrive
 from tests.recorded.firehose import Kept, Logs, iceberg_schema
 from tests.unit.deployed.redriving import NOW, events, plan, rows
 from tests.unit.firehose.test_direct_put import client_of

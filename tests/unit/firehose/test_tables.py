@@ -25,11 +25,11 @@ from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.failed import failed_records
 from cdclake.local.firehose.failures import ErrorPrefix
 from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.records import Failure, Record
 from cdclake.local.firehose.rows import read_row
-from cdclake.local.firehose.tables import LogTables
 from cdclake.redrive.objects import Line
-from cdclake.redrive.rows import Redrive, unwrapped
+from cdclake.redrive.routed_rows import Redrive, unwrapped
 from tests.recorded.firehose import (
     INGESTED_AT,
     Kept,

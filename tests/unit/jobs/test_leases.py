@@ -5,8 +5,8 @@ import time
 import pytest
 
 from cdclake.errors import TableError
-from cdclake.jobs.runtime import leases
-from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.control import leases
+from cdclake.jobs.control.leases import Leases
 from tests.spark.events import MemoryStore
 
 

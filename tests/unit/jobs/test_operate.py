@@ -9,9 +9,9 @@ import pytest
 
 from cdclake.debezium.position import Position
 from cdclake.errors import InputError
-from cdclake.jobs import operate
-from cdclake.jobs.ingest.progress import GIVEN_UP, Progress
-from cdclake.jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.jobs.control.progress import GIVEN_UP, Progress
+from cdclake.jobs.control.requests import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.jobs.operations import table_operations as operate
 from tests.spark.events import MemoryStore, plan_of
 
 TABLE = plan_of().tables[0]
@@ -76,7 +76,7 @@ def stream_answers(
         if control.read(f"resume/{TABLE.name}.json") is not None:
             Progress().save(control)
 
-    monkeypatch.setattr("cdclake.jobs.operate.time.sleep", answer)
+    monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
 
 
 def stop_table(control: Any) -> None:
@@ -104,7 +104,7 @@ def test_a_replay_that_fails_or_never_ends_is_an_error(control, monkeypatch):
     stream_answers(control, monkeypatch, error="no place")
     assert "no place" in run(control, "replay")["error"]
     control.delete(outcome_name(TABLE.name, REPLAY))
-    monkeypatch.setattr("cdclake.jobs.operate.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", lambda seconds: None)
     monkeypatch.setitem(operate.WAIT_S, REPLAY, 0.0)
     assert "was not done within 0 s" in run(control, "replay")["error"]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from cdclake.jobs.ingest import between_batches, packing
-from cdclake.jobs.ingest.packing import BATCHES, Packing
-from cdclake.jobs.runtime.conflicts import CommitConflict
-from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.iceberg.commit_retry import CommitConflict
+from cdclake.jobs.stream import inline_compaction, inline_maintenance
+from cdclake.jobs.stream.inline_compaction import BATCHES, Packing
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it
@@ -29,7 +29,7 @@ def store():
 def packed(monkeypatch):
     """The tables that were packed."""
     names: list[str] = []
-    monkeypatch.setattr(packing, "pack", lambda upkeep: names.append(upkeep.name))
+    monkeypatch.setattr(inline_compaction, "pack", lambda upkeep: names.append(upkeep.name))
     return names
 
 
@@ -75,7 +75,7 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
-    monkeypatch.setattr(between_batches, "retried", loses)
+    monkeypatch.setattr(inline_maintenance, "retried", loses)
     later = gathered(store, a=BATCHES)
     later.pack(LAKE, plan(), plan().tables[0])
     assert (later.chosen(plan()), store.stored) == ("a", {})

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress, TableProgress
 
 
 def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:

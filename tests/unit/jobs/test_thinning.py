@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from cdclake.jobs.ingest import between_batches, thinning
-from cdclake.jobs.ingest.thinning import Thinning
-from cdclake.jobs.runtime.conflicts import CommitConflict
-from cdclake.jobs.runtime.leases import Leases
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.iceberg.commit_retry import CommitConflict
+from cdclake.jobs.stream import inline_expiration, inline_maintenance
+from cdclake.jobs.stream.inline_expiration import Thinning
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it
@@ -32,7 +32,9 @@ def store():
 def thinned(monkeypatch):
     """The Iceberg tables that were thinned."""
     names: list[str] = []
-    monkeypatch.setattr(thinning, "forget_snapshots", lambda _lake, name, _now: names.append(name))
+    monkeypatch.setattr(
+        inline_expiration, "forget_snapshots", lambda _lake, name, _now: names.append(name)
+    )
     return names
 
 
@@ -51,7 +53,7 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     """With a trigger of an hour each batch is in another one."""
     each, hours = Thinning(Leases(store, "stream")), iter(range(1, 9))
     monkeypatch.setattr(
-        thinning, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
+        inline_expiration, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
     )
     by_name = {table.name: table for table in tables()}
     for _ in range(4):
@@ -77,7 +79,7 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
-    monkeypatch.setattr(between_batches, "retried", loses)
+    monkeypatch.setattr(inline_maintenance, "retried", loses)
     later = Thinning(Leases(store, "stream"))
     a, _ = tables()
     later.thin(LAKE, a)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.jobs.ingest.turns import LONGEST_WAIT_S, ApplyTurns
+from cdclake.jobs.stream.apply_scheduler import LONGEST_WAIT_S, ApplyTurns
 
 TABLES = ("a", "b", "c")
 FLOWING = frozenset(TABLES)

@@ -22,7 +22,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from cdclake.local.components import aws
-from cdclake.local.home import PROJECT
+from cdclake.local.process.home import PROJECT
 
 BUCKET = "lake"
 
@@ -41,7 +41,7 @@ class AwsProcess:
     def start(self) -> "AwsProcess":
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "cdclake.local.aws.server"),
+                *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
                 *("--port", str(self.port), "--data", str(self.folder)),
             ],
             cwd=PROJECT,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.local.components import class_archive
-from cdclake.local.home import Home
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture

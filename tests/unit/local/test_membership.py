@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.local.membership import Change, compare, join_tables
+from cdclake.local.plan_diff import Change, compare, join_tables
 from cdclake.plan import Column, Plan, Table
 
 
@@ -122,7 +122,7 @@ def test_a_table_keeps_the_way_by_which_it_is_delivered() -> None:
 def test_what_firehose_delivers_cannot_join_again_since_nobody_would_sweep_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cdclake.local.membership.last_position", lambda *_: "0" * 30)
+    monkeypatch.setattr("cdclake.local.plan_diff.last_position", lambda *_: "0" * 30)
     written: list[str] = []
     joining = Change(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
     with pytest.raises(InputError, match="take it in under another `name:`"):

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import ComponentFailed
-from cdclake.local import ports
-from cdclake.local.home import Home
+from cdclake.local.process import ports
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture

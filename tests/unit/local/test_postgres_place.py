@@ -7,7 +7,7 @@ import pytest
 
 from cdclake.local.components import postgres_place
 from cdclake.local.components.postgres_place import OWNER_FILE, remove_orphans
-from cdclake.local.home import Home
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdclake.jobs.verify.candidates import Candidates
+from cdclake.jobs.verify.mismatches import Candidates
 
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 

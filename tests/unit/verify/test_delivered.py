@@ -9,10 +9,10 @@ from typing import Any, cast
 import duckdb
 import pytest
 
-from cdclake.delivery import DeliveryStream
-from cdclake.jobs.ingest.progress import Progress, TableProgress
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.reader.duck import Reader
-from cdclake.jobs.verify.delivered import delivered_offsets
+from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.plan import Plan, Table
 from tests.unit.verify.lakes import create, event, make_table
 

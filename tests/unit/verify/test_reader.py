@@ -13,7 +13,7 @@ from cdclake.errors import InputError
 from cdclake.jobs.reader import relations
 from cdclake.jobs.reader.catalog import IcebergTable, parse_table
 from cdclake.jobs.reader.duck import extension_file, mentioned
-from cdclake.jobs.reader.moment import NOW, at_snapshot, at_time, snapshot_id
+from cdclake.jobs.reader.point_in_time import NOW, at_snapshot, at_time, snapshot_id
 from cdclake.local.reader.query import _run, json_value
 from tests.unit.verify.lakes import make_plan, make_table
 
