@@ -9,7 +9,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from aws_cdk import App
+try:
+    from aws_cdk import App
+except ModuleNotFoundError as error:
+    # The CDK CLI started a Python without the packages, before anything could check for them.
+    sys.exit(f"{sys.executable} has no {error.name}; run: pip install -r requirements.txt")
 
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import CdcError

@@ -52,7 +52,7 @@ class Places:
     @property
     def checkpoint(self) -> str:
         """URI of the stream's checkpoint."""
-        return f"s3://{self.state}/{naming.CHECKPOINT_PREFIX}/{self.pipeline}"
+        return f"s3://{self.state}/{naming.checkpoint_prefix(self.pipeline)}/stream"
 
 
 def own_arguments(job: str, places: Places) -> dict[str, str]:

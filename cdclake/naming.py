@@ -196,6 +196,15 @@ DEPLOYED_PREFIX = "deployed"
 STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run
 
 
+def checkpoint_prefix(pipeline: str) -> str:
+    """Return the prefix, in the state bucket, under which a pipeline's checkpoints are stored.
+
+    A checkpoint is one level below. S3A looks at the checkpoint's own key before it creates
+    anything, and a permission on `PREFIX/*` covers that key only if it is below the prefix.
+    """
+    return f"{CHECKPOINT_PREFIX}/{pipeline}"
+
+
 def glue_job_name(prefix: str, job: str) -> str:
     """The job's name in Glue; `prefix` is the deployment's."""
     return f"{prefix}-{job}"

@@ -35,7 +35,7 @@ _ABOUT = {
     "live rows as they were an hour ago": (
         "Any moment of the last two hours. Before that whole hours of five days, by their tags,"
         " `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`); for any other"
-        " moment ask the log."
+        " moment there is no query yet."
     ),
     "audit trail of one key": (
         "Every event of the key in the order of the source's commits, with what it changed and"

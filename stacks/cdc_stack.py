@@ -9,7 +9,7 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.debezium.connector import SourceAddress, connector_config
+from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.debezium.worker import (
     AWS_PROVIDER,
@@ -33,6 +33,9 @@ from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceStack
 from cdclake.stacks.streaming_stack import StreamingStack
 from cdclake.stacks.tables_stack import TablesStack
+
+# Half of an MCU's 4 GB: MSK Connect does not document how much of it is heap.
+_MCU_HEAP_BYTES = 2 * 1024**3
 
 
 class CdcStack(PipelineStack):
@@ -79,6 +82,9 @@ class CdcStack(PipelineStack):
         settings = worker_settings(OWN_PROVIDER if own else AWS_PROVIDER, region=Aws.REGION)
         # Else each connector has a topic of its own, and one that is made again begins anew.
         settings["offset.storage.topic"] = self._offsets
+        # Connect's own default is 3, more than two brokers can keep.
+        for topic in ("config", "status"):
+            settings[f"{topic}.storage.replication.factor"] = str(self._streaming.replicas)
         return WorkerConfiguration(self, "Worker", prefix=self.deployment.prefix, settings=settings)
 
     @property
@@ -145,7 +151,13 @@ class CdcStack(PipelineStack):
             sslfactory=RDS_CERTIFICATES,
         )
         salt = naming.salt_secret(self.deployment.prefix)
-        return connector_config(plan, address, epoch=epoch, mask_salt=salt_of(salt))
+        return connector_config(
+            plan,
+            address,
+            epoch=epoch,
+            mask_salt=salt_of(salt),
+            max_queue_bytes=queue_bytes(self.deployment.aws.connect.mcus * _MCU_HEAP_BYTES),
+        )
 
     def _brokers(self) -> str:
         """Asked once, when the connector is made: others would replace it.

@@ -62,10 +62,8 @@ class JobRights:
         """The same, making tables, and reading topics with a checkpoint."""
         return [
             *self.over_tables(creates=True),
-            job_grants.keeps_objects(
-                self.lake.state,
-                f"{naming.CHECKPOINT_PREFIX}/{self.deployment.plan.name}",
-                "the stream's checkpoint, of which Spark names the files",
+            job_grants.keeps_checkpoints(
+                self.lake.state, naming.checkpoint_prefix(self.deployment.plan.name)
             ),
             *job_grants.reads_topics(
                 cluster_arn=self.streaming.cluster_arn,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
@@ -28,19 +30,22 @@ class NetworkStack(PipelineStack):
         match deployment.aws.network.declared:
             case CreatedNetwork() as sizes:
                 created = self._create(sizes)
-                self._set_place(created)
+                self._set_place(created, created.zones)
                 FlowLog(self, "FlowLog", ground=self.ground)
                 self._add_endpoints(created)
             case ExistingNetwork() as existing:
                 self._set_place(existing)
                 self._ask_for_endpoints()
 
-    def _set_place(self, network: PrivateNetwork | ExistingNetwork) -> None:
+    def _set_place(
+        self, network: PrivateNetwork | ExistingNetwork, zones: Sequence[str] = ()
+    ) -> None:
         vpc_id, aws = network.vpc_id, self.deployment.aws
         self.ground = Ground(
             prefix=self.deployment.prefix,
             vpc_id=vpc_id,
             subnet_ids=tuple(network.subnet_ids),
+            zones=tuple(zones),
             key_arn=self._key_arn,
             log_days=aws.log_days,
             protect=aws.protect,

@@ -98,7 +98,7 @@ class Schedules(Section):
     """When the batch jobs run, in EventBridge's words: `rate(...)` or `cron(...)`."""
 
     apply: Schedule = Field(
-        default="rate(5 minutes)", description="Brings state tables up to the log."
+        default="rate(15 minutes)", description="Brings state tables up to the log."
     )
     maintain: Schedule = Field(
         default="cron(0 3 * * ? *)", description="Compacts, expires, purges."

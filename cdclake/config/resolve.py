@@ -34,10 +34,11 @@ def load_file(
 ) -> PipelineFile:
     """The checked file, with the overlay of `environment` merged in; raises as `load_plan` does.
 
-    `deployed`: what AWS asks of a pipeline is checked also where the file does not speak of it.
+    `deployed`: what AWS asks of a pipeline is checked of this environment also where the file does
+    not speak of it.
     """
     document = read_document(path)
-    problems = find_problems(document, deployed=deployed)
+    problems = find_problems(document, deployed=deployed, environment=environment)
     if problems:
         raise InvalidPipeline(str(path), problems)
     if environment is not None:
@@ -52,23 +53,25 @@ def load_file(
     return PipelineFile.model_validate(document.values)
 
 
-def find_problems(document: Document, *, deployed: bool = False) -> list[Problem]:
+def find_problems(
+    document: Document, *, deployed: bool = False, environment: str | None = None
+) -> list[Problem]:
     """Every problem of the file and of each environment's overlay, in the file's order.
 
-    A pipeline that never goes to AWS need not fit it: that is checked where `aws:` is declared.
+    A pipeline that never goes to AWS need not fit it: that is checked where `aws:` is declared, and
+    of what is `deployed`, the file in this environment.
     """
     found = list(document.problems)
     if not document.values:
         return sort_problems(found)
     unreadable = {(problem.line, problem.column) for problem in found}
-    overlays = [
-        document.overlaid(name)
-        for name, overlay in document.mapping("environments").items()
-        if isinstance(overlay, dict)
-    ]
-    for version in (document, *overlays):
+    versions: dict[str | None, Document] = {None: document}
+    for name, overlay in document.mapping("environments").items():
+        if isinstance(overlay, dict):
+            versions[name] = document.overlaid(name)
+    for overlaid_by, version in versions.items():
         tables = outline_tables(version)
-        on_aws = deployed or "aws" in version.values
+        on_aws = "aws" in version.values or (deployed and overlaid_by == environment)
         checks = (*CHECKS, *AWS_CHECKS) if on_aws else CHECKS
         checked = [problem for check in checks for problem in check(version, tables)]
         wrong = [*structure_problems(version), *checked]

@@ -18,6 +18,7 @@ _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("day of week", 1, 7, _DAYS),
     ("year", 1970, 2199, []),
 )
+_MINUTES = {"minute": 1, "hour": 60, "day": 24 * 60}
 _EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
 
 
@@ -35,6 +36,36 @@ def parse_schedule(spelling: str) -> str:
     else:
         raise Refused(f"{spelling!r} is not a schedule", _EXAMPLES)
     return text
+
+
+def shortest_minutes(spelling: str) -> int | None:
+    """Return the shortest time between two runs in minutes; None if the schedule is not valid.
+
+    Of a cron schedule only its minutes count: its hours and days can make no two runs closer.
+
+    >>> shortest_minutes("rate(2 hours)"), shortest_minutes("cron(0/5 8-17 ? * MON-FRI *)")
+    (120, 5)
+    """
+    try:
+        text = parse_schedule(spelling)
+    except Refused:
+        return None
+    inside = text[text.index("(") + 1 : -1]
+    if text.startswith("rate"):
+        count, unit = inside.split()
+        return int(count) * _MINUTES[unit.rstrip("s")]
+    minutes = sorted({minute for item in inside.split()[0].split(",") for minute in _listed(item)})
+    after = [*minutes[1:], minutes[0] + _MINUTES["hour"]]
+    return min(later - earlier for earlier, later in zip(minutes, after, strict=True))
+
+
+def _listed(item: str) -> range:
+    """Return the minutes that `*`, `n`, `n-m`, `n/step` or `n-m/step` stand for."""
+    span, _, step = item.partition("/")
+    least, _, greatest = span.partition("-")
+    first = 0 if least == "*" else int(least)
+    last = int(greatest) if greatest else _MINUTES["hour"] - 1 if step or least == "*" else first
+    return range(first, last + 1, int(step or 1))
 
 
 def _check_rate(text: str, inside: str) -> None:

@@ -22,6 +22,7 @@ SALT = "cdclake.mask.salt.secret"
 SALTS_PLACE = "with.salt.cdclake"
 _DEBEZIUMS = "io.debezium.connector.postgresql.PostgresConnector"
 _SALTED = "cdclake.connect.SaltedConnector"
+_QUEUE_HEAP_SHARE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,15 +38,25 @@ class SourceAddress:
     sslfactory: str = ""  # a class of the driver or ours that says whom to trust
 
 
+def queue_bytes(heap_bytes: int) -> int:
+    """Return how many bytes of events the connector may queue in a heap of this size.
+
+    The queue's events are in memory twice at times, before and after their conversion, next to
+    what the driver has fetched.
+    """
+    return heap_bytes // _QUEUE_HEAP_SHARE
+
+
 def connector_config(
-    plan: Plan, address: SourceAddress, *, epoch: int, mask_salt: str
+    plan: Plan, address: SourceAddress, *, epoch: int, mask_salt: str, max_queue_bytes: int
 ) -> dict[str, str]:
     """The connector's whole configuration; equal input gives equal output.
 
     `epoch` travels in every record, so that decoding stays a pure function of the record and old
     records that are read again after a bump keep their old epoch. `mask_salt` is the reference to
     the salt of columns with `mask: hash`. Debezium takes that in a setting's name, where nobody
-    resolves it; a connector of ours (`java/`) puts it there.
+    resolves it; a connector of ours (`java/`) puts it there. `max_queue_bytes` is `queue_bytes` of
+    the worker's heap.
     """
     return {
         **_connection(plan, address),
@@ -53,7 +64,7 @@ def connector_config(
         **_forms(plan),
         **_masks(plan, mask_salt),
         **_keys(plan),
-        **_delivery(plan),
+        **_delivery(max_queue_bytes),
         **_transforms(plan, epoch),
     }
 
@@ -161,18 +172,17 @@ def _message_key(table: Table) -> str:
     return f"{exactly(table.schema, table.table)}:{columns}"
 
 
-def _delivery(plan: Plan) -> dict[str, str]:
+def _delivery(max_queue_bytes: int) -> dict[str, str]:
     return {
         # Measured: 1.75x the snapshot rate, 1.35x the streaming rate of the defaults, and a
         # median latency of 8 ms instead of 547 (local-stack reference, section 5).
         "max.batch.size": "8192",
         "max.queue.size": "65536",
-        "snapshot.fetch.size": "10240",
+        # By bytes too: 65,536 rows of 100 kB are more than any worker has.
+        "max.queue.size.in.bytes": str(max_queue_bytes),
+        # The driver holds so many rows at once, whatever their size.
+        "snapshot.fetch.size": "1024",
         "poll.interval.ms": "10",
-        "producer.override.linger.ms": "20",
-        "producer.override.batch.size": "524288",
-        "producer.override.compression.type": "lz4",
-        "producer.override.max.request.size": str(MAX_RECORD_BYTES),
         "incremental.snapshot.chunk.size": "8192",
         # A lost connection is retried by Debezium itself; anything else fails the task, loudly.
         "errors.max.retries": "10",

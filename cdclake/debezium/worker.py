@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from cdclake.debezium.connector import MAX_RECORD_BYTES
+
 # The names by which connector configurations refer to secrets.
 PROVIDER = "secretsmanager"
 PASSWORD_KEY, USER_KEY, SALT_KEY = "password", "username", "salt"
@@ -18,7 +20,11 @@ _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
 def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
-    """The settings; `provider` is the class that resolves references, with its parameters."""
+    """The settings; `provider` is the class that resolves references, with its parameters.
+
+    The producer's settings are here because a connector may only override them where the worker's
+    policy lets it, and MSK Connect neither documents its policy nor lets it be set.
+    """
     return {
         "key.converter": _JSON,
         "value.converter": _JSON,
@@ -26,6 +32,10 @@ def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
         "value.converter.schemas.enable": "false",
         # The slot's confirmed position follows the flushed offsets, and tells us what Kafka has.
         "offset.flush.interval.ms": "1000",
+        "producer.linger.ms": "20",
+        "producer.batch.size": "524288",
+        "producer.compression.type": "lz4",
+        "producer.max.request.size": str(MAX_RECORD_BYTES),
         "config.providers": PROVIDER,
         f"config.providers.{PROVIDER}.class": provider,
         **{

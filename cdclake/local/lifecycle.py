@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
-from cdclake.debezium.connector import SourceAddress, connector_config
+from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.iceberg.schemas import all_schemas
@@ -21,6 +21,7 @@ from cdclake.jobs.control import requests
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
+from cdclake.local.components import connect
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import Connector
@@ -145,7 +146,13 @@ def _start_connector(lake: Lake, connector: Connector, change: Change) -> None:
     """Have the connector run with the plan's tables, after the bulk load if there is to be one."""
     address = _source_address(lake)
     salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
-    config = connector_config(lake.plan, address, epoch=lake.state.epoch, mask_salt=salt)
+    config = connector_config(
+        lake.plan,
+        address,
+        epoch=lake.state.epoch,
+        mask_salt=salt,
+        max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
+    )
     if lake.state.loading:
         load_and_hand_over(lake, connector, config, address)
         return

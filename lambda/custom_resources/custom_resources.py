@@ -43,6 +43,12 @@ def find_brokers(properties: Properties) -> dict[str, str]:
     return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
 
 
+def find_zone(properties: Properties) -> dict[str, str]:
+    """Return `AvailabilityZone`, the name of the zone of the subnet `SubnetId`."""
+    [subnet] = boto3.client("ec2").describe_subnets(SubnetIds=[properties["SubnetId"]])["Subnets"]
+    return {"AvailabilityZone": subnet["AvailabilityZone"]}
+
+
 def await_tables(properties: Properties) -> dict[str, str]:
     """Wait until the catalog has every one of `Tables` in `Database`: the stream makes them.
 
@@ -78,6 +84,7 @@ ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {
     "Custom::CdclakeFiles": copy_files,
     "Custom::CdclakeBrokers": find_brokers,
     "Custom::CdclakeTables": await_tables,
+    "Custom::CdclakeZone": find_zone,
 }
 
 

@@ -38,7 +38,9 @@ def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list
 
 def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
     """The worker's own topics and groups, which MSK Connect names after the connector."""
-    own = f"__amazon_msk_connect_*_{connector}_*"
+    # MSK's developer guide names them in two ways, by page: "Use default offset storage topic" has
+    # the first, "Understand state management" the second.
+    own = [f"__amazon_msk_connect_*_{connector}_*", f"__msk_connect_*_{connector}_*"]
     return [
         Grant(
             actions=_actions(*_KEEPS),
@@ -47,7 +49,7 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
         ),
         Grant(
             actions=_actions("CreateTopic", *_KEEPS),
-            on=[arn("kafka", f"topic/{cluster}/{own}")],
+            on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in own],
             because="configuration and status: MSK Connect ends their names with an id of its own",
         ),
         Grant(

@@ -14,6 +14,7 @@ class Ground:
     prefix: str
     vpc_id: str
     subnet_ids: tuple[str, ...]
+    zones: tuple[str, ...]  # of the subnets; empty for a network that exists already
     key_arn: str
     log_days: int
     protect: bool

@@ -5,7 +5,9 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
+from cdclake.stacks.constructs.custom_resource import OwnResource
 from cdclake.stacks.constructs.deployment_context import Ground
+from cdclake.stacks.constructs.grant import Grant
 
 _Security = aws_glue.CfnSecurityConfiguration
 
@@ -24,7 +26,10 @@ class JobGround(Construct):
         self.subnet_id = ground.subnet_ids[0]
         self.security_group = security_group
         place = aws_glue.CfnConnection.PhysicalConnectionRequirementsProperty(
-            subnet_id=self.subnet_id, security_group_id_list=[security_group]
+            subnet_id=self.subnet_id,
+            security_group_id_list=[security_group],
+            # Glue refuses a wrong zone, and perhaps a missing one, only when a job runs.
+            availability_zone=self._zone(ground),
         )
         aws_glue.CfnConnection(
             self,
@@ -42,6 +47,26 @@ class JobGround(Construct):
             self, "Security", name=ground.prefix, encryption_configuration=_by(ground.key_arn)
         )
         self.security_configuration = security.name
+
+    def _zone(self, ground: Ground) -> str:
+        """Return the availability zone of the jobs' subnet; ask EC2 for that of an existing one."""
+        if ground.zones:
+            return ground.zones[0]
+        found = OwnResource(
+            self,
+            "Zone",
+            what="Zone",
+            properties={"SubnetId": self.subnet_id},
+            grants=[
+                Grant(
+                    actions=["ec2:DescribeSubnets"],
+                    on=["*"],
+                    because="EC2 knows no resources for this call, which only reads",
+                )
+            ],
+            ground=ground,
+        )
+        return found.resource.get_att_string("AvailabilityZone")
 
 
 def _by(key_arn: str) -> aws_glue.CfnSecurityConfiguration.EncryptionConfigurationProperty:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aws_cdk import Aws
 
@@ -38,6 +39,17 @@ def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
         on=[f"{bucket.arn}/{prefix}/*"],
         because=because,
     )
+
+
+def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:
+    """Allow what S3A sends for a checkpoint below a prefix.
+
+    S3A probes the directories above the one that it works on, so the prefix itself is included,
+    with and without the slash that marks a directory. Source: Hadoop, `MkdirOperation`,
+    `S3AFileSystem.innerGetFileStatus`.
+    """
+    kept = keeps_objects(bucket, prefix, "checkpoints, whose files Spark names")
+    return replace(kept, on=[f"{bucket.arn}/{prefix}", *kept.on])
 
 
 def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:

@@ -13,7 +13,8 @@ from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
 
-_VERSION = "3.9.x"
+# The KRaft mode: a cluster with ZooKeeper and two zones cannot be migrated later.
+_VERSION = "3.9.x.kraft"
 _MOST_REPLICAS = 3
 # What a cluster's policy lets Firehose do to come by private links.
 FIREHOSE_ACTIONS = (
@@ -60,7 +61,8 @@ class KafkaCluster(Construct):
                 arn=configuration.attr_arn,
                 revision=configuration.attr_latest_revision_revision,
             ),
-            enhanced_monitoring="PER_TOPIC_PER_BROKER",
+            # The one level without a charge; alarms and dashboard use none of the others.
+            enhanced_monitoring="DEFAULT",
             logging_info=_logged(log.name),
         )
         cluster.apply_removal_policy(ground.kept)

@@ -13,9 +13,10 @@ from cdclake.stacks.constructs.deployment_context import Ground
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import accept
 
-# The version that the local lake runs (pom.xml): what is proved there holds for the same server.
-_VERSION = "17.11"
-_FAMILY = "postgres17"
+# The major version that the local lake runs (pom.xml). RDS chooses the minor version: one that is
+# named here could not be created or restored any longer once RDS withdraws it.
+_VERSION = "17"
+_FAMILY = f"postgres{_VERSION}"
 PORT = 5432
 _ADMIN = "cdclake_admin"
 _LOGS = ("postgresql", "upgrade")

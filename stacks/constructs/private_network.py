@@ -46,22 +46,23 @@ class PrivateNetwork(Construct):
         )
         self.vpc_id = vpc.attr_vpc_id
         self._routes = aws_ec2.CfnRouteTable(self, "Routes", vpc_id=self.vpc_id, tags=tags)
+        # Whole names from letters: a list of zones asked of AWS may change its order, and with it
+        # every subnet.
+        self.zones = [f"{Aws.REGION}{zone}" for zone in zones]
         blocks = ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_QUARTERS)
         self.subnet_ids = [
-            self._add_subnet(zone, str(block), name)
-            for zone, block in zip(zones, blocks, strict=False)
+            self._add_subnet(zone, zone_name, str(block), name)
+            for zone, zone_name, block in zip(zones, self.zones, blocks, strict=False)
         ]
         self._add_gateway()
 
-    def _add_subnet(self, zone: str, cidr: str, name: str) -> str:
-        # The zone's whole name from its letter: a list of zones asked of AWS may change its order,
-        # and with it every subnet.
+    def _add_subnet(self, zone: str, zone_name: str, cidr: str, name: str) -> str:
         subnet = aws_ec2.CfnSubnet(
             self,
             f"Subnet{zone.upper()}",
             vpc_id=self.vpc_id,
             cidr_block=cidr,
-            availability_zone=f"{Aws.REGION}{zone}",
+            availability_zone=zone_name,
             map_public_ip_on_launch=False,
             tags=[CfnTag(key="Name", value=f"{name}-{zone}")],
         )

@@ -20,7 +20,7 @@ _TO_ENDPOINTS = aws_ec2.CfnSecurityGroup.EgressProperty(
     cidr_ip="0.0.0.0/0",
     from_port=_HTTPS,
     to_port=_HTTPS,
-    description="Endpoints of AWS's services",
+    description="Endpoints of AWS services",
 )
 
 

@@ -21,9 +21,15 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
-from cdclake.debezium.connector import SourceAddress, connector_config, snapshot_signal
+from cdclake.debezium.connector import (
+    SourceAddress,
+    connector_config,
+    queue_bytes,
+    snapshot_signal,
+)
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.jobs.runtime.source import write_marker
+from cdclake.local.components import connect
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import Connector
 from cdclake.local.lake.lake import aws_environment
@@ -117,7 +123,13 @@ class Recorder:
             sslmode="prefer",
         )
         salt = salt_of(keep_salt(self._plan, SALT))
-        config = connector_config(self._plan, address, epoch=EPOCH, mask_salt=salt)
+        config = connector_config(
+            self._plan,
+            address,
+            epoch=EPOCH,
+            mask_salt=salt,
+            max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
+        )
         self._connector = Connector(self._endpoints.connect, self._plan)
         self._connector.start(config)
         self._settle()

@@ -87,6 +87,51 @@ COMPACTED = base64.b64encode(b'{"cleanup.policy": "compact", "retention.ms": "1"
 
 FAULTS: dict[str, tuple[str, str, Edit]] = {
     # what somebody might do: (the rule that notices, the resource, the edit)
+    "apostrophe in a security group's rule": (
+        "names_fit_the_service", GROUP,
+        put("SecurityGroupEgress", 0, "Description", value="Endpoints of AWS's services"),
+    ),
+    "security group's description of 256 characters": (
+        "names_fit_the_service", GROUP, put("GroupDescription", value="x" * 256),
+    ),
+    "database with two hyphens": (
+        "names_fit_the_service", DB, put("DBInstanceIdentifier", value="shop--source"),
+    ),
+    "cluster with an underscore": (
+        "names_fit_the_service", KAFKA, put("ClusterName", value="shop_prod"),
+    ),
+    "job's description with a control character": (
+        "names_fit_the_service", JOB, put("Description", value="Applies\x07changes"),
+    ),
+    "policy with a space": (
+        "names_fit_the_service", ROLE, put("Policies", 0, "PolicyName", value="own rights"),
+    ),
+    "function with a dot": (
+        "names_fit_the_service", "AWS::Lambda::Function",
+        put("FunctionName", value="shop.redrive"),
+    ),
+    "name that nobody has looked up": (
+        "names_fit_the_service", "AWS::SQS::Queue", put("QueueName", value="failed"),
+    ),
+    "cluster with ZooKeeper": (
+        "lasting_kafka", KAFKA, put("KafkaVersion", value="3.9.x"),
+    ),
+    "metrics that are paid for": (
+        "lasting_kafka", KAFKA, put("EnhancedMonitoring", value="PER_TOPIC_PER_BROKER"),
+    ),
+    "database of a minor version": (
+        "safe_database", DB, put("EngineVersion", value="17.11"),
+    ),
+    "Glue connection without a zone": (
+        "connections_name_their_zone", "AWS::Glue::Connection",
+        drop("ConnectionInput", "PhysicalConnectionRequirements", "AvailabilityZone"),
+    ),
+    "queue bounded by count only": (
+        "safe_connect", CONNECTOR, drop(SETTINGS, "max.queue.size.in.bytes"),
+    ),
+    "connector that overrides its clients": (
+        "safe_connect", CONNECTOR, put(SETTINGS, "producer.override.linger.ms", value="20"),
+    ),
     "password in the file": ("no_clear_secret", DB, put("MasterUserPassword", value="tiger")),
     "password resolved": (
         "no_clear_secret", DB, put("MasterUserPassword", value="{{resolve:secretsmanager:a}}"),

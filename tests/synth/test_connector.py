@@ -58,7 +58,7 @@ def test_it_is_told_the_same_as_locally_but_for_the_place(created, tmp_path):
         sslmode="prefer",
     )
     settings = created.only(CONNECTOR)["ConnectorConfiguration"]
-    expected = connector_config(plan, local, epoch=1, mask_salt="")
+    expected = connector_config(plan, local, epoch=1, mask_salt="", max_queue_bytes=256 * 1024**2)
     assert {k: v for k, v in settings.items() if k not in PER_PLACE} == {
         k: v for k, v in expected.items() if k not in PER_PLACE
     }
@@ -82,20 +82,50 @@ def test_its_worker_is_told_the_same_as_the_local_one_and_keeps_offsets_in_our_t
     assert lines == [
         *(f"{key}={value}" for key, value in expected.items()),
         "offset.storage.topic=__cdclake-offsets.shop",
+        "config.storage.replication.factor=3",
+        "status.storage.replication.factor=3",
     ]
 
 
 def test_the_worker_is_told_nothing_that_msk_connect_refuses(created):
-    """Prefixes of MSK's developer guide, "Supported worker configuration properties"."""
+    """The lists are of MSK's developer guide, "Supported worker configuration properties"."""
     refused = (
         "access.control.", "admin.", "client.", "connect.", "inter.worker.", "internal.",
         "listeners.https.", "metrics.", "rest.", "sasl.", "security.", "socket.", "ssl.",
         "topic.tracking.", "worker.", "producer.", "consumer.",
-        "bootstrap.servers", "group.id", "plugin.path", "listeners", "config.storage.",
-        "status.storage.",
+        "bootstrap.servers", "config.storage.topic", "connections.max.idle.ms",
+        "connector.client.config.override.policy", "group.id", "listeners", "metric.reporters",
+        "plugin.path", "receive.buffer.bytes", "response.http.headers.config",
+        "scheduled.rebalance.max.delay.ms", "send.buffer.bytes", "status.storage.topic",
     )  # fmt: skip
+    supported = {
+        f"producer.{name}"
+        for name in ("batch.size", "compression.type", "linger.ms", "max.request.size")
+    }
     keys = [line.partition("=")[0] for line in worker_text(created).splitlines()]
-    assert [key for key in keys if key.startswith(refused)] == []
+    assert supported <= set(keys)
+    assert [key for key in keys if key.startswith(refused) and key not in supported] == []
+
+
+def test_the_connector_overrides_no_client_settings(created):
+    """MSK Connect documents no `connector.client.config.override.policy`, so none is relied on."""
+    settings = created.only(CONNECTOR)["ConnectorConfiguration"]
+    assert [key for key in settings if key.startswith(("producer.", "consumer.", "admin."))] == []
+
+
+def test_the_workers_own_topics_fit_a_cluster_of_two_brokers(variants):
+    lines = worker_text(variants["small"]).splitlines()
+    assert [line for line in lines if ".replication.factor=" in line] == [
+        "config.storage.replication.factor=2",
+        "status.storage.replication.factor=2",
+    ]
+
+
+@pytest.mark.parametrize("mcus", [1, 4])
+def test_the_queue_grows_with_the_worker(deploy, mcus):
+    deployed = deploy(PIPELINE + f"aws: {{connect: {{mcus: {mcus}}}}}\n")
+    settings = deployed.only(CONNECTOR)["ConnectorConfiguration"]
+    assert settings["max.queue.size.in.bytes"] == str(mcus * 256 * 1024**2)
 
 
 def test_aws_s_own_provider_can_take_the_place_of_ours(tmp_path):
@@ -184,9 +214,11 @@ def test_its_role_may_do_what_it_does_and_no_more(variants):
         f"{topics}/__debezium-heartbeat.shop",
         f"{topics}/__cdclake-offsets.shop",
         f"{topics}/__amazon_msk_connect_*_shop-source_*",
+        f"{topics}/__msk_connect_*_shop-source_*",
     }
     assert allowed["kafka-cluster:CreateTopic"] == {
-        f"{topics}/__amazon_msk_connect_*_shop-source_*"
+        f"{topics}/__amazon_msk_connect_*_shop-source_*",
+        f"{topics}/__msk_connect_*_shop-source_*",
     }
     assert f"{topics}/shop.*" not in allowed["kafka-cluster:ReadData"]
     assert {action.partition(":")[0] for action in allowed} == {

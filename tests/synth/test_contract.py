@@ -109,11 +109,27 @@ def test_a_fault_is_noticed(created, name):
     assert expected in "\n".join(mismatches(kind, properties))
 
 
-def test_rds_runs_the_version_that_the_local_lake_does(created):
-    [local] = re.findall(
-        r"<postgres.version>([0-9.]+)[.]0</postgres.version>", (PROJECT / "pom.xml").read_text()
+def test_rds_runs_the_major_version_that_the_local_lake_does(created):
+    [major] = re.findall(
+        r"<postgres.version>([0-9]+)[.][0-9.]+</postgres.version>",
+        (PROJECT / "pom.xml").read_text(),
     )
-    assert created.only("AWS::RDS::DBInstance")["EngineVersion"] == local
+    assert created.only("AWS::RDS::DBInstance")["EngineVersion"] == major
+    assert created.only("AWS::RDS::DBParameterGroup")["Family"] == f"postgres{major}"
+
+
+def test_glue_is_told_the_zone_of_the_subnet_in_which_jobs_run(variants):
+    def place(name: str) -> dict[str, Any]:
+        connection = variants[name].only("AWS::Glue::Connection")["ConnectionInput"]
+        return dict(connection["PhysicalConnectionRequirements"])
+
+    zone = {"Fn::Join": ["", [{"Ref": "AWS::Region"}, "a"]]}
+    assert place("created")["AvailabilityZone"] == zone
+    subnets = variants["created"].resources("AWS::EC2::Subnet")
+    assert subnets[0]["Properties"]["AvailabilityZone"] == zone
+    assert place("existing")["AvailabilityZone"]["Fn::GetAtt"][1] == "AvailabilityZone"
+    asked = variants["existing"].only("Custom::CdclakeZone")
+    assert asked["SubnetId"] == place("existing")["SubnetId"] == "subnet-0a1b2c3d"
 
 
 def test_a_topic_is_made_as_it_is_locally(created):
@@ -178,7 +194,7 @@ def test_a_job_is_scheduled_where_the_file_says_so(variants):
 
     always = {"shop-keeper": "rate(5 minutes)", "shop-maintain": "cron(0 3 * * ? *)"}
     assert schedules("created") == always
-    assert schedules("existing") == {**always, "shop-apply": "rate(5 minutes)"}
+    assert schedules("existing") == {**always, "shop-apply": "rate(15 minutes)"}
 
 
 def test_people_query_within_bounds_and_find_a_query_for_each_table(variants):

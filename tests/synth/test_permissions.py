@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import json
+
 import pytest
 
 from tests.synth.permissions import allows, role_of
+from tests.synth.rules.reading import listed
 
 HERE = "eu-west-1:111122223333"
 STATE, WAREHOUSE = "arn:aws:s3:::state", "arn:aws:s3:::warehouse"
@@ -16,7 +20,8 @@ JOB = f"arn:aws:glue:{HERE}:job"
 ORDER = f"{STATE}/control/stream.json"
 LEASE = f"{STATE}/control/leases/orders.json"
 FILE = f"{WAREHOUSE}/cdc_iceberg.db/orders/data/a.parquet"
-CHECKPOINT = f"{STATE}/checkpoints/shop/commits/1"
+CHECKPOINTS = f"{STATE}/checkpoints/shop"
+CHECKPOINT = f"{CHECKPOINTS}/stream/commits/1"
 CODE = f"{STATE}/deployed/plan-0a.json"
 LOGIN = f"arn:aws:secretsmanager:{HERE}:secret:shop/source-1a"
 S3 = {"ViaService": "s3.eu-west-1.amazonaws.com"}
@@ -160,6 +165,65 @@ ALSO: dict[str, list[Call]] = {
     "StreamChanges": [*READS, ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders")],
     **dict.fromkeys(("ApplyChanges", "MaintainTables", "RebuildTables"), READS),
 }
+
+
+def s3a_calls(root: str) -> dict[str, list[Call]]:
+    """Return what S3A asks of IAM for each operation of Spark's on a checkpoint at `root`.
+
+    A HEAD is judged as a GET. S3A probes an object's directories up to the bucket; a refusal is
+    passed over but for the probed path and its parent. Sources: Hadoop 3.4, `MkdirOperation`,
+    `RenameOperation`, `DeleteOperation`, `S3AFileSystem`.
+    """
+    bucket = root.removeprefix("arn:aws:s3:::").partition("/")[0]
+    parent = root.rpartition("/")[0]
+    new, old = f"{root}/offsets/.1.tmp", f"{root}/offsets/1"
+    listing: Call = ("s3:ListBucket", f"arn:aws:s3:::{bucket}")
+    heads: list[Call] = [("s3:GetObject", key) for key in (root, f"{root}/", parent, f"{parent}/")]
+    marker: Call = ("s3:PutObject", f"{root}/")
+    return {
+        "mkdirs": [listing, *heads, marker],
+        "create": [listing, ("s3:GetObject", new), ("s3:PutObject", new),
+                   ("s3:AbortMultipartUpload", new)],
+        "rename": [listing, ("s3:GetObject", new), ("s3:GetObject", old), ("s3:PutObject", old),
+                   ("s3:DeleteObject", new)],
+        "delete": [listing, ("s3:GetObject", old), ("s3:DeleteObject", old), marker,
+                   ("s3:DeleteObject", f"{root}/")],
+        "list": [listing, ("s3:GetObject", f"{root}/offsets")],
+        "open": [("s3:GetObject", old), ("s3:GetBucketLocation", f"arn:aws:s3:::{bucket}")],
+    }  # fmt: skip
+
+
+def configured_checkpoint(deployed) -> str:
+    """Return the ARN of the checkpoint that the stream's arguments name."""
+    [arguments] = [
+        job["Properties"]["DefaultArguments"]
+        for job in deployed.resources("AWS::Glue::Job")
+        if "--checkpoint" in job["Properties"]["DefaultArguments"]
+    ]
+    separator, parts = arguments["--checkpoint"]["Fn::Join"]
+    uri = separator.join("state" if isinstance(part, dict) else part for part in parts)
+    return str(uri).replace("s3://", "arn:aws:s3:::")
+
+
+@pytest.mark.parametrize("operation", ["mkdirs", "create", "rename", "delete", "list", "open"])
+def test_the_stream_may_do_with_its_checkpoint_what_s3a_does(created, operation):
+    role = role_of(created, "StreamChanges")
+    calls = s3a_calls(configured_checkpoint(created))[operation]
+    assert [call for call in calls if not asked(role, call)] == []
+
+
+def test_a_checkpoint_at_the_root_of_its_prefix_would_be_out_of_reach(created):
+    """The fault that the stream had: `mkdirs` asks for the key that `PREFIX/*` does not cover."""
+    role = copy.deepcopy(role_of(created, "StreamChanges"))
+    for statement in role["Properties"]["Policies"][0]["PolicyDocument"]["Statement"]:
+        kept = listed(statement["Resource"])
+        statement["Resource"] = [on for on in kept if '/checkpoints/shop"' not in json.dumps(on)]
+    refused = [call for call in s3a_calls(CHECKPOINTS)["mkdirs"] if not asked(role, call)]
+    assert ("s3:GetObject", CHECKPOINTS) in refused
+    refused = [
+        call for call in s3a_calls(f"{CHECKPOINTS}/stream")["mkdirs"] if not asked(role, call)
+    ]
+    assert refused == [("s3:GetObject", CHECKPOINTS)]  # of an ancestor: S3A passes over it
 
 
 def asked(role, call: Call) -> bool:

@@ -36,6 +36,7 @@ def test_there_is_something_for_every_rule(variants):
         "AWS::EC2::SecurityGroup",
         "AWS::ECS::Service",
         "AWS::ECS::TaskDefinition",
+        "AWS::Glue::Connection",
         "AWS::Glue::Job",
         "AWS::Glue::Table",
         "AWS::IAM::Role",

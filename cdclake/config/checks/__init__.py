@@ -49,6 +49,7 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,
     aws.check_database,
     aws.check_snapshot,
+    aws.check_schedules,
     aws.check_delivery,
     aws.check_shards,
     monitoring.check_freshness,

@@ -10,6 +10,7 @@ from cdclake.config.aws_model import CreatedSource
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
+from cdclake.config.schedule import shortest_minutes
 
 _SOURCE = ("aws", "source", "create")
 _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
@@ -17,6 +18,8 @@ _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 # CloudFormation takes 500 resources a stack; some are left for what a table may need one day.
 _RESOURCES = 450
 _STREAMS = 80  # 11 kB each with its role, of the 1 MB that a template may have
+# A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
+_LEAST_APPLY_MINUTES = 10
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
 
@@ -63,6 +66,21 @@ def check_snapshot(document: Document, tables: Sequence[TableOutline]) -> Iterat
             location,
             "MSK Connect cannot go on from a bulk load: it lets nobody set a connector's offsets",
             "write `mode: initial`, under `environments:` if the local lake loads in bulk",
+        )
+
+
+def check_schedules(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Refuse an apply schedule that starts runs faster than Glue finishes them."""
+    del tables
+    location = ("schedules", "apply")
+    declared = document.get(*location)
+    minutes = shortest_minutes(declared) if isinstance(declared, str) else None
+    if minutes is not None and minutes < _LEAST_APPLY_MINUTES:
+        yield document.problem(
+            location,
+            f"{declared!r} starts a Glue job every {minutes} min: it would mostly be refused, since"
+            " the run before it is not finished, and cost a minute each",
+            "write `rate(15 minutes)`, under `environments:` if the local lake applies more often",
         )
 
 

@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
-from moto.moto_server.werkzeug_app import MotoRequestHandler
+from werkzeug.serving import WSGIRequestHandler
 
 Answer = tuple[int, Mapping[str, Any], bytes]  # status, headers, body
 Application = Callable[[dict[str, Any], bytes], Answer]  # of a WSGI environment and the body
@@ -34,8 +34,11 @@ class Server(socketserver.ThreadingTCPServer):
         super().__init__(("127.0.0.1", port), Handler)
 
 
-class Handler(MotoRequestHandler):
-    """werkzeug's reading of a request, with our own answer to it."""
+class Handler(WSGIRequestHandler):
+    """werkzeug's reading of a request, with our own answer to it.
+
+    Headers with underscores are dropped, as werkzeug does and S3 does not: the lake sends none.
+    """
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True

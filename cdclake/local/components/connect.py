@@ -9,12 +9,12 @@ from pathlib import Path
 
 from cdclake.debezium.worker import OWN_PROVIDER, properties, worker_settings
 from cdclake.local.components.installed import LOCAL_KEYS, REGION, environment, jar_folder, jvm
-from cdclake.local.components.kafka import LARGEST_MESSAGE
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
 
 NAME = "connect"
+HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
 # Never through a proxy that the shell may name: it is this machine.
@@ -40,7 +40,7 @@ def component(home: Home, port: int) -> Component:
     """Ready when the worker has joined its group: only then it answers for its connectors."""
     spec = Spec(
         name=NAME,
-        argv=(*jvm(home, NAME, "128m:1g", WORKER), str(config_file(home))),
+        argv=(*jvm(home, NAME, f"128m:{HEAP_MB}m", WORKER), str(config_file(home))),
         env=environment(**LOCAL_KEYS),
         cwd=str(home.run),
         port=port,
@@ -77,7 +77,6 @@ def _settings(home: Home, port: int, kafka_port: int, aws_port: int) -> dict[str
         "session.timeout.ms": 10000,
         "heartbeat.interval.ms": 3000,
         "scheduled.rebalance.max.delay.ms": 0,
-        "connector.client.config.override.policy": "All",
-        "producer.max.request.size": LARGEST_MESSAGE,
-        "producer.compression.type": "lz4",
+        # MSK Connect may not let a connector override its clients' settings; so it may not here.
+        "connector.client.config.override.policy": "None",
     }

@@ -18,10 +18,18 @@ from tests.synth.rules.delivering import (
     keeps_what_fails,
     reads_all_there_is,
 )
-from tests.synth.rules.kafka import named_by_content, safe_connect, safe_kafka, topics_as_locally
+from tests.synth.rules.kafka import (
+    lasting_kafka,
+    named_by_content,
+    safe_connect,
+    safe_kafka,
+    topics_as_locally,
+)
+from tests.synth.rules.naming import names_fit_the_service
 from tests.synth.rules.querying import queries_are_bounded
 from tests.synth.rules.reading import Rule
 from tests.synth.rules.running import (
+    connections_name_their_zone,
     one_run_at_a_time,
     schedules_fail_loudly,
     what_runs_is_known,
@@ -45,6 +53,8 @@ from tests.synth.rules.watching import (
 )
 
 RULES: tuple[Rule, ...] = (
+    names_fit_the_service,
+    connections_name_their_zone,
     no_clear_secret,
     no_managed_policy,
     no_wildcard,
@@ -54,6 +64,7 @@ RULES: tuple[Rule, ...] = (
     kept_when_deleted,
     safe_database,
     safe_kafka,
+    lasting_kafka,
     topics_as_locally,
     safe_connect,
     named_by_content,

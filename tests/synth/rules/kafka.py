@@ -38,6 +38,16 @@ def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[s
                 yield f"{kind} lacks {line}"
 
 
+def lasting_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """Require a cluster that can be upgraded, and no metrics that cost and nothing reads."""
+    if kind != "AWS::MSK::Cluster":
+        return
+    if not str(properties["KafkaVersion"]).endswith(".kraft"):
+        yield f"{kind} runs with ZooKeeper, which Kafka 4 does not have"
+    if properties.get("EnhancedMonitoring", "DEFAULT") != "DEFAULT":
+        yield f"{kind} pays for metrics that no alarm and no dashboard reads"
+
+
 def _ways_in(settings: Any) -> set[str]:
     """How one may sign in."""
     return {path[-2] for path, value in walk(settings) if path[-1:] == ("Enabled",) and value}
@@ -84,6 +94,10 @@ def safe_connect(kind: str, properties: dict[str, Any], _: Template) -> Iterator
 
 
 def _source_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:
+    if int(settings.get("max.queue.size.in.bytes", 0)) <= 0:
+        yield f"{kind} bounds its queue by a count of rows, however large they are"
+    if any(name.startswith(("producer.", "consumer.", "admin.")) for name in settings):
+        yield f"{kind} overrides its clients' settings, which the worker may forbid"
     if not REFERENCE.fullmatch(str(settings.get("database.password"))):
         yield f"{kind} has a password, or none"
     if settings.get("database.sslmode") != "verify-full":

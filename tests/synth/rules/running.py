@@ -24,6 +24,17 @@ def one_run_at_a_time(kind: str, properties: dict[str, Any], _: Template) -> Ite
             yield f"{kind} is not of the version that runs locally"
 
 
+def connections_name_their_zone(
+    kind: str, properties: dict[str, Any], _: Template
+) -> Iterator[str]:
+    """Require what Glue needs to place a job's workers, and notices only when a job runs."""
+    if kind == "AWS::Glue::Connection":
+        place = properties["ConnectionInput"].get("PhysicalConnectionRequirements", {})
+        for needed in ("SubnetId", "SecurityGroupIdList", "AvailabilityZone"):
+            if needed not in place:
+                yield f"{kind} has no {needed}"
+
+
 def what_runs_is_known(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
     """A run shows metrics, is of code that its name tells, and keeps no place beside the stamps."""
     if kind != "AWS::Glue::Job":

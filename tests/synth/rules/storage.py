@@ -50,6 +50,8 @@ def safe_database(kind: str, properties: dict[str, Any], _: Template) -> Iterato
         for flag in ("StorageEncrypted", "ManageMasterUserPassword", "CopyTagsToSnapshot"):
             if properties.get(flag) is not True:
                 yield f"{kind} lacks {flag}"
+        if "." in str(properties.get("EngineVersion", "")):
+            yield f"{kind} names a minor version, which RDS may withdraw"
         if properties.get("BackupRetentionPeriod", 0) < 1:
             yield f"{kind} has no backups"
 

@@ -189,6 +189,14 @@ CASES = {
     "bulk load on AWS": (
         top("aws: {}").replace(*BULK), 4, 43, "cannot go on from a bulk load", "`mode: initial`",
     ),
+    "apply every minute on AWS": (
+        top("schedules: {apply: rate(1 minute)}\naws: {}"), 2, 20,
+        "starts a Glue job every 1 min", "`rate(15 minutes)`, under `environments:`",
+    ),
+    "apply by cron every five minutes on AWS": (
+        top("schedules: {apply: 'cron(0/5 * * * ? *)'}\naws: {}"), 2, 20,
+        "starts a Glue job every 5 min", "`rate(15 minutes)`",
+    ),
     "worker": (
         top("aws: {jobs: {stream: {worker: G.16X}}}"), 2, 31, "cannot be 'G.16X'", "`G.1X`",
     ),

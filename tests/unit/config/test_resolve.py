@@ -7,13 +7,14 @@ import pickle
 from dataclasses import replace
 from pathlib import Path
 
+import jsonschema
 import pytest
 
 from cdclake.config.deployment import load_deployment
 from cdclake.config.literals import parse_table_key
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import load_plan
-from cdclake.config.schedule import parse_schedule
+from cdclake.config.schedule import parse_schedule, shortest_minutes
 from cdclake.config.schema import pipeline_schema, render_schema
 from cdclake.errors import InputError
 from cdclake.plan import Plan
@@ -71,7 +72,7 @@ def test_defaults(tmp_path):
     table = plan.table("public.orders")
     assert (plan.lake_database, plan.history_days, plan.trigger_seconds) == ("cdc_iceberg", 90, 10)
     assert plan.readers == ("athena", "spark", "duckdb")
-    assert plan.schedules == {"apply": "rate(5 minutes)", "maintain": "cron(0 3 * * ? *)"}
+    assert plan.schedules == {"apply": "rate(15 minutes)", "maintain": "cron(0 3 * * ? *)"}
     assert (table.name, table.topic, table.key) == ("orders", "shop.public.orders", ("order_id",))
     assert (table.delivery, table.apply, table.deletes) == ("stream", "each_batch", "hard")
     assert (table.replica_identity, table.replica_identity_declared) == ("default", False)
@@ -124,6 +125,20 @@ def test_a_deployment_is_the_plan_and_the_sizes_of_its_environment(tmp_path):
     assert kafka is not None and source is not None
     assert (kafka.volume_gb, kafka.brokers_per_zone, source.storage_gb) == (9000, 2, 200)
     assert plain.aws.kafka.create is not None and plain.aws.kafka.create.volume_gb == 100
+
+
+@pytest.mark.parametrize("environment", ["dev", "prod"])
+def test_demo_values_are_overlaid_where_they_are_deployed(environment):
+    for file in ("shop.yaml", "shop_firehose.yaml"):
+        plan = load_deployment(PIPELINES / file, environment).plan
+        assert plan.trigger_seconds >= 10
+        minutes = shortest_minutes(plan.schedules["apply"])
+        assert minutes is not None and minutes >= 15
+
+
+def test_demo_values_are_not_deployed_as_they_are():
+    with pytest.raises(InvalidPipeline, match="starts a Glue job every 1 min"):
+        load_deployment(PIPELINES / "shop_firehose.yaml")
 
 
 def test_a_plan_from_before_the_deployment_can_still_be_read(tmp_path):
@@ -194,13 +209,24 @@ def test_schedules_that_eventbridge_takes(spelling):
     assert parse_schedule(f" {spelling} ") == spelling
 
 
+@pytest.mark.parametrize(
+    ("spelling", "minutes"),
+    [
+        ("rate(1 minute)", 1), ("rate(2 hours)", 120), ("rate(1 day)", 1440),
+        ("cron(0 3 * * ? *)", 60), ("cron(0/5 8-17 ? * MON-FRI *)", 5), ("cron(* * * * ? *)", 1),
+        ("cron(0,55 * * * ? *)", 5), ("cron(10-20/3 * * * ? *)", 3), ("at(2030-01-01)", None),
+    ],
+)  # fmt: skip
+def test_the_shortest_time_between_two_runs(spelling, minutes):
+    assert shortest_minutes(spelling) == minutes
+
+
 def test_the_committed_schema_is_the_generated_one():
     committed = (PIPELINES / "pipeline.schema.json").read_text()
     assert committed == render_schema(), "run: .venv/bin/cdclake schema > pipelines/..."
 
 
 def test_the_schema_takes_what_we_ship_and_refuses_an_unknown_key():
-    jsonschema = pytest.importorskip("jsonschema")
     from cdclake.config.yaml_reader import read_document
 
     validator = jsonschema.Draft202012Validator(pipeline_schema())

@@ -3,7 +3,13 @@
 import re
 from dataclasses import replace
 
-from cdclake.debezium.connector import SALT, SALTS_PLACE, SourceAddress, connector_config
+from cdclake.debezium.connector import (
+    SALT,
+    SALTS_PLACE,
+    SourceAddress,
+    connector_config,
+    queue_bytes,
+)
 from cdclake.packing import PROJECT
 from cdclake.plan import Column, Plan, Table
 from tests.recorded.firehose import stream_of
@@ -23,7 +29,7 @@ def test_a_renamed_column_is_taken_and_masked_under_all_its_names() -> None:
         schema="public", table="t", name="t", topic="x.public.t", key=("id",), columns=columns
     )
     plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
-    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}")
+    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
     both = "(?-i)public[.]t[.]email,(?-i)public[.]t[.]mail"
     assert config["column.include.list"].endswith(f"(?-i)public[.]t[.]id,{both}")
     assert config["column.mask.hash.v2.SHA-256.with.salt.cdclake"] == both
@@ -37,12 +43,12 @@ def test_a_salt_stands_in_a_value_and_our_connector_puts_it_into_the_names() -> 
         schema="public", table="t", name="t", topic="x.public.t", key=("id",), columns=columns
     )
     plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
-    plain = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}")
+    plain = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
     assert plain["connector.class"] == "io.debezium.connector.postgresql.PostgresConnector"
     assert SALT not in plain
     email = Column(source="email", name="email", type="text", mask="hash")
     salted = replace(plan, tables=(replace(table, columns=(*columns, email)),))
-    config = connector_config(salted, ADDRESS, epoch=1, mask_salt="${salt}")
+    config = connector_config(salted, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
     assert (config["connector.class"], config[SALT]) == (OURS, "${salt}")
     services = PROJECT / "java/resources/META-INF/services"
     listed = services / "org.apache.kafka.connect.source.SourceConnector"
@@ -64,7 +70,7 @@ def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
         name="x", source_database="d", lake_database="l", tables=(own, shared),
         deliveries=tuple(streams),
     )  # fmt: skip
-    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="salt")
+    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="salt", max_queue_bytes=1)
     assert config["transforms"] == "epoch,domain0"
     route = {k.rpartition(".")[2]: v for k, v in config.items() if "transforms.domain0" in k}
     assert route == {
@@ -74,5 +80,19 @@ def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:
     }
     assert re.fullmatch(route["regex"], "x.public.a.b")
     assert not re.fullmatch(route["regex"], "x.public.axb")
-    alone = connector_config(replace(plan, deliveries=()), ADDRESS, epoch=1, mask_salt="salt")
+    alone = connector_config(
+        replace(plan, deliveries=()), ADDRESS, epoch=1, mask_salt="salt", max_queue_bytes=1
+    )
     assert alone["transforms"] == "epoch"
+
+
+def test_the_queue_is_bounded_by_bytes_and_no_client_setting_is_overridden() -> None:
+    columns = (Column(source="id", name="id", type="bigint"),)
+    table = Table(
+        schema="public", table="t", name="t", topic="x.public.t", key=("id",), columns=columns
+    )
+    plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
+    heap = queue_bytes(1024**3)
+    config = connector_config(plan, ADDRESS, epoch=1, mask_salt="", max_queue_bytes=heap)
+    assert config["max.queue.size.in.bytes"] == str(128 * 1024**2)
+    assert not [key for key in config if ".override." in key]

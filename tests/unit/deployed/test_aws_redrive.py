@@ -44,7 +44,10 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
         client: Lambda, *words: str, file: str = "shop_firehose"
     ) -> tuple[object, dict[str, Any]]:
         monkeypatch.setattr(boto3, "client", lambda service, **_: client)
-        where = ("--target", "aws", "--file", str(PROJECT / "pipelines" / f"{file}.yaml"))
+        where = (
+            "--target", "aws", "--environment", "prod",
+            "--file", str(PROJECT / "pipelines" / f"{file}.yaml"),
+        )  # fmt: skip
         with pytest.raises(SystemExit) as caught:
             command.main(("redrive", *where, *words, "--json"))
         return caught.value.code, json.loads(capsys.readouterr().out)

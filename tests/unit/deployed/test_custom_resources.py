@@ -73,6 +73,17 @@ def test_files_are_copied_and_a_second_time_changes_nothing(answers):
     assert first["type"] == ""  # the address is signed without one
 
 
+def test_the_zone_of_a_subnet_is_found(answers):
+    ec2 = boto3.client("ec2")
+    vpc = ec2.create_vpc(CidrBlock="10.0.0.0/16")["Vpc"]["VpcId"]
+    subnet = ec2.create_subnet(VpcId=vpc, CidrBlock="10.0.0.0/24", AvailabilityZone="eu-west-1b")[
+        "Subnet"
+    ]["SubnetId"]
+    load("custom_resources").handler(event(answers, "Zone", SubnetId=subnet), CONTEXT)
+    [answer] = answers.told
+    assert (answer["Status"], answer["Data"]) == ("SUCCESS", {"AvailabilityZone": "eu-west-1b"})
+
+
 def test_what_fails_is_answered_with_its_reason(answers):
     boto3.client("s3").create_bucket(Bucket="state", **WHERE)
     file = {"FromBucket": "nowhere", "FromKey": "abc.zip", "ToKey": "deployed/jobs-abc.zip"}
