@@ -29,7 +29,7 @@ from cdclake.jobs.stream.batch_stats import REFUSED
 from cdclake.jobs.stream.decode import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine, refused_records
 from cdclake.jobs.stream.reader import TableReader
-from cdclake.jobs.stream.schema_drift import Known, find_drift
+from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 
 BARE = "bare_from_json"
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
@@ -100,8 +100,8 @@ def _read(
 ) -> Mapping[str, Any]:
     with ExitStack() as held:
         with metered() as meter:
-            decoded = held.enter_context(reader.read(records, odd=False))
-            find_drift(decoded.rows, ORDERS, decoded.parts, Known())
+            decoded = held.enter_context(reader.read(records, needs_slow_decode=False))
+            find_drift(decoded.rows, ORDERS, decoded.parts, KnownColumns())
             refused = 0
             if decoded.show(REFUSED):
                 refused = quarantine(refused_records(records, decoded.rows), lake, ORDERS)

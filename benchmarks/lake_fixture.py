@@ -13,13 +13,13 @@ from psycopg.conninfo import make_conninfo
 from cdclake import naming
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.reader.catalog import Snapshot
-from cdclake.jobs.verify.catch_up import Arrival
+from cdclake.jobs.reader.catalog import TableSnapshot
+from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.local import lifecycle
 from cdclake.local.demo.freshness import Appended, ages, first_visible
 from cdclake.local.demo.interrupts import uninterrupted
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import Lake, open_lake
+from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
@@ -46,15 +46,15 @@ def source_of(folder: Path, plan: Plan) -> Iterator[tuple[Home, str]]:
             stack.purge(home)
 
 
-def stream(home: Home, plan: Plan) -> Lake:
+def stream(home: Home, plan: Plan) -> LocalLake:
     """Have the lake stream the plan; it returns when a marker has come through."""
     lifecycle.up(home, plan, "a benchmark's", None)
     return open_lake(home)
 
 
-def await_arrival(lake: Lake) -> None:
+def await_arrival(lake: LocalLake) -> None:
     """Return when everything that was written before the call is in the lake."""
-    arrival = Arrival(
+    arrival = CatchUp(
         plan=lake.plan,
         dsn=lake.dsn,
         ends=partial(end_offsets, lake.kafka),
@@ -67,7 +67,7 @@ def await_arrival(lake: Lake) -> None:
         raise RuntimeError(f"tables have stopped: {stopped}")
 
 
-def ages_between(lake: Lake, start: float, stop: float) -> list[tuple[float, int]]:
+def ages_between(lake: LocalLake, start: float, stop: float) -> list[tuple[float, int]]:
     """(milliseconds from commit to a reader's sight, changes) of what was committed meanwhile.
 
     `start` and `stop` are seconds since 1970, of this machine's clock as all others here.
@@ -90,14 +90,14 @@ def ages_between(lake: Lake, start: float, stop: float) -> list[tuple[float, int
     return shares
 
 
-def difference(lake: Lake) -> str | None:
+def difference(lake: LocalLake) -> str | None:
     """How the lake's tables differ from their source, as `verify` finds; None if they do not."""
     report = verify_lake(lake)
     wrong = [table.table for table in report.tables if not table.ok or table.unsettled]
     return f"{', '.join(wrong)} differ from the source" if wrong else None
 
 
-def await_rows(lake: Lake, table: str, rows: int, timeout_seconds: float) -> Snapshot:
+def await_rows(lake: LocalLake, table: str, rows: int, timeout_seconds: float) -> TableSnapshot:
     """The table's first snapshot with so many rows; TimeoutError if there is none in time."""
     catalog = lake_reader(lake).catalog
     deadline = time.monotonic() + timeout_seconds

@@ -18,7 +18,7 @@ from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import facts_of
+from cdclake.jobs.apply.change_stats import stats_of
 from cdclake.jobs.apply.state_table import Batch, apply_changes
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -52,7 +52,7 @@ class Ours:
         # As if each of these columns once had had a value that was not sent: from then on the merge
         # minds the position of each value.
         newest = rows.agg(F.max(naming.POSITION)).collect()[0][0]
-        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.carried, newest))
+        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.toastable, newest))
         with viewed(rows) as view:
             state = self.lake.spark.sql(loaded_rows(ORDERS, view))
             writer = state.writeTo(self.lake.qualified(ORDERS.name))
@@ -79,7 +79,7 @@ class Ours:
     def apply_through(self, moment: int, changes: DataFrame) -> None:
         """Bring changes that were ingested at `moment` into the table."""
         # In a stream these facts are known from the decoding; here they are counted as work.
-        facts = facts_of(ORDERS, changes)
+        facts = stats_of(ORDERS, changes)
         batch = Batch(rows=_ingested_at(changes, moment), facts=facts, follows=self._ingested)
         apply_changes(self.lake, ORDERS, through=moment, batch=batch)
         self._ingested = moment

@@ -34,7 +34,7 @@ from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.reader import TableReader
-from cdclake.jobs.stream.schema_drift import Known, find_drift
+from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 from cdclake.local.demo.interrupts import ending_in_order
 
 PROFILE = PROJECT / "benchmarks" / "results" / "profile.json"
@@ -108,8 +108,8 @@ def _decoding(_: Ours) -> Acts:
     reader = TableReader(ORDERS, PLAN)
 
     def decode(records: DataFrame) -> None:
-        with reader.read(records, odd=False) as decoded:
-            find_drift(decoded.rows, ORDERS, decoded.parts, Known())
+        with reader.read(records, needs_slow_decode=False) as decoded:
+            find_drift(decoded.rows, ORDERS, decoded.parts, KnownColumns())
 
     def parse(records: DataFrame) -> None:
         with persisted(parsed(records)) as rows:

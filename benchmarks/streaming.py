@@ -22,8 +22,8 @@ from cdclake.jobs.runtime.source import write_marker
 from cdclake.local import lifecycle
 from cdclake.local.demo.freshness import freshness
 from cdclake.local.lake import stack
-from cdclake.local.lake.connector import Connector
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import MarkerReader
 
@@ -78,7 +78,7 @@ class Trial:
 class Stand:
     """A lake that streams tables, and who writes to them."""
 
-    lake: Lake
+    lake: LocalLake
     traffic: Traffic
 
     def trial(self, rate: float, seconds: float) -> Trial:
@@ -128,9 +128,9 @@ def _rate_runs(given: Streaming, folder: Path) -> list[Mapping[str, Any]]:
     ]
 
 
-def _kafka_alone(lake: Lake, traffic: Traffic, changes: int) -> Mapping[str, Any]:
+def _kafka_alone(lake: LocalLake, traffic: Traffic, changes: int) -> Mapping[str, Any]:
     """Debezium's way through changes that wait for it, with nobody at work beside it."""
-    connector, marker = Connector(lake.endpoints.connect, lake.plan), os.urandom(8).hex()
+    connector, marker = ConnectorClient(lake.endpoints.connect, lake.plan), os.urandom(8).hex()
     connector.stop()
     traffic.write(changes)
     markers = MarkerReader(lake.kafka, lake.plan)

@@ -8,7 +8,7 @@ Catalog settings come by `--conf`.
 
 from __future__ import annotations
 
-from cdclake.jobs.operations.executor import Repairs
+from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.runtime.arguments import read_arguments
 from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.jobs.stream.streaming_query import run_stream
@@ -21,7 +21,7 @@ def main() -> None:
         ["JOB_NAME", "plan", "control", "checkpoint", "brokers"],
         ["kafka_options", "deployment", "metrics"],
     )
-    run_stream(arguments, Repairs)
+    run_stream(arguments, OperationExecutor)
 
 
 if __name__ == "__main__":

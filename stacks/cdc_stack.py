@@ -24,7 +24,7 @@ from cdclake.stacks.bundles import build_plugin, build_preparation
 from cdclake.stacks.constructs import connect_grants
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
-from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.grant import Grant, joins_cluster
 from cdclake.stacks.constructs.source_preparation import Preparation
 from cdclake.stacks.constructs.topic import Topic
@@ -166,7 +166,7 @@ class CdcStack(PipelineStack):
         clients find brokers that were added later by those that they know.
         """
         arn = self._streaming.cluster_arn
-        found = OwnResource(
+        found = CdclakeResource(
             self,
             "FirstBrokers",
             what="Brokers",

@@ -11,12 +11,12 @@ from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
 from cdclake.stacks.cdc_stack import CdcStack
 from cdclake.stacks.constructs import firehose_grants
-from cdclake.stacks.constructs.custom_resource import OwnResource
-from cdclake.stacks.constructs.firehose_source import KafkaTopic
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.firehose_source import KafkaTopicSource
 from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
-    Destination,
-    IcebergStream,
+    FirehoseDestination,
+    FirehoseStream,
     Processor,
     by_function,
     by_query,
@@ -31,7 +31,7 @@ from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.processing_stack import ProcessingStack
 from cdclake.stacks.streaming_stack import StreamingStack
 
-_LONGEST_S = 900
+_MAX_TIMEOUT_S = 900
 _LOGS = naming.changes_name("*")
 
 
@@ -97,7 +97,7 @@ class DeliveryStack(PipelineStack):
         plan = self.deployment.plan
         delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
         columns = {table.changes: [each.name for each in table.columns] for table in delivered}
-        there = OwnResource(
+        there = CdclakeResource(
             self,
             "Logs",
             what="Tables",
@@ -115,22 +115,22 @@ class DeliveryStack(PipelineStack):
                 )
             ],
             ground=self._network.ground,
-            timeout_s=_LONGEST_S,
+            timeout_s=_MAX_TIMEOUT_S,
         )
         return there.resource
 
-    def _add_stream(self, stream: DeliveryStream, function_arn: str) -> IcebergStream:
+    def _add_stream(self, stream: DeliveryStream, function_arn: str) -> FirehoseStream:
         plan = self.deployment.plan
-        return IcebergStream(
+        return FirehoseStream(
             self,
             stream.name,
             name=naming.delivery_stream_name(self.deployment.prefix, stream.name),
-            source=KafkaTopic(
+            source=KafkaTopicSource(
                 cluster_arn=self._streaming.cluster_arn,
                 cluster=self._streaming.cluster_path,
                 topic=stream.topic,
             ),
-            into=Destination(
+            into=FirehoseDestination(
                 database=plan.lake_database,
                 tables=[plan.table(name).changes for name in stream.tables],
                 writable=[_LOGS],

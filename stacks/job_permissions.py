@@ -9,8 +9,8 @@ from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.metrics import NAMESPACE
 from cdclake.stacks.constructs import connect_grants, job_grants
-from cdclake.stacks.constructs.deployment_context import Ground
-from cdclake.stacks.constructs.glue_network import JobGround
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.glue_network import GlueNetwork
 from cdclake.stacks.constructs.grant import Grant, through_s3
 from cdclake.stacks.lake_stack import LakeStack
 from cdclake.stacks.source_stack import SourceStack
@@ -25,8 +25,8 @@ class JobRights:
     source: SourceStack
     streaming: StreamingStack
     lake: LakeStack
-    job_ground: JobGround
-    ground: Ground
+    job_ground: GlueNetwork
+    ground: DeploymentContext
 
     def of_every_job(self) -> list[Grant]:
         """Its files, the control objects, a place in the network, metrics."""

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
 from cdclake.config.deployment import Deployment
-from cdclake.stacks.constructs.deployment_context import Ground, kept
+from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept
 from cdclake.stacks.constructs.encryption import Encryption
 from cdclake.stacks.constructs.flow_log import FlowLog
 from cdclake.stacks.constructs.private_network import PrivateNetwork, interfaces_of
@@ -41,7 +41,7 @@ class NetworkStack(PipelineStack):
         self, network: PrivateNetwork | ExistingNetwork, zones: Sequence[str] = ()
     ) -> None:
         vpc_id, aws = network.vpc_id, self.deployment.aws
-        self.ground = Ground(
+        self.ground = DeploymentContext(
             prefix=self.deployment.prefix,
             vpc_id=vpc_id,
             subnet_ids=tuple(network.subnet_ids),

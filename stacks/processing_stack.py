@@ -23,12 +23,12 @@ from cdclake.deployed_jobs import (
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
 from cdclake.stacks.bundles import AUTHORITIES, JOB_WHEELS_SUFFIX, build_job_wheels
-from cdclake.stacks.constructs.custom_resource import OwnResource
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
-from cdclake.stacks.constructs.glue_network import JobGround
+from cdclake.stacks.constructs.glue_network import GlueNetwork
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.job_files import JobFiles
-from cdclake.stacks.constructs.job_schedule import Schedules
+from cdclake.stacks.constructs.job_schedule import JobSchedules
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
 from cdclake.stacks.job_permissions import JobRights
 from cdclake.stacks.lake_stack import LakeStack
@@ -39,7 +39,7 @@ from cdclake.stacks.streaming_stack import StreamingStack
 
 _MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
 # Glue ends a stream after seven days at the latest; the keeper starts the next one.
-_STREAM_MINUTES = 7 * 24 * 60 - 60
+_STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
 _PURPOSES = {
     naming.STREAM_JOB: "Brings the events of all tables into their logs and states",
     naming.APPLY_JOB: "Brings states up to their logs",
@@ -68,7 +68,7 @@ class ProcessingStack(PipelineStack):
         self._ground, self._source = network.ground, source
         self._streaming, self._lake = streaming, lake
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
-        self._job_ground = JobGround(
+        self._job_ground = GlueNetwork(
             self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
         )
         self._rights = JobRights(
@@ -121,7 +121,7 @@ class ProcessingStack(PipelineStack):
                 return existing.bootstrap_brokers
             case CreatedKafka() as sizes:
                 arn = self._streaming.cluster_arn
-                found = OwnResource(
+                found = CdclakeResource(
                     self,
                     "Bootstrap",
                     what="Brokers",
@@ -161,7 +161,7 @@ class ProcessingStack(PipelineStack):
             script=script,
             arguments=arguments,
             size=self.deployment.aws.jobs.stream,
-            timeout_minutes=_STREAM_MINUTES,
+            timeout_minutes=_STREAM_TIMEOUT_MINUTES,
             grants=self._rights.of_stream(),
         )
 
@@ -195,7 +195,7 @@ class ProcessingStack(PipelineStack):
     def _start(self, jobs: dict[str, GlueJob]) -> None:
         """What the pipeline file says about when each job runs."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
-        schedules = Schedules(self, "Schedules", ground=self._ground)
+        schedules = JobSchedules(self, "Schedules", ground=self._ground)
         self.failed_queue = schedules.failed_queue
         schedules.start_job(
             "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name

@@ -12,19 +12,19 @@ from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.iceberg.schemas import request_schema
 from cdclake.stacks.bundles import build_firehose_requests
 from cdclake.stacks.constructs import firehose_grants, web_server_grants
-from cdclake.stacks.constructs.firehose_source import DeliverySource, DirectPut, KinesisShards
+from cdclake.stacks.constructs.firehose_source import DeliverySource, DirectPutSource, KinesisSource
 from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
-    Destination,
-    IcebergStream,
+    FirehoseDestination,
+    FirehoseStream,
     by_function,
     by_query,
 )
 from cdclake.stacks.constructs.grant import Grant, arn
-from cdclake.stacks.constructs.iceberg_table import IcebergTable
+from cdclake.stacks.constructs.iceberg_table import IcebergTableResource
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.log_group import LogGroup
-from cdclake.stacks.constructs.nag_suppressions import accept
+from cdclake.stacks.constructs.nag_suppressions import suppress
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
 from cdclake.stacks.constructs.web_server import Router, WebServer
@@ -66,7 +66,7 @@ class WebLogsStack(PipelineStack):
         self._tables = []
         for name in self._logs.tables:
             location = f"s3://{self._lake.warehouse.name}/{database}.db/{name}"
-            table = IcebergTable(
+            table = IcebergTableResource(
                 self,
                 name,
                 schema=request_schema(name),
@@ -101,16 +101,16 @@ class WebLogsStack(PipelineStack):
             ),
         )
         shards.apply_removal_policy(ground.kept)
-        accept(shards, "KDS3", "the deployment has one key, ours, for everything at rest")
+        suppress(shards, "KDS3", "the deployment has one key, ours, for everything at rest")
         return shards
 
     def _source(self) -> DeliverySource:
         key_arn = self._network.ground.key_arn
         if self._shards is None:
-            return DirectPut(key_arn=key_arn)
-        return KinesisShards(stream_arn=self._shards.attr_arn, key_arn=key_arn)
+            return DirectPutSource(key_arn=key_arn)
+        return KinesisSource(stream_arn=self._shards.attr_arn, key_arn=key_arn)
 
-    def _add_stream(self) -> IcebergStream:
+    def _add_stream(self) -> FirehoseStream:
         ground, logs = self._network.ground, self._logs
         function = RowsFunction(
             self, "Rows", module=FUNCTION, code=build_firehose_requests().path, ground=ground
@@ -122,12 +122,12 @@ class WebLogsStack(PipelineStack):
             mib=logs.stream.function_mib,
             retries=logs.stream.function_retries,
         )
-        stream = IcebergStream(
+        stream = FirehoseStream(
             self,
             "Requests",
             name=self._name,
             source=self._source(),
-            into=Destination(
+            into=FirehoseDestination(
                 database=self.deployment.plan.lake_database,
                 tables=logs.tables,
                 writable=logs.tables if logs.by == "day" else [f"{logs.name}_*"],
@@ -143,7 +143,7 @@ class WebLogsStack(PipelineStack):
         stream.node.add_dependency(*self._tables)
         return stream
 
-    def _add_server(self, images: tuple[str, str], stream: IcebergStream) -> None:
+    def _add_server(self, images: tuple[str, str], stream: FirehoseStream) -> None:
         ground, state = self._network.ground, self._lake.state
         files = JobFiles(self, "Files", bucket=state, ground=ground)
         uris = [

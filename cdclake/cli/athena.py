@@ -13,7 +13,7 @@ _POLL_S = 0.5
 _ENDED = {"SUCCEEDED", "FAILED", "CANCELLED"}
 
 
-class Workgroup:
+class WorkgroupClient:
     """The deployment's workgroup, which says where results go and how much may be read."""
 
     def __init__(self, name: str) -> None:

@@ -54,7 +54,7 @@ VERBS: tuple[Callable[..., None], ...] = (
 
 # Typer brings its own copy of click, whose errors it exports only by their children.
 _ClickError: Any = typer.BadParameter.__mro__[2]
-_INTERRUPTED = 130
+_INTERRUPTED_EXIT_CODE = 130
 
 
 def make_app() -> typer.Typer:
@@ -89,7 +89,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except _ClickError as error:
         code = _usage_error(error, as_json)
     except (KeyboardInterrupt, typer.Abort):
-        code = _INTERRUPTED
+        code = _INTERRUPTED_EXIT_CODE
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()
         code = 0

@@ -11,7 +11,7 @@ from cdclake.cli.output import JsonOption, emit
 if TYPE_CHECKING:
     from cdclake.local.reader.query import Answer
 
-_SHOWN_ROWS = 200
+_MAX_SHOWN_ROWS = 200
 
 
 def sql(
@@ -31,7 +31,7 @@ def sql(
     from cdclake.local.reader.query import run_query
 
     lake = open_lake(Home.from_environment())
-    answer = run_query(lake_reader(lake), query, at, None if json_output else _SHOWN_ROWS)
+    answer = run_query(lake_reader(lake), query, at, None if json_output else _MAX_SHOWN_ROWS)
     emit(answer.to_json(), json_output, lambda: _render(answer))
 
 

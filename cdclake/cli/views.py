@@ -52,9 +52,9 @@ def views(
 
 
 def _make(workgroup: str, statements: dict[str, str]) -> dict[str, Any]:
-    from cdclake.cli.athena import Workgroup
+    from cdclake.cli.athena import WorkgroupClient
 
-    athena = Workgroup(workgroup)
+    athena = WorkgroupClient(workgroup)
     made = [{"view": name, "error": athena.run(sql)} for name, sql in statements.items()]
     return {"ok": all(view["error"] is None for view in made), "views": made}
 

@@ -81,7 +81,7 @@ def outline_tables(document: Document) -> list[TableOutline]:
 
 def _outline_table(spelled: str, entry: dict[str, Any]) -> TableOutline:
     location: Location = ("tables", spelled)
-    schema, table = understood(literals.parse_table_key, spelled) or (None, None)
+    schema, table = try_parse(literals.parse_table_key, spelled) or (None, None)
     declared = entry.get("name")
     name = declared if isinstance(declared, str) else table and naming.lake_name(table)
     if name is not None and naming.LAKE_NAME.fullmatch(name) is None:
@@ -107,14 +107,14 @@ def _outline_column(location: Location, source: str, value: Any) -> ColumnOutlin
     return ColumnOutline(
         location=location,
         source=source,
-        type=understood(literals.parse_column_type, fields.get("type")),
+        type=try_parse(literals.parse_column_type, fields.get("type")),
         excluded=fields.get("exclude") is True,
         masked=fields.get("mask") is not None,
         renamed_from=tuple(name for name in names if isinstance(name, str)),
     )
 
 
-def understood(parse: Callable[[str], T], spelling: Any) -> T | None:
+def try_parse(parse: Callable[[str], T], spelling: Any) -> T | None:
     """What `parse` makes of the spelling; None where the model refuses it already."""
     try:
         return parse(spelling) if isinstance(spelling, str) else None

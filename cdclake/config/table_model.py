@@ -21,7 +21,7 @@ from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.problems import Refused
 
-_MAX_LAKE_NAME = 128
+_MAX_LAKE_NAME_CHARACTERS = 128
 
 
 class Section(BaseModel):
@@ -37,8 +37,10 @@ def check_lake_name(name: str) -> str:
             f"{name!r} is no name in the lake",
             f"write lower-case letters, digits and underscores, like `{naming.lake_name(name)}`",
         )
-    if len(name) > _MAX_LAKE_NAME:
-        raise Refused("the name is too long", f"write at most {_MAX_LAKE_NAME} characters")
+    if len(name) > _MAX_LAKE_NAME_CHARACTERS:
+        raise Refused(
+            "the name is too long", f"write at most {_MAX_LAKE_NAME_CHARACTERS} characters"
+        )
     return name
 
 

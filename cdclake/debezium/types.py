@@ -16,8 +16,8 @@ from functools import lru_cache
 
 # PostgreSQL's years, 4714 BC to 5874897 and 294246. Outside of them are Debezium's infinities, of
 # which there are several: snapshot and stream write other numbers (tests/recorded/types.sql).
-DAYS = (-2440588, 2145042905)
-MICROSECONDS = (-210866803200000000, 9223372000000000000)
+DATE_RANGE_DAYS = (-2440588, 2145042905)
+TIMESTAMP_RANGE_US = (-210866803200000000, 9223372000000000000)
 
 
 class Conversion(Enum):

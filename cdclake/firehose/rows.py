@@ -27,7 +27,7 @@ class DeliveredRows:
             if table.delivery == "firehose"
         }
 
-    def made(
+    def decode(
         self, value: bytes, place: Place, ingested_at: int
     ) -> tuple[Table, Mapping[str, Any]] | None:
         """The row of a record's value, and its table; None for what is no change of one.

@@ -15,7 +15,7 @@ from cdclake.plan import Table
 # Key changes in a row through which a view follows a value that none of them sent. Spark 3.5 has no
 # recursive CTE, so each step is a join of its own. Behind a longer chain the value shows as NULL
 # until the creation is applied; the merge follows 64.
-LONGEST_CHAIN = 4
+MAX_KEY_CHANGE_CHAIN = 4
 
 # Not the previous commit: a connector that restarts between the two may name another.
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
@@ -28,7 +28,7 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
     without a value: engines stop at once where there are none. `pending` is a SELECT, since a CTE
     that is read twice would be held in memory.
     """
-    columns = table.taken_along
+    columns = table.may_be_unsent
     if not columns:
         return f"completed AS ({pending})"
     ctes = {
@@ -87,7 +87,7 @@ def _spans(table: Table) -> str:
 
     A birth is NULL where the row was inserted under that key, with all its values.
     """
-    steps = range(1, LONGEST_CHAIN + 1)
+    steps = range(1, MAX_KEY_CHANGE_CHAIN + 1)
     facts = ("__born_at", "__left_at", *(f"__old_{index}" for index in range(len(table.key))))
     selected = ", ".join(
         f"CASE steps.step {' '.join(f'WHEN {n} THEN l{n}.{fact}' for n in steps)} END AS {fact}"

@@ -16,23 +16,23 @@ from cdclake import naming
 from cdclake.debezium.connector import SourceAddress
 from cdclake.errors import ComponentFailed
 from cdclake.local.lake import stack
-from cdclake.local.lake.connector import Connector
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import STREAM, RunningJob, start_job
 from cdclake.local.process.orphan_processes import end_strays
 from cdclake.local.process.supervisor_client import log_tail
 
 _POLL_S = 0.3
-_SLOT_FREE_S = 30.0
+_SLOT_FREE_TIMEOUT_S = 30.0
 
 
-def end_epoch(lake: Lake) -> None:
+def end_epoch(lake: LocalLake) -> None:
     """Drop the slot of an epoch that is over, and end its load, should its job live on.
 
     Call it with the connector stopped; the next epoch makes its own slot.
     """
     end_strays(lake.home.path, naming.LOAD_JOB)
-    deadline = time.monotonic() + _SLOT_FREE_S
+    deadline = time.monotonic() + _SLOT_FREE_TIMEOUT_S
     with psycopg.connect(lake.dsn, autocommit=True) as connection:
         while _slot_exists(connection, lake.plan.source_object):
             try:
@@ -55,7 +55,7 @@ def _slot_exists(connection: psycopg.Connection[tuple[object, ...]], slot: str) 
 
 
 def load_and_hand_over(
-    lake: Lake, connector: Connector, config: dict[str, str], address: SourceAddress
+    lake: LocalLake, connector: ConnectorClient, config: dict[str, str], address: SourceAddress
 ) -> None:
     """Load every table at one LSN, and have the connector stream everything after it.
 
@@ -93,7 +93,7 @@ def load_and_hand_over(
         )
 
 
-def _first_lsn(lake: Lake, job: RunningJob) -> int:
+def _first_lsn(lake: LocalLake, job: RunningJob) -> int:
     """Where the slot begins, as soon as the job says so; ComponentFailed if it ends before."""
     while True:
         ended = job.process.poll() is not None

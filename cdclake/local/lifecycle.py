@@ -24,12 +24,12 @@ from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
-from cdclake.local.lake.connector import Connector
+from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import (
     BUCKET,
-    Lake,
     LakeState,
+    LocalLake,
     create_bucket_and_database,
     describe_lake,
     source_parts,
@@ -39,13 +39,13 @@ from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.spark_jobs import STREAM, checkpoint_folder, stream_spec
 from cdclake.local.lake.topics import MarkerReader, create_topics
 from cdclake.local.operations_backend import refuse_if_read
-from cdclake.local.plan_diff import Change, compare, join_tables
+from cdclake.local.plan_diff import PlanDiff, compare, join_tables
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan
 
-READY_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
+READY_TIMEOUT_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
 _POLL_S = 0.5
 
 
@@ -95,7 +95,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     return answer
 
 
-def _start_streaming(lake: Lake, change: Change) -> LakeState:
+def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
     """Everything from the prepared source to the marker that came through."""
     plan, state = lake.plan, lake.state
     running = stack.wants(lake.home, STREAM)
@@ -109,7 +109,7 @@ def _start_streaming(lake: Lake, change: Change) -> LakeState:
         own_stream=state.epoch > 0,
     )
     change = change.found(prepared.renamed, prepared.unpublished)
-    connector = Connector(lake.endpoints.connect, plan)
+    connector = ConnectorClient(lake.endpoints.connect, plan)
     if prepared.slot_lost or state.loading or not prepared.slot_exists:
         # History starts anew: a full snapshot, whose rows must win over everything before it.
         connector.forget_offsets()
@@ -142,7 +142,7 @@ def _save_but_the_plan(home: Home, state: LakeState) -> None:
     replace(state, plan=LakeState.load(home).plan or state.plan).save(home)
 
 
-def _start_connector(lake: Lake, connector: Connector, change: Change) -> None:
+def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDiff) -> None:
     """Have the connector run with the plan's tables, after the bulk load if there is to be one."""
     address = _source_address(lake)
     salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
@@ -168,7 +168,7 @@ def _start_connector(lake: Lake, connector: Connector, change: Change) -> None:
     connector.start(config)
 
 
-def _source_address(lake: Lake) -> SourceAddress:
+def _source_address(lake: LocalLake) -> SourceAddress:
     source = source_parts(lake.dsn)
     secret = keep_login(lake.plan, lake.home.secret("replication_password"))
     return SourceAddress(
@@ -181,12 +181,12 @@ def _source_address(lake: Lake) -> SourceAddress:
     )
 
 
-def _run_stream(lake: Lake) -> None:
+def _run_stream(lake: LocalLake) -> None:
     checkpoint_folder(lake).parent.mkdir(parents=True, exist_ok=True)
-    stack.run_component(lake.home, stream_spec(lake), lambda: True, READY_S)
+    stack.run_component(lake.home, stream_spec(lake), lambda: True, READY_TIMEOUT_S)
 
 
-def _await_marker(lake: Lake, connector: Connector, markers: MarkerReader) -> None:
+def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerReader) -> None:
     """Health by rows: a row written to the source has passed through everything."""
     marker = os.urandom(8).hex()
     write_marker(lake.dsn, marker)
@@ -204,7 +204,7 @@ def _await_marker(lake: Lake, connector: Connector, markers: MarkerReader) -> No
     _await(lake, connector, came_through)
 
 
-def _all_objects_exist(lake: Lake) -> bool:
+def _all_objects_exist(lake: LocalLake) -> bool:
     tables = lake.client("glue").get_paginator("get_tables")
     names = {
         entry["Name"]
@@ -214,8 +214,8 @@ def _all_objects_exist(lake: Lake) -> bool:
     return {schema.name for schema in all_schemas(lake.plan)} <= names
 
 
-def _await(lake: Lake, connector: Connector, condition: Callable[[], bool]) -> None:
-    moved, deadline = _taken(lake), time.monotonic() + READY_S
+def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool]) -> None:
+    moved, deadline = _taken(lake), time.monotonic() + READY_TIMEOUT_S
     while not condition():
         for part in stack.components(lake.home):
             if part["name"] == component.NAME:  # its turn comes when the logs are there
@@ -229,25 +229,28 @@ def _await(lake: Lake, connector: Connector, condition: Callable[[], bool]) -> N
             # A marker stands behind a first snapshot, which takes as long as its tables are large.
             before, moved = moved, _taken(lake)
             if moved == before:
-                message = f"no marker came through the stream, nor anything else in {READY_S:.0f} s"
+                message = (
+                    "no marker came through the stream, nor anything else in"
+                    f" {READY_TIMEOUT_S:.0f} s"
+                )
                 raise _component_failed(lake, STREAM, message)
-            deadline = time.monotonic() + READY_S
+            deadline = time.monotonic() + READY_TIMEOUT_S
         time.sleep(_POLL_S)
 
 
-def _taken(lake: Lake) -> dict[str, Mapping[int, int]]:
+def _taken(lake: LocalLake) -> dict[str, Mapping[int, int]]:
     """How far each table has come in its topic."""
     return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
 
 
-def _component_failed(lake: Lake, name: str, message: str) -> ComponentFailed:
+def _component_failed(lake: LocalLake, name: str, message: str) -> ComponentFailed:
     log = lake.home.log(name)
     return ComponentFailed(
         message, f"read its log {log}, then run `cdclake up` again", name, log_tail(log)
     )
 
 
-def _write_plan(lake: Lake) -> None:
+def _write_plan(lake: LocalLake) -> None:
     lake.client("s3").put_object(
         Bucket=BUCKET,
         Key=lake.plan_uri.removeprefix(f"s3://{BUCKET}/"),
@@ -255,7 +258,7 @@ def _write_plan(lake: Lake) -> None:
     )
 
 
-def _drop_forgotten_slot(lake: Lake) -> None:
+def _drop_forgotten_slot(lake: LocalLake) -> None:
     """A slot of our name that this lake knows nothing of keeps WAL for a lake that is gone."""
     with psycopg.connect(lake.dsn, autocommit=True) as connection:
         connection.execute(
@@ -341,7 +344,7 @@ def _purge(home: Home, state: LakeState) -> None:
     kept.save(home)
 
 
-def pause(home: Home, lake: Lake) -> dict[str, Any]:
+def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
     """Stop the stream between two commits, and Firehose; the source's changes wait in Kafka."""
     stack.stop_component(home, STREAM)
     stack.stop_component(home, component.NAME)
@@ -349,14 +352,14 @@ def pause(home: Home, lake: Lake) -> dict[str, Any]:
     return {"ok": True, "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.tables]}
 
 
-def resume(home: Home, lake: Lake) -> dict[str, Any]:
+def resume(home: Home, lake: LocalLake) -> dict[str, Any]:
     """Start a paused stream; stopped tables read their gap from Kafka and rejoin."""
     if lake.state.loading:
         raise NotRunning("the bulk load has not come to its end", "run `cdclake up`")
     progress = Progress.load(lake.control)
     done = []
     for table in lake.plan.tables:
-        stopped = requests.ask_to_resume(lake.control, table.name, progress.table(table.name))
+        stopped = requests.request_resume(lake.control, table.name, progress.table(table.name))
         did = "asked to rejoin" if stopped else "resumed" if lake.state.paused else "flows"
         done.append({"table": table.name, "did": did})
     replace(lake.state, paused=False).save(home)

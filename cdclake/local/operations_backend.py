@@ -12,32 +12,32 @@ from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.requests import REPLAY, RESYNC
 from cdclake.jobs.runtime.source import is_signalled, signal_snapshot, write_marker
 from cdclake.local.lake import stack
-from cdclake.local.lake.connector import Connector
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.offset_gap import find_gap
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Table
 
-REPLAY_S = 300.0
-RESYNC_S = 3600.0
+REPLAY_TIMEOUT_S = 300.0
+RESYNC_TIMEOUT_S = 3600.0
 _POLL_S = 0.3
 
 Answer = dict[str, Any]
 
 
-def ask_replay(lake: Lake, tables: Iterable[Table]) -> dict[str, str]:
+def ask_replay(lake: LocalLake, tables: Iterable[Table]) -> dict[str, str]:
     """Ask for the tables' quarantined events to be tried again; the requests' ids by table."""
     ids = {}
     with lake.home.changing():
         for table in tables:
-            ids[table.name] = requests.ask_replay(lake.control, table.name)
+            ids[table.name] = requests.request_replay(lake.control, table.name)
     write_marker(lake.dsn)  # so that a batch comes now
     return ids
 
 
-def ask_resync(lake: Lake, table: Table) -> str:
+def ask_resync(lake: LocalLake, table: Table) -> str:
     """Ask for the table to be read again and swept at the end; the request's id.
 
     A request that is under way already is answered with its id. The position that the sweep stands
@@ -51,25 +51,27 @@ def ask_resync(lake: Lake, table: Table) -> str:
         return request or _new_resync(lake, table)
 
 
-def _new_resync(lake: Lake, table: Table) -> str:
+def _new_resync(lake: LocalLake, table: Table) -> str:
     refuse_if_read(lake, [table])
     request = request_resync(lake, table, last_position(lake, table))
     signal_snapshot(lake.dsn, [table], request)
     return request
 
 
-def refuse_if_read(lake: Lake, tables: Iterable[Table]) -> None:
+def refuse_if_read(lake: LocalLake, tables: Iterable[Table]) -> None:
     """TableError if the connector reads one of the tables now."""
-    reading = Connector(lake.endpoints.connect, lake.plan).reading()
+    reading = ConnectorClient(lake.endpoints.connect, lake.plan).reading()
     for table in tables:
         if table.source in reading:
             raise requests.being_read(table.name)
 
 
-def request_resync(lake: Lake, table: Table, known: str | None, *, rejoins: bool = False) -> str:
+def request_resync(
+    lake: LocalLake, table: Table, known: str | None, *, rejoins: bool = False
+) -> str:
     """`asking.ask_resync` of this lake; the request's id."""
     notifications = lake.plan.notification_topic
-    return requests.ask_resync(
+    return requests.request_resync(
         lake.control,
         table.name,
         epoch=lake.state.epoch,
@@ -79,7 +81,7 @@ def request_resync(lake: Lake, table: Table, known: str | None, *, rejoins: bool
     )
 
 
-def check_flowing(lake: Lake) -> None:
+def check_flowing(lake: LocalLake) -> None:
     """NotRunning if nobody would take a request up."""
     if lake.state.paused:
         raise NotRunning("the stream is paused", "run `cdclake resume`, then this again")
@@ -87,14 +89,14 @@ def check_flowing(lake: Lake) -> None:
         raise NotRunning(f"{name} is {state}", "run `cdclake up`, then this again")
 
 
-def _not_alive(lake: Lake) -> dict[str, str]:
+def _not_alive(lake: LocalLake) -> dict[str, str]:
     """The parts that a request needs and that do not live, with their state."""
     states = {part["name"]: part["state"] for part in stack.components(lake.home)}
     needed = {name: states.get(name, "stopped") for name in ("kafka", "connect", "aws", STREAM)}
     return {name: state for name, state in needed.items() if state not in ("running", "starting")}
 
 
-def stopped(lake: Lake, table: Table) -> TableError | None:
+def stopped(lake: LocalLake, table: Table) -> TableError | None:
     """Why the stream does nothing for this table now; None if it flows."""
     progress = Progress.load(lake.control)
     found = progress.tables.get(table.name, TableProgress())
@@ -107,7 +109,7 @@ def stopped(lake: Lake, table: Table) -> TableError | None:
     )
 
 
-def rejoin_after_loss(lake: Lake, table: Table, wait_s: float = REPLAY_S) -> None:
+def rejoin_after_loss(lake: LocalLake, table: Table, wait_s: float = REPLAY_TIMEOUT_S) -> None:
     """Have a stopped table go on from what Kafka still keeps, and wait until it flows.
 
     Its TableError if nothing of its gap is lost, or if it stops again. For a resync, which reads
@@ -119,7 +121,7 @@ def rejoin_after_loss(lake: Lake, table: Table, wait_s: float = REPLAY_S) -> Non
     gap = find_gap(lake.kafka, table.topic, Progress.load(lake.control).table(table.name))
     if gap is None or gap.lost_events == 0:
         raise trouble
-    requests.ask_to_give_up(lake.control, table.name)
+    requests.request_skip_gap(lake.control, table.name)
     deadline = time.monotonic() + wait_s
     while stopped(lake, table) is not None:
         if time.monotonic() > deadline:
@@ -128,7 +130,7 @@ def rejoin_after_loss(lake: Lake, table: Table, wait_s: float = REPLAY_S) -> Non
 
 
 def await_outcomes(
-    lake: Lake, verb: str, ids: Mapping[str, str], wait_s: float
+    lake: LocalLake, verb: str, ids: Mapping[str, str], wait_s: float
 ) -> dict[str, Answer]:
     """What the stream says of each request when all are done.
 
@@ -136,7 +138,7 @@ def await_outcomes(
     the stream goes on with them.
     """
     deadline = time.monotonic() + wait_s
-    connector = Connector(lake.endpoints.connect, lake.plan)
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
     done: dict[str, Answer] = {}
     while True:
         for table in ids.keys() - done.keys():
@@ -153,7 +155,7 @@ def await_outcomes(
     return done
 
 
-def _check_progress(lake: Lake, connector: Connector, tables: Iterable[Table]) -> None:
+def _check_progress(lake: LocalLake, connector: ConnectorClient, tables: Iterable[Table]) -> None:
     """Raise what keeps the tables' requests from being done."""
     for name, state in _not_alive(lake).items():
         raise ComponentFailed(
@@ -179,7 +181,7 @@ def _ran_out(verb: str, tables: list[str], wait_s: float) -> ComponentFailed:
     )
 
 
-def replay(lake: Lake, tables: Iterable[Table], wait_s: float = REPLAY_S) -> Answer:
+def replay(lake: LocalLake, tables: Iterable[Table], wait_s: float = REPLAY_TIMEOUT_S) -> Answer:
     """Have the tables' quarantined events tried again, and wait; what `replay` answers.
 
     A stopped table is left out and named as such.
@@ -190,19 +192,19 @@ def replay(lake: Lake, tables: Iterable[Table], wait_s: float = REPLAY_S) -> Ans
     told = [
         {"table": name, "did": f"nothing: {trouble}"}
         if trouble is not None
-        else {"table": name, **requests.tell_replayed(outcomes[name])}
+        else {"table": name, **requests.replay_result(outcomes[name])}
         for name, trouble in troubles.items()
     ]
     return {"ok": True, "tables": told}
 
 
 def resync(
-    lake: Lake, table: Table, request: str, *, wait: bool, wait_s: float = RESYNC_S
+    lake: LocalLake, table: Table, request: str, *, wait: bool, wait_s: float = RESYNC_TIMEOUT_S
 ) -> Answer:
     """Wait for the request, unless told not to; what `resync` answers."""
     if not wait:
         did: Answer = {"did": "asked for; the stream sweeps when all rows have been read"}
     else:
         outcome = await_outcomes(lake, RESYNC, {table.name: request}, wait_s)[table.name]
-        did = requests.tell_resynced(outcome)
+        did = requests.resync_result(outcome)
     return {"ok": True, "tables": [{"table": table.name, **did}]}

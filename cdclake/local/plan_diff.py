@@ -14,7 +14,7 @@ from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
 from cdclake.jobs.control.progress import COLUMNS
 from cdclake.jobs.runtime.source import signal_snapshot
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.operations_backend import request_resync
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Column, Plan, Table
@@ -22,7 +22,7 @@ from cdclake.postgres.file_lines import renamed_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class PlanDiff:
     """How a plan differs from the one that the lake streamed before."""
 
     is_first: bool
@@ -34,11 +34,11 @@ class Change:
     leaving: tuple[Table, ...] = ()
     by_signal: bool = True  # False: a full snapshot comes anyway
 
-    def all_snapshotted(self) -> Change:
+    def all_snapshotted(self) -> PlanDiff:
         """The same change when every table is snapshotted anew."""
         return replace(self, by_signal=False)
 
-    def found(self, renamed: Collection[str], unpublished: Collection[str]) -> Change:
+    def found(self, renamed: Collection[str], unpublished: Collection[str]) -> PlanDiff:
         """The same change, by what the source shows (tables as `schema.table`).
 
         A column that was renamed before the file said so has sent values that no event holds. A
@@ -55,7 +55,7 @@ class Change:
         """Whether a running connector has to take up another list of tables."""
         return not self.is_first and bool(self.joining or self.leaving or self.widened)
 
-    def request_snapshots(self, lake: Lake) -> None:
+    def request_snapshots(self, lake: LocalLake) -> None:
         """Ask for all rows of the tables that lack any; call it while the connector is stopped."""
         lacking = _united(self.joining, self.widened)
         if self.is_first or not self.by_signal or not lacking:
@@ -63,10 +63,10 @@ class Change:
         signal_snapshot(lake.dsn, lacking)
 
 
-def compare(before: Plan | None, after: Plan) -> Change:
+def compare(before: Plan | None, after: Plan) -> PlanDiff:
     """The change from one plan to the next; InputError for what a lake cannot take up."""
     if before is None:
-        return Change(is_first=True, joining=after.tables)
+        return PlanDiff(is_first=True, joining=after.tables)
     problems = _lake_problems(before, after)
     known = {table.source: table for table in before.tables}
     for table in after.tables:
@@ -79,7 +79,7 @@ def compare(before: Plan | None, after: Plan) -> Change:
             " `cdclake up`, and take it in again under another `name:`",
         )
     kept = [(known[t.source], t) for t in after.tables if t.source in known]
-    return Change(
+    return PlanDiff(
         is_first=False,
         joining=tuple(table for table in after.tables if table.source not in known),
         widened=tuple(new for old, new in kept if _new_columns(old, new)),
@@ -178,7 +178,7 @@ def _united(one: tuple[Table, ...], other: tuple[Table, ...]) -> tuple[Table, ..
     return one + tuple(table for table in other if table not in one)
 
 
-def join_tables(lake: Lake, change: Change, *, write_plan: Callable[[], None]) -> None:
+def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], None]) -> None:
     """Publish the plan to the jobs; a table that was here before is swept of what it missed.
 
     Its new snapshot says nothing about rows that were deleted while it was away. The stream deletes

@@ -9,12 +9,12 @@ from typing import Any
 from cdclake.errors import ComponentFailed, InputError, NotRunning
 from cdclake.local.firehose import component, load_function
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import Lake
-from cdclake.redrive.batch_writer import NotAccepted
+from cdclake.local.lake.lake import LocalLake
+from cdclake.redrive.batch_writer import PutRejected
 from cdclake.redrive.redrive_stream import redrive_stream
 
 
-def redrive_here(lake: Lake) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def redrive_here(lake: LocalLake) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """What to call the function with; InputError if the lake has nothing that could be redriven,
     NotRunning if its Firehose takes nothing."""
     if redrive_stream(lake.plan) is None:
@@ -32,7 +32,7 @@ def redrive_here(lake: Lake) -> Callable[[dict[str, Any]], dict[str, Any]]:
     def call(event: dict[str, Any]) -> dict[str, Any]:
         try:
             answer: dict[str, Any] = module.handler(event, None)
-        except NotAccepted as error:
+        except PutRejected as error:
             raise ComponentFailed(
                 str(error), "nothing is lost: run this again", component.NAME
             ) from None

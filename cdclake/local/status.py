@@ -11,9 +11,9 @@ from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
 from cdclake.local.lake import stack
-from cdclake.local.lake.connector import Connector
+from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
-from cdclake.local.lake.lake import Lake, LakeState, describe_lake
+from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
@@ -60,18 +60,18 @@ def lake_status(home: Home) -> dict[str, Any]:
     }
 
 
-def _web_logs(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
+def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     """Empty also where their tables can't be read."""
     if not lake.plan.web_logs or "aws" not in running:
         return []
     return [figures.to_json() for figures in web_log_figures(lake)]
 
 
-def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
+def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
         return [_unknown(table, "the local S3 and Glue do not run") for table in lake.plan.tables]
     topics = [table.topic for table in lake.plan.tables]
-    connector = Connector(lake.endpoints.connect, lake.plan)
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
     progress = Progress.load(lake.control)
     lines = Lines(lake.state.pipeline_file)
     facts = _Facts(
@@ -89,7 +89,7 @@ def _tables(lake: Lake, running: set[str]) -> list[dict[str, Any]]:
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
 
 
-def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
+def _gaps(lake: LocalLake, progress: Progress) -> dict[str, Gap]:
     found = {
         table.name: find_gap(lake.kafka, table.topic, place)
         for table in lake.plan.tables
@@ -98,7 +98,7 @@ def _gaps(lake: Lake, progress: Progress) -> dict[str, Gap]:
     return {name: gap for name, gap in found.items() if gap is not None}
 
 
-def _failed(lake: Lake) -> dict[str, Failed]:
+def _failed(lake: LocalLake) -> dict[str, Failed]:
     found: dict[str, Failed] = {}
     redrive = redrive_stream(lake.plan)
     # What failed to be redriven names no table: all hear of it that have no trouble of their own.
@@ -110,7 +110,9 @@ def _failed(lake: Lake) -> dict[str, Failed]:
     return found
 
 
-def _changes(lake: Lake, lines: Lines, running: set[str]) -> dict[str, list[SourceChange]] | None:
+def _changes(
+    lake: LocalLake, lines: Lines, running: set[str]
+) -> dict[str, list[SourceChange]] | None:
     if not lake.state.external and "postgres" not in running:
         return None
     try:
@@ -185,7 +187,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
     }
 
 
-def _slot(lake: Lake, running: set[str]) -> dict[str, Any] | None:
+def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     if not lake.state.external and "postgres" not in running:
         return None
     try:

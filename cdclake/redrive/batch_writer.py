@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-MOST_BYTES = 1000 << 10  # of a record
-MOST_RECORDS = 500  # of a call
-MOST_REQUEST = 3 << 20  # 4 MiB by its documentation, which does not say whether as base64
+MAX_RECORD_BYTES = 1000 << 10  # of a record
+MAX_BATCH_RECORDS = 500  # of a call
+MAX_REQUEST_BYTES = 3 << 20  # 4 MiB by its documentation, which does not say whether as base64
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # before what was not accepted is put again
 
 
-class NotAccepted(Exception):
+class PutRejected(Exception):
     """Firehose did not take records for half a minute."""
 
 
-class Puts:
+class BatchWriter:
     """Collects records, and puts them; what `flush` has returned from is accepted."""
 
     def __init__(
@@ -27,15 +27,15 @@ class Puts:
         self._bytes = 0
 
     def add(self, record: bytes) -> None:
-        """Take a record of at most MOST_BYTES; NotAccepted as of `flush`."""
-        full = len(self._records) == MOST_RECORDS
-        if full or self._bytes + len(record) > MOST_REQUEST:
+        """Take a record of at most MAX_RECORD_BYTES; PutRejected as of `flush`."""
+        full = len(self._records) == MAX_BATCH_RECORDS
+        if full or self._bytes + len(record) > MAX_REQUEST_BYTES:
             self.flush()
         self._records.append(record)
         self._bytes += len(record)
 
     def flush(self) -> None:
-        """Put what was collected, and again what was not accepted; NotAccepted in the end."""
+        """Put what was collected, and again what was not accepted; PutRejected in the end."""
         waiting, self._records, self._bytes = self._records, [], 0
         for pause_s in (0.0, *PAUSES_S):
             if not waiting:
@@ -43,7 +43,7 @@ class Puts:
             self._pause(pause_s)
             waiting, code = self._put(waiting)
         if waiting:
-            raise NotAccepted(
+            raise PutRejected(
                 f"the stream {self._stream} did not accept {len(waiting)} records: {code}"
             )
 

@@ -23,7 +23,7 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 Row = Mapping[str, Any]
 
 
-class ReturnedRows:
+class FailedRows:
     """Tells the log that a row belongs to, and whether it fits."""
 
     def __init__(self, plan: Plan) -> None:

@@ -20,18 +20,18 @@ from cdclake.debezium.refusals import RefusedEvent
 from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.plan import Plan, Table
-from cdclake.redrive.failed_rows import ReturnedRows
+from cdclake.redrive.failed_rows import FailedRows
 from cdclake.redrive.objects import Line
 
 log = logging.getLogger()
 
-_YOUNG = int(YOUNG.total_seconds() * 1e6)
+_MAX_AGE_US = int(YOUNG.total_seconds() * 1e6)
 _NOWHERE = Place(partition=None, offset=None)
 
 Row = Mapping[str, Any]
 
 
-class Destined(NamedTuple):
+class RoutedRow(NamedTuple):
     """A row, and the relation that it goes to; with a reason if that is the quarantine."""
 
     relation: str
@@ -65,9 +65,9 @@ class Redrive:
             for stream in plan.deliveries
         }
         self._events = DeliveredRows(plan)
-        self._returned = ReturnedRows(plan)
+        self._returned = FailedRows(plan)
 
-    def destined(self, line: Line, now: int) -> Destined | None:
+    def route(self, line: Line, now: int) -> RoutedRow | None:
         """Where the line's record goes as which row; None for what is no change of a table.
 
         `now` is in microseconds since 1970.
@@ -77,7 +77,7 @@ class Redrive:
         except ValueError:
             return self._quarantined(line, line.text, refusals.UNREADABLE_LINE, now)
         try:
-            made = self._made(line, raw, now)
+            made = self._decode(line, raw, now)
             if made is not None:
                 encode(made.row)  # fails here, and not where rows are put
             return made
@@ -89,9 +89,9 @@ class Redrive:
             )
             return self._quarantined(line, raw, reason, now)
 
-    def _made(self, line: Line, raw: bytes, now: int) -> Destined | None:
+    def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
         if line.kind == "processing-failed" and line.stream != self._own:
-            made = self._events.made(raw, _NOWHERE, now)
+            made = self._events.decode(raw, _NOWHERE, now)
             if made is None:
                 return None
             return _young(*made, now)
@@ -101,11 +101,11 @@ class Redrive:
             row = self._returned.read(raw)
             relation = self._returned.relation(row, self._tables.get(line.stream))
         if relation == naming.QUARANTINE:
-            return Destined(relation, row, row.get("reason"))
+            return RoutedRow(relation, row, row.get("reason"))
         table, row = self._returned.fitted(relation, row)
         return _young(table, {**row, naming.INGESTED_AT: now}, now)
 
-    def _quarantined(self, line: Line, value: bytes, reason: str, now: int) -> Destined:
+    def _quarantined(self, line: Line, value: bytes, reason: str, now: int) -> RoutedRow:
         row = {
             "topic": line.lies_in,
             "partition": None,
@@ -117,7 +117,7 @@ class Redrive:
             "table": self._table_named(line, value),
             "quarantined_at": now,
         }
-        return Destined(naming.QUARANTINE, row, reason)
+        return RoutedRow(naming.QUARANTINE, row, reason)
 
     def _table_named(self, line: Line, value: bytes) -> str | None:
         """The table that the event says it is of, or the only one of its stream."""
@@ -148,10 +148,10 @@ def _unwrapped(raw: bytes) -> tuple[str, Row]:
         raise RefusedEvent(refusals.UNREADABLE_VALUE) from None
 
 
-def _young(table: Table, row: Row, now: int) -> Destined:
+def _young(table: Table, row: Row, now: int) -> RoutedRow:
     """RefusedEvent if the row may have been deleted so long ago that nobody knows any more."""
     committed = row[naming.COMMITTED_AT]
     revives = row[naming.OP] not in ("d", "t") and table.deletes != "soft"
-    if revives and committed is not None and now - committed > _YOUNG:
+    if revives and committed is not None and now - committed > _MAX_AGE_US:
         raise RefusedEvent(refusals.TOO_OLD)
-    return Destined(table.changes, row)
+    return RoutedRow(table.changes, row)

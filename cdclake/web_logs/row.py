@@ -33,7 +33,7 @@ COLUMNS = (
     (ARRIVED_AT, "timestamp"),
 )
 _TIME_FORMAT = "%d/%b/%Y:%H:%M:%S %z"
-_MOST_BYTES = (1 << 63) - 1
+_MAX_BYTES = (1 << 63) - 1
 
 
 class NoAccess(ValueError):
@@ -55,7 +55,7 @@ def request_row(parsed: Any, arrived_ms: int) -> dict[str, Any]:
         TIME_LOCAL: _time(parsed),
         REQUEST: _text(parsed, REQUEST),
         STATUS: _number(parsed, STATUS, 999),
-        BODY_BYTES_SENT: _number(parsed, BODY_BYTES_SENT, _MOST_BYTES),
+        BODY_BYTES_SENT: _number(parsed, BODY_BYTES_SENT, _MAX_BYTES),
         HTTP_REFERER: _text(parsed, HTTP_REFERER),
         HTTP_USER_AGENT: _text(parsed, HTTP_USER_AGENT),
         ARRIVED_AT: arrived_ms * 1000,

@@ -15,7 +15,7 @@ from cdclake.plan import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class PositionRange:
     """What is known of a set of changes, truncates not among them, as a whole."""
 
     events: int
@@ -27,7 +27,7 @@ class Reach:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ChangeStats:
     """What a set of changes holds that calls for more than a merge."""
 
     events: int
@@ -35,10 +35,12 @@ class Facts:
     carried_key_changes: bool  # creations with unavailable values: a key changed
     unavailable: frozenset[str]  # columns of which a value was not sent
     lowest_deleted_lsn: int | None  # None: nothing is deleted
-    reach: Reach | None = None  # where it was asked for in the same look; void if it `truncates`
+    reach: PositionRange | None = (
+        None  # where it was asked for in the same look; void if it `truncates`
+    )
 
 
-_FACTS = {
+_STATS = {
     "events": "count(1)",
     "truncates": f"coalesce(bool_or({naming.OP} = 't'), false)",
     "carried_key_changes": (
@@ -49,20 +51,20 @@ _FACTS = {
 }
 
 
-def facts_of(table: Table, changes: DataFrame) -> Facts:
+def stats_of(table: Table, changes: DataFrame) -> ChangeStats:
     """The facts of rows in the log's schema, with their reach."""
-    row = changes.selectExpr(*_FACTS.values(), *upsert.reach(table)).collect()[0]
-    facts: dict[str, Any] = dict(zip(_FACTS, row, strict=False))
+    row = changes.selectExpr(*_STATS.values(), *upsert.reach(table)).collect()[0]
+    facts: dict[str, Any] = dict(zip(_STATS, row, strict=False))
     facts["unavailable"] = frozenset(facts["unavailable"])
-    return Facts(**facts, reach=_reach(table, row[len(_FACTS) :]))
+    return ChangeStats(**facts, reach=_range(table, row[len(_STATS) :]))
 
 
-def reach_of(table: Table, changes: DataFrame) -> Reach:
+def range_of(table: Table, changes: DataFrame) -> PositionRange:
     """The reach of rows in the log's schema, without truncates."""
-    return _reach(table, changes.selectExpr(*upsert.reach(table)).collect()[0])
+    return _range(table, changes.selectExpr(*upsert.reach(table)).collect()[0])
 
 
-def _reach(table: Table, found: Sequence[Any]) -> Reach:
+def _range(table: Table, found: Sequence[Any]) -> PositionRange:
     events, lowest, highest, lacking, only_creations, *ends = found
     bounds = zip(upsert.bounded_keys(table), zip(ends[::2], ends[1::2], strict=True), strict=True)
-    return Reach(events, lowest, highest, lacking, only_creations, dict(bounds))
+    return PositionRange(events, lowest, highest, lacking, only_creations, dict(bounds))

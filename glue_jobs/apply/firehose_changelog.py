@@ -15,11 +15,11 @@ from cdclake import naming
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import facts_of
+from cdclake.jobs.apply.change_stats import stats_of
 from cdclake.jobs.apply.changelog_commits import Commits, commits_since, reached
 from cdclake.jobs.apply.key_changes import carried_creations
 from cdclake.jobs.apply.state_table import applied_through, merge_pending
-from cdclake.jobs.iceberg.commit_retry import retried
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Table
@@ -31,7 +31,7 @@ def apply_log(lake: LakeTables, table: Table, *, epoch: int) -> int:
     `epoch` is the newest that the pipeline has seen: with it a table is swept of which the new
     snapshot brings no row. Begins again if its commit loses against another writer's.
     """
-    return retried(table.name, lambda: _apply_log(lake, table, epoch))
+    return retry_on_conflict(table.name, lambda: _apply_log(lake, table, epoch))
 
 
 def _apply_log(lake: LakeTables, table: Table, epoch: int) -> int:
@@ -45,7 +45,7 @@ def _apply_log(lake: LakeTables, table: Table, epoch: int) -> int:
     is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
     late, earlier = log.where(is_late), log.where(f"NOT ({is_late})")
     with persisted(_with_creations(late, earlier, table, applied)) as pending:
-        facts = facts_of(table, pending)
+        facts = stats_of(table, pending)
         until = _not_before(applied, reached(pending, commits.sequence, epoch))
         merge_pending(lake, table, pending, facts, applied, until)
         return facts.events
@@ -58,7 +58,7 @@ def _with_creations(
 
     Such a value is from an older event of the row, and below the creation's LSN.
     """
-    if not set(applied.carried) & {*table.taken_along}:
+    if not set(applied.carried) & {*table.may_be_unsent}:
         return late
     lowest = late.agg(F.min(naming.LSN)).collect()[0][0]
     return late if lowest is None else late.unionByName(carried_creations(earlier, lowest))

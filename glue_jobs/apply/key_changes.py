@@ -22,7 +22,7 @@ from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Table
 
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
-_LONGEST_CHAIN = 64  # key changes in a row that all carry the same unchanged value
+_MAX_KEY_CHANGE_CHAIN = 64  # key changes in a row that all carry the same unchanged value
 
 # A span: one key that a creation's row had before, from its birth under that key to its leaving.
 _CREATED_AT, _LEFT_AT, _BORN_AT = "cdc__created_at", "cdc__left_at", "cdc__born_at"
@@ -65,7 +65,7 @@ def _spans(creations: DataFrame, log: DataFrame, table: Table, held: ExitStack) 
     """The creations' spans, step by step back, as far as rows were born by a key change."""
     born = creations.select(F.col(naming.POSITION).alias(_CREATED_AT), *_PAIR)
     spans: list[DataFrame] = []
-    while len(spans) < _LONGEST_CHAIN:
+    while len(spans) < _MAX_KEY_CHANGE_CHAIN:
         lowest, highest = born.agg(F.min(naming.LSN), F.max(naming.LSN)).collect()[0]
         if lowest is None:
             break
@@ -119,7 +119,7 @@ def _origins(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
     return (
         images.join(spans, [*own, *within])
         .groupBy(_CREATED_AT)
-        .agg(*(_newest_held(column).alias(f"cdc__from_{column}") for column in table.carried))
+        .agg(*(_newest_held(column).alias(f"cdc__from_{column}") for column in table.toastable))
     )
 
 
@@ -137,13 +137,13 @@ def _filled(creations: DataFrame, origins: DataFrame, table: Table) -> DataFrame
         column: F.when(_lacks(column), F.col(f"cdc__from_{column}.held")).otherwise(
             F.col(SPARK.name(column))
         )
-        for column in table.carried
+        for column in table.toastable
     }
     still = F.array_compact(
         F.array(
             *(
                 F.when(_lacks(column) & F.col(f"cdc__from_{column}").isNull(), F.lit(column))
-                for column in table.carried
+                for column in table.toastable
             )
         )
     )

@@ -22,12 +22,12 @@ from cdclake.iceberg.merge import (
     rebuilt_rows,
 )
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import Facts, Reach, facts_of, reach_of
+from cdclake.jobs.apply.change_stats import ChangeStats, PositionRange, range_of, stats_of
 from cdclake.jobs.apply.changelog_commits import committed_sequence, reached
 from cdclake.jobs.apply.key_changes import carried_creations, with_origins
 from cdclake.jobs.apply.upsert import Upsert
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
-from cdclake.jobs.iceberg.commit_retry import retried
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.row_delta import RowDelta
@@ -35,7 +35,7 @@ from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
 # Changes. More are merged: a delta's keys go to every task, its places to the driver.
-LARGEST_DELTA = 1_000_000
+MAX_DELTA_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Batch:
     """Rows just appended to the log, still in memory, and the moment of ingestion before them."""
 
     rows: DataFrame
-    facts: Facts
+    facts: ChangeStats
     follows: int
 
 
@@ -72,7 +72,7 @@ def apply_changes(
     are read from the log. Begins again whenever its commit loses against another writer's, or
     nobody knows how it ended: the state's stamp tells. CommitConflict if that does not end.
     """
-    return retried(table.name, lambda: _apply(lake, table, through, batch))
+    return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))
 
 
 def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) -> int:
@@ -84,7 +84,7 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
         merge_pending(lake, table, batch.rows, batch.facts, applied, until)
         return batch.facts.events
     with persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
-        facts = facts_of(table, pending)
+        facts = stats_of(table, pending)
         merge_pending(lake, table, pending, facts, applied, until)
         return facts.events
 
@@ -98,7 +98,7 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
     log, until = _whole_log(lake, table, epoch)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
-        facts = facts_of(table, changes)
+        facts = stats_of(table, changes)
         carried = _carried(table, {*facts.unavailable})
         if facts.carried_key_changes:
             whole = lake.read(table.changes)
@@ -107,7 +107,7 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
         kept = changes.where(above_truncates(table, floor))
         with viewed(kept) as view:
             rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
-            reach = _known_reach(facts, floor) or reach_of(table, kept)
+            reach = _known_reach(facts, floor) or range_of(table, kept)
             done = replace(until, floor=floor, carried=carried, newest=reach.highest)
             stamp = state_stamp_json(done)
             writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
@@ -134,7 +134,7 @@ def merge_pending(
     lake: LakeTables,
     table: Table,
     pending: DataFrame,
-    facts: Facts,
+    facts: ChangeStats,
     applied: AppliedThrough,
     until: AppliedThrough,
 ) -> None:
@@ -150,12 +150,12 @@ def merge_pending(
         if floor != applied.floor:
             lake.spark.sql(delete_truncated(table, lake.database, floor))
         changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
-        reach = _known_reach(facts, floor) or reach_of(table, lake.spark.table(changes))
+        reach = _known_reach(facts, floor) or range_of(table, lake.spark.table(changes))
         carried = _carried(table, {*applied.carried, *facts.unavailable})
         newest = max(applied.newest, reach.highest)
         stamp = state_stamp_json(replace(until, floor=floor, carried=carried, newest=newest))
         delta = RowDelta(lake, table.name)
-        if not delta.is_possible or reach.events > LARGEST_DELTA:
+        if not delta.is_possible or reach.events > MAX_DELTA_EVENTS:
             statement = merge_changes(table, lake.database, changes, carried, floor)
             lake.run_stamped(stamp, lambda: _run(lake, statement))
             return
@@ -172,21 +172,21 @@ def merge_pending(
         delta.commit(stamp)
 
 
-def _known_reach(facts: Facts, floor: str) -> Reach | None:
+def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
     """That of the facts, if it is known and the floor leaves nothing out."""
     reach = None if facts.truncates else facts.reach
     return reach if reach is not None and reach.lowest >= floor else None
 
 
 def _with_waiting(
-    lake: LakeTables, table: Table, pending: DataFrame, facts: Facts, applied: AppliedThrough
+    lake: LakeTables, table: Table, pending: DataFrame, facts: ChangeStats, applied: AppliedThrough
 ) -> tuple[DataFrame, bool]:
     """The pending changes, and creations applied before the deletes that their values come from.
 
     The two keys of a change may lie in different partitions, of which one may lag. Applying such a
     creation once more is harmless, so all that may wait come along.
     """
-    if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.taken_along}:
+    if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.may_be_unsent}:
         return pending, False
     log = _ingested(lake, table, after=-1, through=applied.ingested)
     waiting = carried_creations(log, facts.lowest_deleted_lsn).select(*pending.columns)
@@ -198,8 +198,8 @@ def _with_waiting(
 def _carried(table: Table, unavailable: set[str]) -> tuple[str, ...]:
     """Of the columns that may be carried, those that ever were; under soft deletes all are."""
     if table.deletes == "soft":
-        return table.carried
-    return tuple(column for column in table.carried if column in unavailable)
+        return table.toastable
+    return tuple(column for column in table.toastable if column in unavailable)
 
 
 def _run(lake: LakeTables, statement: str) -> None:

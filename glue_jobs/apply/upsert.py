@@ -16,7 +16,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import Carried, folded_rows
 from cdclake.iceberg.merge import floor_of_kept, loaded_rows
 from cdclake.iceberg.state_rows import inserted_values
-from cdclake.jobs.apply.change_stats import Reach
+from cdclake.jobs.apply.change_stats import PositionRange
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.pruned_scan import PrunedScan
@@ -24,8 +24,8 @@ from cdclake.jobs.iceberg.row_delta import RowDelta
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
-LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
-ROWS_PER_FILE = 100_000  # each file is one task's work; maintenance makes larger ones
+MAX_LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
+MAX_ROWS_PER_FILE = 100_000  # each file is one task's work; maintenance makes larger ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +35,7 @@ class Upsert:
     lake: LakeTables
     table: Table
     changes: str  # a view of them, without truncates
-    reach: Reach
+    reach: PositionRange
     floor: str
     carried: Carried  # as for `merge.merge_changes`
     ahead: bool  # every change is newer than whatever is stored
@@ -117,7 +117,7 @@ class Upsert:
             self._add(delta, written.unionByName(unmixed, allowMissingColumns=True))
 
     def _add(self, delta: RowDelta, rows: DataFrame) -> None:
-        delta.add(rows.coalesce(max(-(-self.reach.events // ROWS_PER_FILE), 1)))
+        delta.add(rows.coalesce(max(-(-self.reach.events // MAX_ROWS_PER_FILE), 1)))
 
     def _dropped(self, delta: RowDelta) -> list[str]:
         """Columns that have left the file, whose values stay with their rows (decision 12)."""
@@ -131,7 +131,7 @@ class Upsert:
     def _having_mixed(self, scan: PrunedScan, places: DataFrame, mixed: int) -> Any:
         """A condition for the mixed rows. Few are named: that spares most files of large rows."""
         [key, *others] = self.table.key
-        if others or mixed > LISTED_KEYS or key not in self.reach.bounds:
+        if others or mixed > MAX_LISTED_KEYS or key not in self.reach.bounds:
             return scan.between(self.reach.bounds)
         listed = places.where(upsert.MIXED).select(SPARK.name(key)).collect()
         return scan.among(key, [row[key] for row in listed])

@@ -14,10 +14,10 @@ from pyspark.errors import PySparkException
 from cdclake import naming
 from cdclake.errors import CdcError, TableError
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
-from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, Source, exported_snapshot
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, JdbcSource, exported_snapshot
 from cdclake.jobs.bulk_load.table_load import TableLoad
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.control.plan_watcher import CurrentPlan
+from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -25,7 +25,7 @@ from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import TableReport, report_table, save_report
 from cdclake.plan import Plan, Table
 
-TABLES_AT_ONCE = 4  # a small one is mostly waiting, for S3 and the catalog
+MAX_CONCURRENT_TABLES = 4  # a small one is mostly waiting, for S3 and the catalog
 
 log = logging.getLogger("cdclake.load")
 
@@ -40,7 +40,7 @@ class BulkLoad:
     leases: Leases
     epoch: int
 
-    def run(self, source: Source, slot: str) -> list[TableReport]:
+    def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
         """Load every table; what became of each. Call it once an epoch, without a stream."""
         self._create_tables()
         self.leases.abandon_earlier_runs()
@@ -52,7 +52,7 @@ class BulkLoad:
                 return report_table(self.lake, table, lambda: self._load(table, snapshot, refused))
 
             on_thread = inheritable_thread_target(load)
-            with ThreadPoolExecutor(TABLES_AT_ONCE) as threads:
+            with ThreadPoolExecutor(MAX_CONCURRENT_TABLES) as threads:
                 reports = list(threads.map(on_thread, self.plan.tables))
         self._note_refused(refused)
         return reports
@@ -97,13 +97,13 @@ def _reason(error: Exception) -> str:
 
 def run(arguments: Mapping[str, str]) -> int:
     """Load, and write the report; the process's exit code."""
-    plan = CurrentPlan(arguments["plan"]).read()
+    plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     spark = open_session(arguments["JOB_NAME"])
     lake = LakeTables(spark, plan.lake_database)
     epoch = int(arguments["epoch"])
     bulk = BulkLoad(plan, lake, control, Leases(control, naming.LOAD_JOB), epoch)
-    source = Source(spark, arguments["source"], arguments["mask_salt"])
+    source = JdbcSource(spark, arguments["source"], arguments["mask_salt"])
     try:
         reports = bulk.run(source, arguments["slot"])
     except CdcError as error:

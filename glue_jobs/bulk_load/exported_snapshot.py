@@ -34,7 +34,7 @@ _REPLICATION = {
 _NEVER = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c idle_session_timeout=0"
 
 
-class Source:
+class JdbcSource:
     """How the job connects to the database; the password is in no address and no message."""
 
     def __init__(self, spark: SparkSession, address: str, mask_salt: str) -> None:
@@ -66,7 +66,7 @@ class Source:
 class ExportedSnapshot:
     """The source at `lsn`, the slot's consistent point; whoever imports `name` sees it."""
 
-    source: Source
+    source: JdbcSource
     name: str
     lsn: int
     read_at: int  # microseconds since 1970
@@ -107,7 +107,7 @@ class ExportedSnapshot:
 
 @contextmanager
 def exported_snapshot(
-    source: Source, slot: str, tables: Sequence[Table]
+    source: JdbcSource, slot: str, tables: Sequence[Table]
 ) -> Iterator[ExportedSnapshot]:
     """Create the slot and hold its snapshot inside the block.
 
@@ -129,7 +129,7 @@ def exported_snapshot(
         locks.close()
 
 
-def _connected(source: Source, **more: str) -> Any:
+def _connected(source: JdbcSource, **more: str) -> Any:
     try:
         return source.connect(**more)
     except Py4JJavaError as error:

@@ -113,7 +113,7 @@ class TableLoad:
         if self.lake.stamped(self.table.name).snapshot_id is not None:
             apply_changes(self.lake, self.table, through=ingested_at)
             return
-        carried = self.table.carried if self.table.deletes == "soft" else ()
+        carried = self.table.toastable if self.table.deletes == "soft" else ()
         is_plain = not carried and self.snapshot.has_unique_keys(self.table)
         floor = "" if is_first else history_part(epoch_sweep(self.epoch))
         newest = str(last_loaded(self.snapshot, self.epoch))

@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cdclake.errors import TableError
-from cdclake.jobs.control.store import ObjectStore, Stored
+from cdclake.jobs.control.store import ObjectStore, StoredObject
 
 log = logging.getLogger("cdclake.leases")
 
-LEASE_SECONDS = 600.0  # how long a dead holder keeps the others waiting
-RENEWAL_SECONDS = 120.0
-_POLL_SECONDS = 0.5
+LEASE_DURATION_S = 600.0  # how long a dead holder keeps the others waiting
+RENEWAL_INTERVAL_S = 120.0
+_POLL_INTERVAL_S = 0.5
 
 
 class Leases:
@@ -48,7 +48,7 @@ class Leases:
             yield True
 
     @contextmanager
-    def hold(self, table: str, wait_seconds: float = LEASE_SECONDS) -> Iterator[None]:
+    def hold(self, table: str, wait_seconds: float = LEASE_DURATION_S) -> Iterator[None]:
         """Hold the table's lease inside the block; TableError if it isn't free in time."""
         deadline = time.monotonic() + wait_seconds
         while not self._acquire(table):
@@ -58,7 +58,7 @@ class Leases:
                     f"its lease was not free within {wait_seconds:.0f} s",
                     "look which job still runs on this table and start this one again",
                 )
-            time.sleep(_POLL_SECONDS)
+            time.sleep(_POLL_INTERVAL_S)
         with self._kept(table):
             yield
 
@@ -84,19 +84,19 @@ class Leases:
                 self._control.delete(_object(table))
 
     def _renew(self, table: str, ended: threading.Event) -> None:
-        while not ended.wait(RENEWAL_SECONDS):
+        while not ended.wait(RENEWAL_INTERVAL_S):
             held = self._held(table)
             if held is None or not self._write(table, held):
                 log.warning("table %s: another job has taken its lease over", table)
                 return
 
-    def _held(self, table: str) -> Stored | None:
+    def _held(self, table: str) -> StoredObject | None:
         """The lease, if it is still ours."""
         held = self._control.read(_object(table))
         return held if held is not None and held.content["owner"] == self._owner else None
 
-    def _write(self, table: str, over: Stored | None) -> bool:
-        content = {"owner": self._owner, "expires_at": time.time() + LEASE_SECONDS}
+    def _write(self, table: str, over: StoredObject | None) -> bool:
+        content = {"owner": self._owner, "expires_at": time.time() + LEASE_DURATION_S}
         etag = over.etag if over else None
         return self._control.write_if(_object(table), content, etag) is not None
 

@@ -11,7 +11,7 @@ from cdclake.plan import Plan
 log = logging.getLogger("cdclake.stream")
 
 
-class CurrentPlan:
+class PlanWatcher:
     """A plan in S3 that is read again whenever its ETag changes."""
 
     def __init__(self, uri: str) -> None:

@@ -32,7 +32,9 @@ class TableProgress:
     missed_below: str | None = None
     gap_given_up: bool = False  # what Kafka keeps no more; a resync repairs what it held
     columns: list[str] = field(default_factory=list)  # whose declaration its events do not fit
-    seen: dict[str, str] = field(default_factory=dict)  # declared columns that events have had
+    first_seen: dict[str, str] = field(
+        default_factory=dict
+    )  # declared columns that events have had
     suspected: list[str] = field(default_factory=list)  # of which the last value did not fit
 
     def note_refused(self, refused: int, limit: int) -> bool:
@@ -63,7 +65,7 @@ class TableProgress:
 
     def forget_all_but(self, columns: Collection[str]) -> None:
         """What was seen of other columns: one that is declared again is another one."""
-        self.seen = {key: at for key, at in self.seen.items() if key in columns}
+        self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
 
     def flow(self) -> None:
         """A stopped table has taken its gap, or a part of it."""
@@ -82,7 +84,9 @@ class Progress:
     written_at: str = ""
     seconds: float = 0.0  # the last batch took
     events: int = 0  # the last batch held
-    beat_us: int = 0  # commit time of the newest heartbeat that is in; microseconds, 0 if none is
+    heartbeat_committed_us: int = (
+        0  # commit time of the newest heartbeat that is in; microseconds, 0 if none is
+    )
     heartbeat_offsets: dict[int, int] = field(default_factory=dict)
     tables: dict[str, TableProgress] = field(default_factory=dict)
 
@@ -97,7 +101,11 @@ class Progress:
     def save(self, control: ObjectStore) -> None:
         """Write it, with the present time."""
         self.written_at = datetime.now(UTC).isoformat()
-        control.write(_STORED, asdict(self))
+        stored = _stored(self, asdict(self))
+        tables = {
+            name: _stored(table, stored["tables"][name]) for name, table in self.tables.items()
+        }
+        control.write(_STORED, {**stored, "tables": tables})
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:
@@ -122,9 +130,21 @@ def _parse_table(raw: dict[str, Any]) -> TableProgress:
     return TableProgress(**{**known, "offsets": _parse_offsets(raw["offsets"])})
 
 
+# Fields whose keys in the stored object are other ones: those of the first version.
+_KEYS: Mapping[type, Mapping[str, str]] = {
+    Progress: {"heartbeat_committed_us": "beat_us"},
+    TableProgress: {"first_seen": "seen"},
+}
+
+
+def _stored(progress: Progress | TableProgress, values: dict[str, Any]) -> dict[str, Any]:
+    keys = _KEYS[type(progress)]
+    return {keys.get(name, name): value for name, value in values.items()}
+
+
 def _known(kind: type[Progress | TableProgress], raw: dict[str, Any]) -> dict[str, Any]:
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in raw.items() if name in names}
+    keys = {_KEYS[kind].get(field.name, field.name): field.name for field in fields(kind)}
+    return {keys[key]: value for key, value in raw.items() if key in keys}
 
 
 def _parse_offsets(raw: dict[str, int]) -> dict[int, int]:

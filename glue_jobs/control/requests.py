@@ -27,7 +27,7 @@ def outcome_name(table: str, verb: str) -> str:
     return f"{_OUTCOMES}/{table}.{verb}.json"
 
 
-def ask_replay(control: ObjectStore, table: str) -> str:
+def request_replay(control: ObjectStore, table: str) -> str:
     """Have the table's quarantined events tried again; the request's id, of a pending one its."""
     stored = control.read(request_name(table, REPLAY))
     request = str(stored.content["id"]) if stored else uuid.uuid4().hex
@@ -52,7 +52,7 @@ def resync_under_way(
     return request if goes_on else None
 
 
-def ask_resync(
+def request_resync(
     control: ObjectStore,
     table: str,
     *,
@@ -92,7 +92,7 @@ def being_read(table: str) -> TableError:
     )
 
 
-def ask_to_resume(control: ObjectStore, table: str, progress: TableProgress) -> bool:
+def request_resume(control: ObjectStore, table: str, progress: TableProgress) -> bool:
     """Have a stopped table read its gap; whether it is stopped at all."""
     if progress.state != "stopped":
         return False
@@ -100,7 +100,7 @@ def ask_to_resume(control: ObjectStore, table: str, progress: TableProgress) -> 
     return True
 
 
-def ask_to_give_up(control: ObjectStore, table: str) -> None:
+def request_skip_gap(control: ObjectStore, table: str) -> None:
     """Have a stopped table go on from whatever Kafka still keeps; a resync reads what was lost."""
     control.write(f"resume/{table}.json", {"gap": GIVEN_UP})
 
@@ -119,7 +119,7 @@ def outcome(control: ObjectStore, table: str, verb: str, request: str) -> Answer
     return stored.content
 
 
-def tell_replayed(told: Mapping[str, Any]) -> Answer:
+def replay_result(told: Mapping[str, Any]) -> Answer:
     """An outcome of a replay in words and figures."""
     refused = sum(told["refused"].values())
     did = f"replayed {told['replayed']}"
@@ -130,7 +130,7 @@ def tell_replayed(told: Mapping[str, Any]) -> Answer:
     return {"did": did, **{name: told[name] for name in ("replayed", "known", "refused")}}
 
 
-def tell_resynced(told: Mapping[str, Any]) -> Answer:
+def resync_result(told: Mapping[str, Any]) -> Answer:
     """An outcome of a resync in words and figures."""
     if "epoch" in told:
         did = f"read by the whole snapshot that epoch {told['epoch']} began with"

@@ -19,7 +19,7 @@ _ABSENT = ("NoSuchKey", "404")
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredObject:
     """An object's JSON content and the ETag that a conditional write needs."""
 
     content: dict[str, Any]
@@ -34,7 +34,7 @@ class ObjectStore:
         self._bucket, self._prefix = parsed.netloc, parsed.path.strip("/")
         self._s3 = boto3.client("s3")
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> StoredObject | None:
         """The object, or None where there is none."""
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=self._key(name))
@@ -42,7 +42,7 @@ class ObjectStore:
             if error.response["Error"]["Code"] in _ABSENT:
                 return None
             raise
-        return Stored(json.loads(answer["Body"].read()), answer["ETag"])
+        return StoredObject(json.loads(answer["Body"].read()), answer["ETag"])
 
     def etag(self, name: str) -> str | None:
         """The object's ETag, or None where there is no object."""

@@ -20,8 +20,8 @@ from cdclake.errors import CdcError, TableError
 
 log = logging.getLogger("cdclake.conflicts")
 
-TRIES = 5
-PAUSE_SECONDS = 1.0  # doubled with each try, and half of it by chance
+MAX_TRIES = 5
+FIRST_PAUSE_S = 1.0  # doubled with each try, and half of it by chance
 _EXCEPTIONS = "org.apache.iceberg.exceptions."
 REFUSED = f"{_EXCEPTIONS}ValidationException"  # what another writer did meanwhile rules it out
 _LOST = (REFUSED, f"{_EXCEPTIONS}CommitFailedException")
@@ -41,12 +41,12 @@ class Fenced(CdcError):
     code = "fenced"
 
 
-def retried(table: str, work: Callable[[], Result]) -> Result:
+def retry_on_conflict(table: str, work: Callable[[], Result]) -> Result:
     """What `work` answers, which looks at the table anew whenever its commit has lost.
 
-    CommitConflict if it has lost `TRIES` times; every other error as it is.
+    CommitConflict if it has lost `MAX_TRIES` times; every other error as it is.
     """
-    for tries in range(1, TRIES + 1):
+    for tries in range(1, MAX_TRIES + 1):
         try:
             return work()
         except Py4JJavaError as error:
@@ -58,14 +58,14 @@ def retried(table: str, work: Callable[[], Result]) -> Result:
         pause(tries)
     raise CommitConflict(
         table,
-        f"other writers changed it under {TRIES} tries: {reason}",
+        f"other writers changed it under {MAX_TRIES} tries: {reason}",
         "look which other job or tool writes it, and have it wait",
     )
 
 
 def pause(tries: int) -> None:
     """Give whoever was quicker time to end."""
-    time.sleep(PAUSE_SECONDS * 2 ** (tries - 1) * random.uniform(0.5, 1.0))
+    time.sleep(FIRST_PAUSE_S * 2 ** (tries - 1) * random.uniform(0.5, 1.0))
 
 
 def cause_of(error: Py4JJavaError, *exceptions: str) -> str | None:

@@ -17,23 +17,23 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
-from cdclake.jobs.maintenance.delete_compaction import bring_deletes_together
-from cdclake.jobs.maintenance.snapshot_expiration import forget_snapshots, time_of
+from cdclake.jobs.maintenance.delete_compaction import compact_deletes
+from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots, time_of
 from cdclake.plan import Table
 
 # Never below the longest write: a file in flight looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
-SMALL_FILES = 5
+MIN_SMALL_FILES = 5
 # Bytes: a file of this size is never packed with others again, so a run writes at most so much
 # again of what an earlier one has packed. To open it costs little beside reading it.
-LARGE_ENOUGH = 16 << 20
+LARGE_FILE_BYTES = 16 << 20
 # Of a file's rows: from so many deleted ones on it is written again without them. Until then its
 # readers skip them, which costs little more than reading them would.
-TOO_MANY_DELETED = 0.1
+MAX_DELETED_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Upkeep:
+class MaintainedTable:
     """What an action works on: one Iceberg table of one source table."""
 
     lake: LakeTables
@@ -49,7 +49,7 @@ class Upkeep:
         self.lake.spark.sql(f"CALL {naming.CATALOG}.system.{procedure}(table => {target}, {given})")
 
 
-def purge_tombstones(upkeep: Upkeep) -> None:
+def purge_tombstones(upkeep: MaintainedTable) -> None:
     """Remove tombstones that no event can revive any more; soft deletes stay for good."""
     if upkeep.name != upkeep.table.name or upkeep.table.deletes == "soft":
         return
@@ -60,7 +60,7 @@ def purge_tombstones(upkeep: Upkeep) -> None:
         upkeep.lake.spark.sql(f"DELETE FROM {upkeep.lake.qualified(upkeep.name)} WHERE {condition}")
 
 
-def collapse_history(upkeep: Upkeep) -> None:
+def collapse_history(upkeep: MaintainedTable) -> None:
     """Keep of the log's old events what the newest of each key needs."""
     if upkeep.name != upkeep.table.changes:
         return
@@ -72,41 +72,41 @@ def collapse_history(upkeep: Upkeep) -> None:
     ).run()
 
 
-def compact(upkeep: Upkeep) -> None:
+def compact_files(upkeep: MaintainedTable) -> None:
     """Pack small files, and write those again that have lost too many of their rows.
 
     So what it writes grows with what has changed, not with the table.
     """
     options = {
-        "delete-ratio-threshold": str(TOO_MANY_DELETED),
-        "min-file-size-bytes": str(LARGE_ENOUGH),
-        "min-input-files": str(SMALL_FILES),
+        "delete-ratio-threshold": str(MAX_DELETED_SHARE),
+        "min-file-size-bytes": str(LARGE_FILE_BYTES),
+        "min-input-files": str(MIN_SMALL_FILES),
     }
     if upkeep.name == upkeep.table.name:  # no job deletes from a log: it need not be searched
         options["remove-dangling-deletes"] = "true"
     upkeep.call("rewrite_data_files", options=_options(options))
 
 
-def sort_deletes(upkeep: Upkeep) -> None:
+def sort_deletes(upkeep: MaintainedTable) -> None:
     """Before packing: one file of deletes for each data file, which packing then opens alone.
 
     By those, too, packing knows how much of a file is deleted.
     """
-    bring_deletes_together(upkeep.lake, upkeep.name, SMALL_FILES)
+    compact_deletes(upkeep.lake, upkeep.name, MIN_SMALL_FILES)
 
 
-def pack(upkeep: Upkeep) -> None:
+def compact(upkeep: MaintainedTable) -> None:
     """What the batches of some minutes have left behind, in few files."""
     sort_deletes(upkeep)
-    compact(upkeep)
+    compact_files(upkeep)
 
 
-def expire_snapshots(upkeep: Upkeep) -> None:
+def expire_snapshots(upkeep: MaintainedTable) -> None:
     """Of old snapshots leave one for each hour, and none of before some days."""
-    forget_snapshots(upkeep.lake, upkeep.name, upkeep.now)
+    remove_old_snapshots(upkeep.lake, upkeep.name, upkeep.now)
 
 
-def remove_orphans(upkeep: Upkeep) -> None:
+def remove_orphans(upkeep: MaintainedTable) -> None:
     """Remove files that no snapshot knows and that are too old to be in flight."""
     before = upkeep.now - ORPHAN_AGE
     oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, tagged ones too
@@ -116,10 +116,10 @@ def remove_orphans(upkeep: Upkeep) -> None:
     upkeep.call("remove_orphan_files", older_than=_timestamp(before), prefix_listing="true")
 
 
-ACTIONS: Mapping[str, Callable[[Upkeep], None]] = {
+ACTIONS: Mapping[str, Callable[[MaintainedTable], None]] = {
     "purge": purge_tombstones,
     "collapse": collapse_history,
-    "pack": pack,
+    "pack": compact,
     "expire": expire_snapshots,
     "orphans": remove_orphans,
 }

@@ -24,7 +24,7 @@ from cdclake.jobs.jvm.java import each, java_with
 _CLASSES = ("org.apache.iceberg.FileContent", "org.apache.iceberg.ManifestFiles")
 
 
-def bring_deletes_together(lake: LakeTables, name: str, at_least: int) -> None:
+def compact_deletes(lake: LakeTables, name: str, at_least: int) -> None:
     """Replace the table's files of deletes, once a reader has to open so many for one data file.
 
     One commit, which removes no row and brings none back. Format version 3 never comes so far: it

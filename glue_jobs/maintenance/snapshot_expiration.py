@@ -18,14 +18,14 @@ from cdclake.jobs.jvm.java import java_with
 
 # Longer than a batch takes: Iceberg refuses a commit that cannot follow the history back to the
 # snapshot that it began with. Whatever takes longer holds the table's lease.
-EVERY_COMMIT = timedelta(hours=2)
-LAST_OF_HOUR = timedelta(days=5)
+KEEP_EVERY_COMMIT_FOR = timedelta(hours=2)
+KEEP_HOURLY_FOR = timedelta(days=5)
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def forget_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
-    """Remove the snapshots older than `EVERY_COMMIT`, once the last of each hour has its tag.
+def remove_old_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
+    """Remove snapshots older than `KEEP_EVERY_COMMIT_FOR`, once each hour's last has its tag.
 
     The newest stamp's snapshot stays, and each later one. No file is removed: one that nothing
     refers to any more is an orphan, and a query that still reads it has days to end. Raises what
@@ -34,7 +34,7 @@ def forget_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
     stamped = lake.stamped(name)
     if stamped.oldest_at_ms is None:
         return
-    oldest, last = time_of(stamped.oldest_at_ms), now - EVERY_COMMIT
+    oldest, last = time_of(stamped.oldest_at_ms), now - KEEP_EVERY_COMMIT_FOR
     if stamped.stamped_at_ms is not None:
         last = min(last, time_of(stamped.stamped_at_ms) - _MILLISECOND)
     last = snapshot_tags.hour_of(last)
@@ -43,8 +43,8 @@ def forget_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
     table = lake.load(name)
     transaction = table.newTransaction()
     tags = transaction.manageSnapshots()
-    for tag, snapshot in _untagged(lake, table, max(oldest, now - LAST_OF_HOUR), last):
-        tags.createTag(tag, snapshot).setMaxRefAgeMs(tag, LAST_OF_HOUR // _MILLISECOND)
+    for tag, snapshot in _untagged(lake, table, max(oldest, now - KEEP_HOURLY_FOR), last):
+        tags.createTag(tag, snapshot).setMaxRefAgeMs(tag, KEEP_HOURLY_FOR // _MILLISECOND)
     tags.commit()
     expiry = transaction.expireSnapshots().expireOlderThan(_millis(last) + 1)
     expiry.cleanExpiredFiles(False).commit()

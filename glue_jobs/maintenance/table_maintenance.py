@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake.errors import TableError
-from cdclake.jobs.iceberg.commit_retry import retried
-from cdclake.jobs.maintenance.actions import ACTIONS, Upkeep
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
+from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Table
 
@@ -29,10 +29,10 @@ def maintain_table(job: TableJob, table: Table) -> int:
     now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
     for name in (table.changes, table.name):
         with job.leases.hold(name):
-            _maintain(Upkeep(job.lake, table, name, now, history))
+            _maintain(MaintainedTable(job.lake, table, name, now, history))
     return 0
 
 
-def _maintain(upkeep: Upkeep) -> None:
+def _maintain(upkeep: MaintainedTable) -> None:
     for action in ACTIONS.values():
-        retried(upkeep.name, partial(action, upkeep))
+        retry_on_conflict(upkeep.name, partial(action, upkeep))

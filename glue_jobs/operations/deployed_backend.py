@@ -20,11 +20,11 @@ from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
 from cdclake.plan import Plan, Table
 
-_LAST_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
+_LAST_OFFSET_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class DeployedBackend:
     """What there is around one pipeline's stream."""
 
     plan: Plan
@@ -65,7 +65,7 @@ class Surroundings:
     def _being_read(self) -> frozenset[str]:
         topic = self.offsets_topic
         first, end = self._offsets(topic, "earliest"), self._offsets(topic)
-        starts = {p: max(first[p], end[p] - _LAST_RECORDS) for p in end}
+        starts = {p: max(first[p], end[p] - _LAST_OFFSET_RECORDS) for p in end}
         rows = (
             self.spark.read.format("kafka")
             .options(**self.brokers)
@@ -81,12 +81,12 @@ class Surroundings:
 
 
 @contextmanager
-def surroundings(plan: Plan, arguments: Mapping[str, str]) -> Iterator[Surroundings]:
+def open_backend(plan: Plan, arguments: Mapping[str, str]) -> Iterator[DeployedBackend]:
     """What the job's arguments tell of, as long as the block lasts."""
     brokers = brokers_of(arguments)
     spark = open_session(arguments["JOB_NAME"])
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
-        yield Surroundings(
+        yield DeployedBackend(
             plan=plan,
             spark=spark,
             brokers=brokers,

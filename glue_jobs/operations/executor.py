@@ -23,7 +23,7 @@ from cdclake.jobs.control.requests import REPLAY, REQUESTS, RESYNC, outcome_name
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_retry import Fenced
 from cdclake.jobs.operations.replay import replay_quarantine
-from cdclake.jobs.operations.stale_rows import count_older_values, sweep_ghosts
+from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.table_batch import Ranges, TableBatch
 from cdclake.plan import Plan, Table
@@ -44,7 +44,7 @@ class Request:
     content: Json
 
 
-class Repairs:
+class OperationExecutor:
     """The requests for the tables of one stream."""
 
     def __init__(self, control: ObjectStore, brokers: dict[str, str]) -> None:
@@ -166,7 +166,7 @@ def _resync(request: Request, progress: Progress, batch: TableBatch) -> Json | N
         mine.offsets.get(int(partition), 0) < end for partition, end in ended["offsets"].items()
     ):
         return None
-    ghosts = sweep_ghosts(batch, position)
+    ghosts = delete_stale_rows(batch, position)
     return {"rows": ended["rows"], "ghosts": ghosts, "older_values": _note_missed(mine, batch)}
 
 

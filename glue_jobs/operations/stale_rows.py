@@ -29,7 +29,7 @@ from cdclake.jobs.stream.table_batch import TableBatch
 from cdclake.plan import Table
 
 
-def sweep_ghosts(batch: TableBatch, position: str) -> int:
+def delete_stale_rows(batch: TableBatch, position: str) -> int:
     """Delete the rows whose newest event lies below `position`; how many there were.
 
     Call it when everything that the reading brought is in the log. Doing it again finds none.
@@ -49,16 +49,16 @@ def count_older_values(batch: TableBatch, position: str) -> int:
     meanwhile.
     """
     table, below = batch.table, history_of(position)
-    if not table.carried:
+    if not table.toastable:
         return 0
     rows = batch.lake.read(table.changes).where(F.col(naming.OP) != "t")
-    newest_values = {name: _newest_value(name) for name in table.carried}
+    newest_values = {name: _newest_value(name) for name in table.toastable}
     heard = _by_key(rows, table, **newest_values).where(
         f"{history_part(naming.POSITION)} >= {SPARK.text(below)} AND {naming.OP} <> 'd'"
     )
     is_older = " OR ".join(
         f"{history_part(value)} < {SPARK.text(below)}"
-        for value in (f"coalesce({SPARK.name(f'cdc__at_{name}')}, '')" for name in table.carried)
+        for value in (f"coalesce({SPARK.name(f'cdc__at_{name}')}, '')" for name in table.toastable)
     )
     return heard.where(is_older).count()
 
@@ -103,7 +103,7 @@ def _newest_value(column: str) -> Expression:
 def _facts(table: Table, position: str) -> dict[str, Expression]:
     at = Position.parse(position)
     # This delete brings no values: what a later event does not bring either is as it was.
-    carried = [F.lit(name) for name in table.carried]
+    carried = [F.lit(name) for name in table.toastable]
     names = F.array(*carried) if carried else F.lit(None)
     return {
         naming.OP: F.lit("d"),

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from cdclake import naming
 from cdclake.errors import CdcError, ComponentFailed, InputError, TableError
 from cdclake.jobs.control import requests
-from cdclake.jobs.control.plan_watcher import CurrentPlan
+from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import REPLAY, RESYNC
 from cdclake.jobs.control.store import ObjectStore
@@ -25,83 +25,83 @@ from cdclake.jobs.table_jobs.table_reports import failed_tables
 from cdclake.plan import Plan, Table
 
 if TYPE_CHECKING:
-    from cdclake.jobs.operations.deployed_backend import Surroundings
+    from cdclake.jobs.operations.deployed_backend import DeployedBackend
 
 RESUME = "resume"
-POLL_S = 5.0
+POLL_INTERVAL_S = 5.0
 # A stream that is just starting comes to it, too; a large table is read for hours, and a run may
 # take four by default.
-WAIT_S = {REPLAY: 1800.0, RESYNC: 13000.0}
+TIMEOUTS_S = {REPLAY: 1800.0, RESYNC: 13000.0}
 
 log = logging.getLogger("cdclake.operate")
 
 
 @dataclass(frozen=True, slots=True)
-class Operator:
+class TableOperations:
     """What one run asks of the stream; only a resync needs anything else."""
 
     control: ObjectStore
-    around: Surroundings | None = None
+    backend: DeployedBackend | None = None
 
     def replay(self, table: Table) -> dict[str, Any]:
         """Have quarantined events tried again, and wait; TableError if the table is stopped."""
         self._check_flowing(table)
-        request = requests.ask_replay(self.control, table.name)
-        return requests.tell_replayed(self._outcome(table, REPLAY, request))
+        request = requests.request_replay(self.control, table.name)
+        return requests.replay_result(self._outcome(table, REPLAY, request))
 
     def resume(self, table: Table) -> dict[str, Any]:
         """Have a stopped table read its gap and rejoin."""
         progress = Progress.load(self.control).table(table.name)
-        stopped = requests.ask_to_resume(self.control, table.name, progress)
+        stopped = requests.request_resume(self.control, table.name, progress)
         return {"did": "asked to rejoin" if stopped else "flows"}
 
     def resync(self, table: Table) -> dict[str, Any]:
         """Have the table read again and what the source does not have removed, and wait."""
-        assert self.around is not None
-        self._rejoin_after_loss(table, self.around)
-        is_signalled = self.around.is_signalled
+        assert self.backend is not None
+        self._rejoin_after_loss(table, self.backend)
+        is_signalled = self.backend.is_signalled
         request = requests.resync_under_way(self.control, table.name, is_signalled)
-        request = request or self._ask_resync(table, self.around)
-        return requests.tell_resynced(self._outcome(table, RESYNC, request))
+        request = request or self._ask_resync(table, self.backend)
+        return requests.resync_result(self._outcome(table, RESYNC, request))
 
-    def _ask_resync(self, table: Table, around: Surroundings) -> str:
-        if around.is_read(table):
+    def _ask_resync(self, table: Table, backend: DeployedBackend) -> str:
+        if backend.is_read(table):
             raise requests.being_read(table.name)
-        request = requests.ask_resync(
+        request = requests.request_resync(
             self.control,
             table.name,
             epoch=Progress.load(self.control).epoch,
-            known=around.newest_position(table),
-            notified=around.notified(),
+            known=backend.newest_position(table),
+            notified=backend.notified(),
         )
-        around.signal(table, request)
+        backend.signal(table, request)
         return request
 
-    def _rejoin_after_loss(self, table: Table, around: Surroundings) -> None:
+    def _rejoin_after_loss(self, table: Table, backend: DeployedBackend) -> None:
         """Have a stopped table go on from what Kafka still keeps, and wait until it flows."""
         progress = Progress.load(self.control).table(table.name)
         if progress.state != "stopped":
             return
-        if not around.has_lost(table, progress.offsets):
+        if not backend.has_lost(table, progress.offsets):
             self._check_flowing(table)
-        requests.ask_to_give_up(self.control, table.name)
-        deadline = time.monotonic() + WAIT_S[REPLAY]
+        requests.request_skip_gap(self.control, table.name)
+        deadline = time.monotonic() + TIMEOUTS_S[REPLAY]
         while Progress.load(self.control).table(table.name).state == "stopped":
             if time.monotonic() > deadline:
                 self._check_flowing(table)
-            time.sleep(POLL_S)
+            time.sleep(POLL_INTERVAL_S)
 
     def _outcome(self, table: Table, verb: str, request: str) -> dict[str, Any]:
-        deadline = time.monotonic() + WAIT_S[verb]
+        deadline = time.monotonic() + TIMEOUTS_S[verb]
         while (told := requests.outcome(self.control, table.name, verb, request)) is None:
             self._check_flowing(table)
             if time.monotonic() > deadline:
                 raise ComponentFailed(
-                    f"{verb} of {table.name} was not done within {WAIT_S[verb]:.0f} s",
+                    f"{verb} of {table.name} was not done within {TIMEOUTS_S[verb]:.0f} s",
                     f"see whether the stream runs; another {verb} waits for the same request",
                     naming.STREAM_COMPONENT,
                 )
-            time.sleep(POLL_S)
+            time.sleep(POLL_INTERVAL_S)
         return told
 
     def _check_flowing(self, table: Table) -> None:
@@ -114,7 +114,7 @@ class Operator:
             )
 
 
-def operate(operator: Operator, verb: str, tables: Sequence[Table]) -> dict[str, Any]:
+def operate(operator: TableOperations, verb: str, tables: Sequence[Table]) -> dict[str, Any]:
     """The report of the verb over these tables; one table's trouble is its alone."""
     verbs: dict[str, Callable[[Table], dict[str, Any]]] = {
         REPLAY: operator.replay,
@@ -146,18 +146,18 @@ def streamed_tables(plan: Plan, names: str | None) -> list[Table]:
 
 def run(arguments: Mapping[str, str]) -> int:
     """Ask, wait, and write the report; the process's exit code."""
-    plan, verb = CurrentPlan(arguments["plan"]).read(), arguments["verb"]
+    plan, verb = PlanWatcher(arguments["plan"]).read(), arguments["verb"]
     control = ObjectStore(arguments["control"])
     if verb == RESYNC and "tables" not in arguments:
         raise InputError("it is not said which tables are to be read again", "add --tables a,b")
     streamed = streamed_tables(plan, arguments.get("tables"))
     with ExitStack() as held:
-        around = None
+        backend = None
         if verb == RESYNC:
-            from cdclake.jobs.operations.deployed_backend import surroundings
+            from cdclake.jobs.operations.deployed_backend import open_backend
 
-            around = held.enter_context(surroundings(plan, arguments))
-        report = operate(Operator(control, around), verb, streamed)
+            backend = held.enter_context(open_backend(plan, arguments))
+        report = operate(TableOperations(control, backend), verb, streamed)
     control.write(naming.report_name(arguments.get("run", naming.OPERATE_JOB)), report)
     for line in report["tables"]:
         log.info("%s", line)

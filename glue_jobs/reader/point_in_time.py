@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from cdclake.errors import InputError
-from cdclake.jobs.reader.catalog import IcebergTable, Snapshot
+from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Moment:
     milliseconds: int | None = None
     snapshot: int | None = None
 
-    def of(self, table: IcebergTable) -> Snapshot | None:
+    def of(self, table: CatalogTable) -> TableSnapshot | None:
         """The table's snapshot at this moment; None if it held nothing yet."""
         if self.milliseconds is None:
             return table.current
@@ -48,7 +48,7 @@ def at_time(text: str) -> Moment:
     return Moment(milliseconds=int(time.timestamp() * 1000))
 
 
-def at_snapshot(number: int, tables: Iterable[IcebergTable]) -> Moment:
+def at_snapshot(number: int, tables: Iterable[CatalogTable]) -> Moment:
     """The moment of a snapshot's commit; InputError if no table has that snapshot."""
     for table in tables:
         if number in table.snapshots:

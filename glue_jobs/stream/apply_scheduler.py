@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable
 from cdclake.plan import Plan
 
 # In so long each state has one turn, however late the stream is; else tails would grow with load.
-LONGEST_WAIT_S = 180.0
+MAX_APPLY_DELAY_S = 180.0
 
 
-class ApplyTurns:
+class ApplyScheduler:
     """Remembers since when each table's state lacks something that its log holds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -72,7 +72,7 @@ class ApplyTurns:
         lacking = (flowing - elsewhere) & (arriving | self.waiting)
         now = self._clock()
         # Not of what arrives after an hour's silence: nobody has waited for it.
-        self._owed += len(lacking & self.waiting) * (now - self._asked_at) / LONGEST_WAIT_S
+        self._owed += len(lacking & self.waiting) * (now - self._asked_at) / MAX_APPLY_DELAY_S
         self._asked_at = now
         room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)
         if len(lacking) * self._state_seconds <= room:

@@ -12,7 +12,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
@@ -25,48 +24,29 @@ from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.control.plan_watcher import CurrentPlan
+from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.commit_retry import MISSING, cause_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.stream.apply_scheduler import ApplyTurns
-from cdclake.jobs.stream.inline_compaction import Packing
-from cdclake.jobs.stream.inline_expiration import Thinning
+from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
+from cdclake.jobs.stream.inline_compaction import InlineCompaction
+from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.reader import TableReader
-from cdclake.jobs.stream.schema_drift import Known, column_keys, describe_drift
-from cdclake.jobs.stream.stage_timer import Laps
-from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedRepairs, TableBatch
+from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys, describe_drift
+from cdclake.jobs.stream.stage_timer import StageTimer
+from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedOperations, TableBatch
+from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 
 # Planning a table's queries keeps one of the driver's cores busy: more at once would only all end
 # late. With the largest first, most events are in the lake before the batch has ended.
-TABLES_AT_ONCE = max(2, os.cpu_count() or 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One table's turn in a batch."""
-
-    table: Table
-    events: DataFrame
-    ranges: Ranges
-    apply_now: bool
-
-    @property
-    def size(self) -> int:
-        """How many records it has, at most: a transaction's end is an offset, too."""
-        return sum(following - first for first, following in self.ranges.values())
-
-
-def in_order(work: Sequence[Work]) -> list[Work]:
-    """The largest first, but after those that only write their log: no state keeps them waiting."""
-    return sorted(work, key=lambda turn: (turn.apply_now, -turn.size))
+MAX_CONCURRENT_TABLES = max(2, os.cpu_count() or 1)
 
 
 class MicroBatch:
@@ -74,10 +54,10 @@ class MicroBatch:
 
     def __init__(
         self,
-        plans: CurrentPlan,
+        plans: PlanWatcher,
         control: ObjectStore,
         brokers: dict[str, str],
-        repairs: RequestedRepairs,
+        repairs: RequestedOperations,
     ) -> None:
         self._plans = plans
         self._control = control
@@ -86,26 +66,28 @@ class MicroBatch:
         self._progress = Progress.load(control)
         self._repairs = repairs
         self._created_for: Plan | None = None
-        self._turns = ApplyTurns()
-        self._packing = Packing(self._leases)
-        self._thinning = Thinning(self._leases)
+        self._turns = ApplyScheduler()
+        self._packing = InlineCompaction(self._leases)
+        self._thinning = InlineExpiration(self._leases)
         self._applying: list[float] = []  # of this batch: what each state took
         self._readers: dict[str, TableReader] = {}
-        self._odd: set[str] = set()  # tables whose last batch had events to be read by name
-        self._threads = ThreadPoolExecutor(TABLES_AT_ONCE)
+        self._slow_decode_tables: set[str] = (
+            set()
+        )  # tables whose last batch had events to be read by name
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_TABLES)
         self._leases.abandon_earlier_runs()
 
     def __call__(self, records: DataFrame, batch: int) -> None:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
-        self._laps, self._applying = Laps(), []
+        self._laps, self._applying = StageTimer(), []
         _share_among_cores(records.sparkSession)
         with persisted(records) as events:
             self._take_resume_requests()  # before the plan, which is mended before one asks
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
-            ranges, epoch, beat_us = _survey(events, plan)
+            ranges, epoch, heartbeat_committed_us = _survey(events, plan)
             self._note_epoch(plan, epoch)
             if self._progress.batch < 0:
                 self._take_offsets_from_logs(plan, lake, ranges)
@@ -116,7 +98,9 @@ class MicroBatch:
             self._repair(plan, lake, events, ranges)
             seconds = time.monotonic() - started
             self._note_turns(bool(_arriving(plan, ranges)), seconds)
-            self._progress.beat_us = max(self._progress.beat_us, beat_us)
+            self._progress.heartbeat_committed_us = max(
+                self._progress.heartbeat_committed_us, heartbeat_committed_us
+            )
             self._note(plan, ranges, batch, seconds)
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
@@ -254,20 +238,24 @@ class MicroBatch:
             self._leases,
             self._readers[turn.table.name],
             apply_now=turn.apply_now,
-            known=Known(seen=progress.seen, suspected=progress.suspected),
-            odd_before=turn.table.name in self._odd,
+            known=KnownColumns(first_seen=progress.first_seen, suspected=progress.suspected),
+            needed_slow_decode=turn.table.name in self._slow_decode_tables,
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
             if packed and outcome.applying:  # a late stream writes its logs first
-                self._packing.pack(lake, plan, turn.table)
+                self._packing.compact(lake, plan, turn.table)
             if thinned:
                 self._thinning.thin(lake, turn.table)
         except (TableError, AnalysisException, Py4JJavaError) as error:
             self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))
             return
         if outcome.drift is not None:  # something was decoded
-            (self._odd.add if outcome.odd else self._odd.discard)(turn.table.name)
+            (
+                self._slow_decode_tables.add
+                if outcome.needs_slow_decode
+                else self._slow_decode_tables.discard
+            )(turn.table.name)
         for partition, (first, _) in turn.ranges.items():
             progress.offsets[partition] = outcome.taken.get(partition, first)
         if outcome.applied:
@@ -281,7 +269,7 @@ class MicroBatch:
         self._judge(plan, progress, turn.table, outcome)
 
     def _note_turns(self, busy: bool, seconds: float) -> None:
-        side_by_side = min(TABLES_AT_ONCE, len(self._applying))
+        side_by_side = min(MAX_CONCURRENT_TABLES, len(self._applying))
         merging = sum(self._applying) / side_by_side if side_by_side else 0.0
         self._turns.note_batch(
             busy=busy, seconds=seconds, states=len(self._applying), merging=merging
@@ -302,9 +290,9 @@ class MicroBatch:
     def _judge(self, plan: Plan, progress: TableProgress, table: Table, outcome: Outcome) -> None:
         """Stop a table that refuses too much: its declaration no longer fits its source."""
         if outcome.drift is not None:
-            progress.seen = dict(outcome.drift.known.seen)
+            progress.first_seen = dict(outcome.drift.known.first_seen)
             progress.suspected = list(outcome.drift.known.suspected)
-            if outcome.drift.cuts:
+            if outcome.drift.stop_offsets:
                 progress.quarantined += outcome.quarantined
                 message, remedy = describe_drift(table, outcome.drift)
                 error = TableError(table.name, message, remedy)

@@ -36,12 +36,12 @@ class PartitionSummary:
     snapshot_read_until: int | None
     lowest_row_epoch: int | None  # of events that bring a row; and the lowest previous commit
     lowest_row_prev: int | None
-    signs: frozenset[str]  # which of `_SIGNS` some event shows
+    flags: frozenset[str]  # which of `_FLAGS` some event shows
     unavailable: frozenset[str]  # columns of which a value was not sent
 
-    def shows(self, sign: str) -> bool:
+    def has(self, sign: str) -> bool:
         """Whether some event is such a one."""
-        return sign in self.signs
+        return sign in self.flags
 
 
 REFUSED = "refused"
@@ -50,20 +50,20 @@ CARRIED_KEY_CHANGE = "carried_key_change"  # a creation with unavailable values:
 COMPLETE_ROW = "complete_row"  # brings a row, and is not refused but perhaps for its key
 LACKING_ROW = "lacking_row"  # the same, without a declared column
 MISFIT = "misfit"  # has a column in another form than the declared
-ODD_EVENT = "odd_event"  # a plain decoding does not read it rightly
+NEEDS_SLOW_DECODE = "odd_event"  # a plain decoding does not read it rightly
 
 _ACCEPTED = f"{REFUSAL} IS NULL"
 # Refused for its key: a key column that is gone makes every key wrong.
 _BY_KEY = f"({REFUSAL} LIKE 'NULL_KEY%' OR {REFUSAL} LIKE 'KEY_MISMATCH%')"
 IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({_ACCEPTED} OR {_BY_KEY})"
-_SIGNS = {
+_FLAGS = {
     REFUSED: f"NOT ({_ACCEPTED})",
     TRUNCATE: f"{_ACCEPTED} AND {naming.OP} = 't'",
     CARRIED_KEY_CHANGE: f"{_ACCEPTED} AND {naming.OP} = 'c' AND {naming.UNAVAILABLE} IS NOT NULL",
     COMPLETE_ROW: f"{IS_ROW} AND {ABSENT} IS NULL",
     LACKING_ROW: f"{IS_ROW} AND {ABSENT} IS NOT NULL",
     MISFIT: f"{MISFITS} IS NOT NULL",
-    ODD_EVENT: ODD,
+    NEEDS_SLOW_DECODE: ODD,
 }
 _LOWEST = (
     "first_offset", "lowest_epoch", "snapshot_read_at", "lowest_row_epoch", "lowest_row_prev",
@@ -135,8 +135,10 @@ def _counted_again(words: int) -> dict[str, str]:
 
 def _conditions(table: Table) -> list[str]:
     """Of each sign, and of each column that may not be sent."""
-    lacks = [f"array_contains({naming.UNAVAILABLE}, {SPARK.text(name)})" for name in table.carried]
-    return [*_SIGNS.values(), *lacks]
+    lacks = [
+        f"array_contains({naming.UNAVAILABLE}, {SPARK.text(name)})" for name in table.toastable
+    ]
+    return [*_FLAGS.values(), *lacks]
 
 
 def _words(conditions: Sequence[str]) -> Iterator[list[str]]:
@@ -157,9 +159,9 @@ def _named(aggregates: Mapping[str, str]) -> list[Expression]:
 def _summary(row: Row, table: Table, words: int) -> PartitionSummary:
     found = row.asDict()
     bits = sum(found.pop(_word(index)) << index * _BITS for index in range(words))
-    names = [*_SIGNS, *table.carried]
+    names = [*_FLAGS, *table.toastable]
     shown = [bool(bits >> place & 1) for place in range(len(names))]
-    signs = frozenset(name for name, is_so in zip(_SIGNS, shown, strict=False) if is_so)
-    carried = zip(table.carried, shown[len(_SIGNS) :], strict=True)
+    flags = frozenset(name for name, is_so in zip(_FLAGS, shown, strict=False) if is_so)
+    carried = zip(table.toastable, shown[len(_FLAGS) :], strict=True)
     unavailable = frozenset(name for name, is_so in carried if is_so)
-    return PartitionSummary(**found, signs=signs, unavailable=unavailable)
+    return PartitionSummary(**found, flags=flags, unavailable=unavailable)

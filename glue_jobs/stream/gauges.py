@@ -15,7 +15,7 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.metrics import Metrics, Values
 
-EVERY_SECONDS = 60.0
+PUBLISH_INTERVAL_S = 60.0
 _MICROS = 1_000_000
 
 
@@ -32,7 +32,7 @@ class StreamGauges:
     def tell_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
         """Tell, unless it was told within the last minute."""
         if time.time() >= self._due:
-            self._due = time.time() + EVERY_SECONDS
+            self._due = time.time() + PUBLISH_INTERVAL_S
             self.tell(query_progress)
 
     def tell(self, query_progress: Mapping[str, Any] | None) -> None:
@@ -50,8 +50,8 @@ class StreamGauges:
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended
-        if progress.beat_us:
-            values[metrics.FRESHNESS] = now - progress.beat_us / _MICROS
+        if progress.heartbeat_committed_us:
+            values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
         lag = records_behind(query_progress)
         return values if lag is None else {**values, metrics.LAG: lag}
 

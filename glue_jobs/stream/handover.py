@@ -19,7 +19,7 @@ from cdclake.jobs.control.store import ObjectStore
 
 log = logging.getLogger("cdclake.stream")
 
-LOOK_SECONDS = 15
+CHECK_INTERVAL_S = 15
 
 
 class HandedOver(Exception):
@@ -57,7 +57,7 @@ class Handover:
         and the stamps say that its rows are there.
         """
         try:
-            while not query.awaitTermination(LOOK_SECONDS):
+            while not query.awaitTermination(CHECK_INTERVAL_S):
                 meanwhile()
                 if not self._is_wanted():
                     with self._between_batches:

@@ -14,17 +14,17 @@ from functools import partial
 
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.lake_tables import LakeTables
-from cdclake.jobs.maintenance.actions import Upkeep, pack
-from cdclake.jobs.stream.inline_maintenance import done_if_free
+from cdclake.jobs.maintenance.actions import MaintainedTable, compact
+from cdclake.jobs.stream.inline_maintenance import run_if_free
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 
 # To pack so many small batches costs about what they cost each other until then.
-BATCHES = 30
+COMPACT_EVERY_N_COMMITS = 30
 
 
-class Packing:
+class InlineCompaction:
     """Remembers how many commits each state has gathered since this process began or packed it."""
 
     def __init__(self, leases: Leases) -> None:
@@ -41,14 +41,18 @@ class Packing:
         One at a time, so that no batch ends late for all of them. What others maintain is theirs.
         """
         ours = (table.name for table in plan.tables if table.maintenance == "own")
-        gathered = {name: self._commits[name] for name in ours if self._commits[name] >= BATCHES}
+        gathered = {
+            name: self._commits[name]
+            for name in ours
+            if self._commits[name] >= COMPACT_EVERY_N_COMMITS
+        }
         return max(gathered, key=gathered.__getitem__, default=None)
 
-    def pack(self, lake: LakeTables, plan: Plan, table: Table) -> None:
+    def compact(self, lake: LakeTables, plan: Plan, table: Table) -> None:
         """Pack the table's state; one that another job holds, or changes meanwhile, comes later."""
         started = time.monotonic()
         history = timedelta(days=plan.history_days)
-        upkeep = Upkeep(lake, table, table.name, datetime.now(UTC), history)
-        if done_if_free(self._leases, table.name, partial(pack, upkeep)):
+        upkeep = MaintainedTable(lake, table, table.name, datetime.now(UTC), history)
+        if run_if_free(self._leases, table.name, partial(compact, upkeep)):
             del self._commits[table.name]
             log.info("%s: packed in %.1f s", table.name, time.monotonic() - started)

@@ -12,14 +12,14 @@ from functools import partial
 from cdclake.iceberg.snapshot_tags import hour_of
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.lake_tables import LakeTables
-from cdclake.jobs.maintenance.snapshot_expiration import forget_snapshots
-from cdclake.jobs.stream.inline_maintenance import done_if_free
+from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots
+from cdclake.jobs.stream.inline_maintenance import run_if_free
 from cdclake.plan import Table
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-class Thinning:
+class InlineExpiration:
     """Remembers of each table in which hour this process has thinned its snapshots."""
 
     def __init__(self, leases: Leases) -> None:
@@ -45,6 +45,6 @@ class Thinning:
         """
         now = datetime.now(UTC)
         names = (table.changes, table.name)
-        works = ((name, partial(forget_snapshots, lake, name, now)) for name in names)
-        if all(done_if_free(self._leases, name, work) for name, work in works):
+        works = ((name, partial(remove_old_snapshots, lake, name, now)) for name in names)
+        if all(run_if_free(self._leases, name, work) for name, work in works):
             self._thinned[table.name] = hour_of(now)

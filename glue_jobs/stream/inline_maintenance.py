@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable
 
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.iceberg.commit_retry import CommitConflict, retried
+from cdclake.jobs.iceberg.commit_retry import CommitConflict, retry_on_conflict
 
 log = logging.getLogger("cdclake.stream")
 
 
-def done_if_free(leases: Leases, name: str, work: Callable[[], None]) -> bool:
+def run_if_free(leases: Leases, name: str, work: Callable[[], None]) -> bool:
     """Do the work under the lease of that name; whether it was done.
 
     It was not if another job holds the lease, or if other writers were always quicker.
@@ -19,7 +19,7 @@ def done_if_free(leases: Leases, name: str, work: Callable[[], None]) -> bool:
     with leases.try_hold(name) as held:
         if held:
             try:
-                retried(name, work)
+                retry_on_conflict(name, work)
             except CommitConflict as error:
                 log.warning("%s", error)
                 return False

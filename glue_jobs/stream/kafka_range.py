@@ -12,7 +12,7 @@ from cdclake.jobs.runtime.kafka import partitions
 from cdclake.jobs.stream.table_batch import Ranges
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
-_EARLIEST = -2  # Spark's word for the beginning of a partition
+_EARLIEST_OFFSET = -2  # Spark's word for the beginning of a partition
 
 
 def read_gap(
@@ -55,5 +55,5 @@ def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int,
     >>> starting_offsets("t", [0, 1], {1: 7})
     '{"t": {"0": -2, "1": 7}}'
     """
-    starts = {partition: resume.get(partition, _EARLIEST) for partition in partitions}
+    starts = {partition: resume.get(partition, _EARLIEST_OFFSET) for partition in partitions}
     return json.dumps({topic: starts})

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.stream.batch_stats import ODD_EVENT, PartitionSummary, Summarizer
+from cdclake.jobs.stream.batch_stats import NEEDS_SLOW_DECODE, PartitionSummary, Summarizer
 from cdclake.jobs.stream.decode import REFUSAL, EventDecoder, Reason, first_reason
 from cdclake.plan import Plan, Table
 
@@ -25,7 +25,7 @@ class Decoded:
 
     def show(self, sign: str) -> bool:
         """Whether some event is such a one (`PartitionSummary.signs`)."""
-        return any(part.shows(sign) for part in self.parts)
+        return any(part.has(sign) for part in self.parts)
 
 
 class TableReader:
@@ -40,14 +40,14 @@ class TableReader:
         self._summarizer = Summarizer(table)
 
     @contextmanager
-    def read(self, records: DataFrame, *, odd: bool) -> Iterator[Decoded]:
-        """What the records hold. `odd`: some may well be read rightly by name only.
+    def read(self, records: DataFrame, *, needs_slow_decode: bool) -> Iterator[Decoded]:
+        """What the records hold. `needs_slow_decode`: some may well be read rightly by name only.
 
         If some are, though it was not expected, the records are decoded a second time.
         """
-        if not odd:
+        if not needs_slow_decode:
             with self._held(records, self._decoder.decode_plain(records)) as decoded:
-                if not decoded.show(ODD_EVENT):
+                if not decoded.show(NEEDS_SLOW_DECODE):
                     yield decoded
                     return
         with self._held(records, self._decoder.decode(records)) as decoded:

@@ -32,10 +32,10 @@ from cdclake.postgres.file_lines import renamed_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """What a table's earlier events have shown; `seen` by `column_key`."""
+class KnownColumns:
+    """What a table's earlier events have shown; `first_seen` by `column_key`."""
 
-    seen: Mapping[str, str] = field(default_factory=dict)  # position of a first event with it
+    first_seen: Mapping[str, str] = field(default_factory=dict)  # position of a first event with it
     suspected: Collection[str] = ()  # source names: the last event with a value was a misfit
 
 
@@ -43,8 +43,10 @@ class Known:
 class Drift:
     """What the events of a batch show of the table's columns."""
 
-    known: Known
-    cuts: Mapping[int, int] = field(default_factory=dict)  # partition -> first offset to stop at
+    known: KnownColumns
+    stop_offsets: Mapping[int, int] = field(
+        default_factory=dict
+    )  # partition -> first offset to stop at
     gone: tuple[str, ...] = ()  # declared columns that the events from there on have no more
     retyped: tuple[str, ...] = ()  # declared columns that they hold in another form
 
@@ -65,27 +67,27 @@ def column_keys(table: Table) -> frozenset[str]:
 
 
 def find_drift(
-    decoded: DataFrame, table: Table, summaries: Iterable[PartitionSummary], known: Known
+    decoded: DataFrame, table: Table, summaries: Iterable[PartitionSummary], known: KnownColumns
 ) -> Drift:
     """What the decoded events show; they are not looked at again unless some of them are odd."""
     parts = list(summaries)
-    if not any(part.signs & {COMPLETE_ROW, LACKING_ROW, MISFIT} for part in parts):
+    if not any(part.flags & {COMPLETE_ROW, LACKING_ROW, MISFIT} for part in parts):
         return Drift(known=known)
-    absent = _absent(decoded) if any(part.shows(LACKING_ROW) for part in parts) else set[str]()
+    absent = _absent(decoded) if any(part.has(LACKING_ROW) for part in parts) else set[str]()
     if not _is_odd(parts, absent, table, known):
         present = [column for column in table.columns if column.source not in absent]
         if _were_all_seen(present, parts, known):
-            return Drift(known=Known(seen=known.seen))
+            return Drift(known=KnownColumns(first_seen=known.first_seen))
         first = decoded.where(IS_ROW).agg(F.min(naming.POSITION)).collect()[0][0]
         found = {column.source: first for column in present}
-        return Drift(known=Known(seen=_seen_too(known.seen, table, found)))
+        return Drift(known=KnownColumns(first_seen=_seen_too(known.first_seen, table, found)))
     firsts = _first_present(decoded, table)
-    seen = _seen_too(known.seen, table, _lowest(firsts))
-    gone = _gone(decoded, table, known, seen, firsts)
+    first_seen = _seen_too(known.first_seen, table, _lowest(firsts))
+    gone = _gone(decoded, table, known, first_seen, firsts)
     retyped, suspected = _retyped(decoded, table, known.suspected)
     return Drift(
-        known=Known(seen=seen, suspected=(*suspected, *retyped)),
-        cuts=_cuts(decoded, [*gone.values(), *retyped.values()]),
+        known=KnownColumns(first_seen=first_seen, suspected=(*suspected, *retyped)),
+        stop_offsets=_stop_offsets(decoded, [*gone.values(), *retyped.values()]),
         gone=tuple(gone),
         retyped=tuple(source for source in retyped if source not in gone),
     )
@@ -98,18 +100,17 @@ def _absent(decoded: DataFrame) -> set[str]:
 
 
 def _is_odd(
-    parts: Iterable[PartitionSummary], absent: set[str], table: Table, known: Known
+    parts: Iterable[PartitionSummary], absent: set[str], table: Table, known: KnownColumns
 ) -> bool:
     """Whether an event does not fit, lacks what an earlier one had, or only some lack a column."""
-    had = {c.source for c in table.columns if column_key(c) in known.seen}
+    had = {c.source for c in table.columns if column_key(c) in known.first_seen}
     return bool(had & absent) or any(
-        part.shows(MISFIT) or (part.shows(LACKING_ROW) and part.shows(COMPLETE_ROW))
-        for part in parts
+        part.has(MISFIT) or (part.has(LACKING_ROW) and part.has(COMPLETE_ROW)) for part in parts
     )
 
 
 def _were_all_seen(
-    present: Iterable[Column], parts: Iterable[PartitionSummary], known: Known
+    present: Iterable[Column], parts: Iterable[PartitionSummary], known: KnownColumns
 ) -> bool:
     """Whether all these columns were seen at lower positions than any of the batch."""
     lowest = min(
@@ -117,18 +118,20 @@ def _were_all_seen(
         for part in parts
         if part.lowest_row_epoch is not None and part.lowest_row_prev is not None
     )
-    seen = (known.seen.get(column_key(column)) for column in present)
-    return all(at is not None and at <= lowest for at in seen)
+    first_seen = (known.first_seen.get(column_key(column)) for column in present)
+    return all(at is not None and at <= lowest for at in first_seen)
 
 
-def _seen_too(seen: Mapping[str, str], table: Table, present: Mapping[str, str]) -> dict[str, str]:
-    """`seen`, with what this batch adds; columns that are not declared so any more are forgotten.
+def _seen_too(
+    first_seen: Mapping[str, str], table: Table, present: Mapping[str, str]
+) -> dict[str, str]:
+    """`first_seen`, with what this batch adds; columns no longer declared so are forgotten.
 
     The lowest position counts: what lies below it may be older than the column.
     """
     found = {}
     for column in table.columns:
-        at = [p for p in (seen.get(column_key(column)), present.get(column.source)) if p]
+        at = [p for p in (first_seen.get(column_key(column)), present.get(column.source)) if p]
         if at:
             found[column_key(column)] = min(at)
     return found
@@ -172,8 +175,8 @@ def _lowest(firsts: Collection[_First]) -> dict[str, str]:
 def _gone(
     decoded: DataFrame,
     table: Table,
-    known: Known,
-    seen: Mapping[str, str],
+    known: KnownColumns,
+    first_seen: Mapping[str, str],
     firsts: Collection[_First],
 ) -> dict[str, str]:
     """Columns that an event lacks although an earlier one had them, with the condition for it.
@@ -184,11 +187,11 @@ def _gone(
     lacking = {}
     for column in table.columns:
         key, source = column_key(column), column.source
-        if key not in seen:
+        if key not in first_seen:
             continue
         later = f"{IS_ROW} AND {_holds(ABSENT, source)}"
-        later += f" AND {naming.POSITION} > {SPARK.text(seen[key])}"
-        if key not in known.seen:
+        later += f" AND {naming.POSITION} > {SPARK.text(first_seen[key])}"
+        if key not in known.first_seen:
             read = [
                 f"({naming.PARTITION} = {f.partition} AND {naming.OFFSET} > {f.offset[source]})"
                 for f in firsts
@@ -238,7 +241,7 @@ def _newest_fit(decoded: DataFrame, is_misfit: str, fits: str) -> list[Mapping[s
     return [row.asDict() for row in rows.where("misfits > 0").collect()]
 
 
-def _cuts(decoded: DataFrame, conditions: Sequence[str]) -> dict[int, int]:
+def _stop_offsets(decoded: DataFrame, conditions: Sequence[str]) -> dict[int, int]:
     """By partition the offset of the first event that one of the conditions holds for."""
     if not conditions:
         return {}

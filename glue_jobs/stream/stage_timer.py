@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 
-class Laps:
+class StageTimer:
     """A stopwatch with named laps, shown as `decode 0.4 s, append 0.2 s`."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
-from cdclake.jobs.control.plan_watcher import CurrentPlan
+from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.metrics import Metrics
@@ -18,7 +18,7 @@ from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.stream.handover import Handover
 from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
-from cdclake.jobs.stream.table_batch import RequestedRepairs
+from cdclake.jobs.stream.table_batch import RequestedOperations
 from cdclake.plan import Plan
 
 # A consumer asks for the next records before they are wanted, and the broker answers a connection's
@@ -26,12 +26,12 @@ from cdclake.plan import Plan
 FETCH_WAIT_MS = "20"
 MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's backlog is read
 
-RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedRepairs]
+RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedOperations]
 
 
 def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
     """Run the stream: until it is stopped (always on), or until the topics are read (scheduled)."""
-    plans = CurrentPlan(arguments["plan"])
+    plans = PlanWatcher(arguments["plan"])
     plan = plans.read()
     spark = open_session(arguments["JOB_NAME"])
     brokers = brokers_of(arguments)

@@ -16,7 +16,7 @@ from cdclake.debezium.position import history_part
 from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
-from cdclake.jobs.apply.change_stats import Facts, facts_of
+from cdclake.jobs.apply.change_stats import ChangeStats, stats_of
 from cdclake.jobs.apply.state_table import Batch, applied_through, apply_changes
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.progress import Progress
@@ -32,7 +32,7 @@ from cdclake.jobs.stream.append import (
 )
 from cdclake.jobs.stream.batch_stats import (
     CARRIED_KEY_CHANGE,
-    ODD_EVENT,
+    NEEDS_SLOW_DECODE,
     REFUSED,
     TRUNCATE,
     PartitionSummary,
@@ -46,13 +46,13 @@ from cdclake.jobs.stream.deduplicate import (
 )
 from cdclake.jobs.stream.quarantine import quarantine, refused_records
 from cdclake.jobs.stream.reader import Decoded, TableReader
-from cdclake.jobs.stream.schema_drift import Drift, Known, find_drift
-from cdclake.jobs.stream.stage_timer import Laps
+from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
+from cdclake.jobs.stream.stage_timer import StageTimer
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 
-ROWS_PER_TASK = 20_000  # below that a second task costs more than it saves
+MIN_ROWS_PER_TASK = 20_000  # below that a second task costs more than it saves
 Ranges = Mapping[int, tuple[int, int]]  # Kafka partition -> first and next offset
 
 
@@ -65,7 +65,9 @@ class Outcome:
     applied: bool  # the state holds everything that the log does, or is not applied in the stream
     applying: float = 0.0  # seconds that it took to bring the state up
     drift: Drift | None = None  # None: there was nothing to decode
-    odd: bool = False  # there were events that only a reading by name tells the truth of
+    needs_slow_decode: bool = (
+        False  # there were events that only a reading by name tells the truth of
+    )
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
 
 
@@ -88,8 +90,8 @@ class TableBatch:
     leases: Leases
     reader: TableReader
     apply_now: bool  # False: the log only; a later batch brings the state up
-    known: Known = field(default_factory=Known)  # what earlier events have shown
-    odd_before: bool = False  # the last batch had odd events: this one may, too
+    known: KnownColumns = field(default_factory=KnownColumns)  # what earlier events have shown
+    needed_slow_decode: bool = False  # the last batch had odd events: this one may, too
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; replaying them changes nothing.
@@ -104,19 +106,21 @@ class TableBatch:
         sweep = epoch_sweep(epoch) if holds_older else None
         if not ranges and sweep is None:
             return self._apply(stamp.ingested_through, None, 0)
-        laps = Laps()
+        laps = StageTimer()
         fresh = self._fresh(events, ranges, stamp)
-        with self.reader.read(fresh, odd=self.odd_before) as decoded:
+        with self.reader.read(fresh, needs_slow_decode=self.needed_slow_decode) as decoded:
             drift = find_drift(decoded.rows, self.table, decoded.parts, self.known)
             laps.end("decode")
-            if not drift.cuts:
+            if not drift.stop_offsets:
                 log_now = Log(stamped, stamp, epoch)
                 outcome = self._ingest(decoded, log_now, sweep, laps)
                 taken = {partition: end for partition, (_, end) in ranges.items()}
-                odd = decoded.show(ODD_EVENT)
-                return replace(outcome, drift=drift, taken=taken, odd=odd)
-        before = _before(ranges, drift.cuts)
-        outcome = self.run(_records_before(events, drift.cuts), before, epoch=epoch)
+                needs_slow_decode = decoded.show(NEEDS_SLOW_DECODE)
+                return replace(
+                    outcome, drift=drift, taken=taken, needs_slow_decode=needs_slow_decode
+                )
+        before = _before(ranges, drift.stop_offsets)
+        outcome = self.run(_records_before(events, drift.stop_offsets), before, epoch=epoch)
         return replace(outcome, drift=drift)
 
     def _ingest(
@@ -124,7 +128,7 @@ class TableBatch:
         decoded: Decoded,
         log_now: Log,
         sweep: str | None,
-        laps: Laps,
+        laps: StageTimer,
     ) -> Outcome:
         """Quarantine what is refused, append the rest, and bring the state up."""
         stamp = log_now.stamp
@@ -159,7 +163,7 @@ class TableBatch:
         `stamp` is the log's as of the snapshot `read_from`; only its moment of ingestion moves.
         Fenced, as a batch is, if another writer has appended since.
         """
-        facts = facts_of(self.table, rows)
+        facts = stats_of(self.table, rows)
         if facts.events == 0:
             return 0
         ingested_at = moment_after(stamp)
@@ -196,7 +200,9 @@ class TableBatch:
         for partition, offset in stamp.offsets.items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
-        tasks = sum(following - first for first, following in ranges.values()) // ROWS_PER_TASK + 1
+        tasks = (
+            sum(following - first for first, following in ranges.values()) // MIN_ROWS_PER_TASK + 1
+        )
         return fresh.coalesce(tasks)
 
     def _missing_sweep(self, summaries: list[PartitionSummary], epoch: int) -> str | None:
@@ -269,22 +275,22 @@ def _epochs(summaries: list[PartitionSummary]) -> list[int]:
     return [part.lowest_epoch for part in summaries if part.lowest_epoch is not None]
 
 
-def _before(ranges: Ranges, cuts: Mapping[int, int]) -> Ranges:
+def _before(ranges: Ranges, stop_offsets: Mapping[int, int]) -> Ranges:
     """The part of the ranges below the cuts."""
-    ends = {p: min(end, cuts.get(p, end)) for p, (_, end) in ranges.items()}
+    ends = {p: min(end, stop_offsets.get(p, end)) for p, (_, end) in ranges.items()}
     return {p: (first, ends[p]) for p, (first, _) in ranges.items() if first < ends[p]}
 
 
-def _records_before(events: DataFrame, cuts: Mapping[int, int]) -> DataFrame:
-    for partition, cut in cuts.items():
+def _records_before(events: DataFrame, stop_offsets: Mapping[int, int]) -> DataFrame:
+    for partition, cut in stop_offsets.items():
         events = events.where((F.col("partition") != partition) | (F.col("offset") < cut))
     return events
 
 
-def _facts(decoded: Decoded, *, sweeps: int) -> Facts:
+def _facts(decoded: Decoded, *, sweeps: int) -> ChangeStats:
     parts = decoded.parts
     deleted = [p.lowest_deleted_lsn for p in parts if p.lowest_deleted_lsn is not None]
-    return Facts(
+    return ChangeStats(
         events=sum(part.accepted for part in parts) + sweeps,
         truncates=sweeps > 0 or decoded.show(TRUNCATE),
         carried_key_changes=decoded.show(CARRIED_KEY_CHANGE),
@@ -293,7 +299,7 @@ def _facts(decoded: Decoded, *, sweeps: int) -> Facts:
     )
 
 
-class RequestedRepairs(Protocol):
+class RequestedOperations(Protocol):
     """Repairs requested of the stream; the program that starts the stream chooses who does them."""
 
     def run(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.control.plan_watcher import CurrentPlan
+from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.runtime.arguments import read_arguments
@@ -43,7 +43,7 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     """
     log_to_stdout()
     arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run", "metrics"])
-    plan = CurrentPlan(arguments["plan"]).read()
+    plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
     job = TableJob(plan, lake, Leases(control, name), control, named="tables" in arguments)

@@ -15,7 +15,7 @@ from cdclake.jobs.jvm.java import each
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
 
-_FILE = 128 * 1024 * 1024  # bytes: a file of that size is a large one
+_LARGE_FILE_BYTES = 128 * 1024 * 1024  # bytes: a file of that size is a large one
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
     sizes = [each for each in reports if each.table in maintained]
     return {
         SMALL_FILES: max(
-            (each.files_after - each.bytes_after // _FILE for each in sizes), default=0
+            (each.files_after - each.bytes_after // _LARGE_FILE_BYTES for each in sizes), default=0
         ),
         SNAPSHOTS: max((each.snapshots_after for each in sizes), default=0),
     }

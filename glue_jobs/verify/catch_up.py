@@ -18,12 +18,12 @@ from cdclake.plan import Plan, Table
 
 Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
 
-_POLL_S = 0.2
-_MARKER_S = 1.0
+_POLL_INTERVAL_S = 0.2
+_MARKER_INTERVAL_S = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arrival:
+class CatchUp:
     """How to see what has arrived."""
 
     plan: Plan
@@ -57,7 +57,7 @@ class Arrival:
                     component=behind[0][0].writer,
                 )
             meanwhile()
-            time.sleep(_POLL_S)
+            time.sleep(_POLL_INTERVAL_S)
 
     def _await_kafka(self, deadline: float, meanwhile: Callable[[], None]) -> None:
         slot = self.plan.source_object
@@ -76,11 +76,13 @@ class Arrival:
                     "see `cdclake status`; wait longer with --wait",
                     component="connect",
                 )
-            if now - written > _MARKER_S:  # only later events show that earlier ones are confirmed
+            if (
+                now - written > _MARKER_INTERVAL_S
+            ):  # only later events show that earlier ones are confirmed
                 write_marker(self.dsn)
                 written = now
             meanwhile()
-            time.sleep(_POLL_S)
+            time.sleep(_POLL_INTERVAL_S)
 
 
 def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import CdcError
-from cdclake.jobs.control.plan_watcher import CurrentPlan
+from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.reader.job_reader import job_reader
@@ -23,7 +23,7 @@ from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn, secret_value
 from cdclake.jobs.table_jobs.table_reports import chosen_tables
-from cdclake.jobs.verify.catch_up import Arrival
+from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import verify_tables
@@ -43,7 +43,7 @@ def compare(
     sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
         reader = job_reader(spark, plan, Path(spill))
-        arrival = Arrival(
+        arrival = CatchUp(
             plan=plan,
             dsn=dsn,
             ends=lambda topics: offsets(spark, brokers, topics),
@@ -66,7 +66,7 @@ def compare(
 
 def run(arguments: Mapping[str, str]) -> int:
     """Compare, and write the report; the process's exit code."""
-    plan = CurrentPlan(arguments["plan"]).read()
+    plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     try:
         found = compare(open_session(arguments["JOB_NAME"]), plan, control, arguments)

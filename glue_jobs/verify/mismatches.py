@@ -18,14 +18,14 @@ _TABLE = f"""
 CREATE TABLE candidates (
   hash INTEGER NOT NULL, key TEXT NOT NULL,
   source TEXT NOT NULL DEFAULT '{ABSENT}', lake TEXT NOT NULL DEFAULT '{ABSENT}',
-  held TEXT NOT NULL DEFAULT '', seen TEXT, verdict TEXT,
+  history TEXT NOT NULL DEFAULT '', seen TEXT, verdict TEXT,
   PRIMARY KEY (hash, key)) WITHOUT ROWID
 """
 _OPEN = "verdict IS NULL"
-_BATCH = 1000
+_BATCH_KEYS = 1000
 
 
-class Candidates:
+class Mismatches:
     """The keys to look at again."""
 
     def __init__(self, places: Iterable[Place]) -> None:
@@ -45,7 +45,7 @@ class Candidates:
         last: Place = (-1, "")
         while batch := self._file.execute(
             f"SELECT hash, key FROM candidates WHERE {_OPEN} AND (hash, key) > (?, ?) "
-            f"ORDER BY hash, key LIMIT {_BATCH}",
+            f"ORDER BY hash, key LIMIT {_BATCH_KEYS}",
             last,
         ).fetchall():
             yield batch
@@ -53,14 +53,14 @@ class Candidates:
 
     def begin_round(self) -> None:
         """Nothing is known of any row."""
-        self._file.execute(f"UPDATE candidates SET held = '' WHERE {_OPEN}")
+        self._file.execute(f"UPDATE candidates SET history = '' WHERE {_OPEN}")
 
     def look_at_source(self, rows: Iterable[Digest]) -> None:
-        """Note what the source holds now, beside what it held earlier in the round."""
+        """Note what the source holds now, beside what it history earlier in the round."""
         self._look("source", rows)
         state = "'<' || source || '>'"
-        new = f"{_OPEN} AND instr(held, {state}) = 0"
-        self._file.execute(f"UPDATE candidates SET held = held || {state} WHERE {new}")
+        new = f"{_OPEN} AND instr(history, {state}) = 0"
+        self._file.execute(f"UPDATE candidates SET history = history || {state} WHERE {new}")
 
     def look_at_lake(self, rows: Iterable[Digest]) -> None:
         """Note what the lake holds, once in a round, with a look at the source to follow."""
@@ -76,15 +76,15 @@ class Candidates:
         )
         self._file.execute("COMMIT")
 
-    def judge(self, *, last: bool) -> None:
+    def decide(self, *, last: bool) -> None:
         """Decide what can be decided from this round.
 
         The lake may show any state that the source was in since the round began. Where it shows
         none, and a second round finds the same, it is wrong; what never stands still is unsettled.
         """
-        shown = "instr(held, '<' || lake || '>') > 0"
+        shown = "instr(history, '<' || lake || '>') > 0"
         self._file.execute(f"DELETE FROM candidates WHERE {_OPEN} AND {shown}")
-        found, still = "source || '/' || lake", "held = '<' || source || '>'"
+        found, still = "source || '/' || lake", "history = '<' || source || '>'"
         # All digests are equally long, so the longer side has more rows of the key.
         kind = (
             "CASE WHEN length(lake) > length(source) THEN 'extra'"

@@ -10,11 +10,11 @@ MORE, LESS = ComparisonOperator.GREATER_THAN_THRESHOLD, ComparisonOperator.LESS_
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watch:
+class AlarmSpec:
     """One alarm: on after so many periods in a row beyond the threshold."""
 
     name: str  # its runbook's, too
-    says: str
+    description: str
     metric: IMetric
     threshold: float
     beyond: ComparisonOperator = MORE

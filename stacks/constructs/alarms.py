@@ -13,7 +13,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
-from cdclake.stacks.constructs.alarm import LESS, Watch
+from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from cdclake.stacks.constructs.firehose_alarms import watches_of_delivery, watches_of_web_server
 
@@ -22,7 +22,7 @@ _GIB = 1024**3
 
 def watches(
     deployment: Deployment, *, failed_queue: str | None, functions: Sequence[str]
-) -> Iterator[Watch]:
+) -> Iterator[AlarmSpec]:
     """Those of the parts that this deployment has, from the source to the lake.
 
     `functions` are the names of Firehose's; without the queue there are no jobs.
@@ -38,7 +38,7 @@ def watches(
         yield from _of_jobs(deployment, known, failed_queue)
 
 
-def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Watch]:
+def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
     if isinstance(source, CreatedSource):
         yield from _of_source(deployment, source, known)
@@ -54,19 +54,21 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
 
 def _of_source(
     deployment: Deployment, source: CreatedSource, known: DeploymentMetrics
-) -> Iterator[Watch]:
+) -> Iterator[AlarmSpec]:
     limits = deployment.aws.monitoring
-    yield Watch(
+    yield AlarmSpec(
         name="slot-lag",
-        says=f"the slot keeps more than {limits.slot_wal_percent} % of the {source.slot_wal_gb} GB"
+        description=f"the slot keeps more than {limits.slot_wal_percent} % of the"
+        f" {source.slot_wal_gb} GB"
         " of WAL at which it is given up",
         metric=known.slot_lag(),
         threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
         periods=2,
     )
-    yield Watch(
+    yield AlarmSpec(
         name="free-storage",
-        says=f"less than {limits.free_storage_percent} % of {source.storage_gb} GB are free on the"
+        description=f"less than {limits.free_storage_percent} % of {source.storage_gb} GB are"
+        " free on the"
         " database's disk; a full one stops the source",
         metric=known.source("FreeStorageSpace", "Minimum"),
         threshold=source.storage_gb * _GIB * limits.free_storage_percent / 100,
@@ -75,10 +77,10 @@ def _of_source(
     )
 
 
-def _of_connector(known: DeploymentMetrics) -> Watch:
-    return Watch(
+def _of_connector(known: DeploymentMetrics) -> AlarmSpec:
+    return AlarmSpec(
         name="connector",
-        says="no task of the connector runs: nothing is read, and the slot keeps WAL",
+        description="no task of the connector runs: nothing is read, and the slot keeps WAL",
         metric=known.connector("RunningTaskCount", "Minimum"),
         threshold=1,
         beyond=LESS,
@@ -87,60 +89,62 @@ def _of_connector(known: DeploymentMetrics) -> Watch:
     )
 
 
-def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> Watch:
+def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
     percent = deployment.aws.monitoring.kafka_disk_percent
-    return Watch(
+    return AlarmSpec(
         name="kafka-disk",
-        says=f"a broker's disk is fuller than {percent} %; a full one takes no more changes",
+        description=f"a broker's disk is fuller than {percent} %; a full one takes no more changes",
         metric=known.fullest_kafka_disk(),
         threshold=percent,
         periods=3,
     )
 
 
-def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Watch]:
+def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     """A stream that always runs and says nothing is one that does not run."""
     limits = deployment.aws.monitoring
     always = deployment.plan.mode == "always_on"
-    yield Watch(
+    yield AlarmSpec(
         name="freshness",
-        says=f"what the lake knows of the source is older than {limits.freshness_minutes} minutes",
+        description=f"what the lake knows of the source is older than {limits.freshness_minutes}"
+        " minutes",
         metric=known.own(metrics.FRESHNESS, "Maximum"),
         threshold=limits.freshness_minutes * 60,
         periods=2,
         missing=TreatMissingData.BREACHING if always else TreatMissingData.NOT_BREACHING,
     )
-    yield Watch(
+    yield AlarmSpec(
         name="lag",
-        says=f"more than {limits.lag_records} records of a topic are unread, and they become more",
+        description=f"more than {limits.lag_records} records of a topic are unread, and they"
+        " become more",
         metric=known.growing_lag(limits.lag_records),
         threshold=0,
         periods=6,
     )
-    yield Watch(
+    yield AlarmSpec(
         name="quarantine",
-        says=f"more than {limits.quarantined_per_hour} events were refused within an hour",
+        description=f"more than {limits.quarantined_per_hour} events were refused within an hour",
         metric=known.own(metrics.QUARANTINED, "Sum", period=HOUR),
         threshold=limits.quarantined_per_hour,
     )
-    yield Watch(
+    yield AlarmSpec(
         name="stopped-table",
-        says="a table is stopped; the others flow, and Kafka keeps its events for some days",
+        description="a table is stopped; the others flow, and Kafka keeps its events for some days",
         metric=known.own(metrics.STOPPED_TABLES, "Maximum"),
         threshold=0,
     )
 
 
-def _of_keeper(known: DeploymentMetrics) -> Iterator[Watch]:
-    yield Watch(
+def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    yield AlarmSpec(
         name="keeper-gave-up",
-        says="the stream failed to start again and again; nobody tries any more",
+        description="the stream failed to start again and again; nobody tries any more",
         metric=known.own(metrics.STREAM_GIVEN_UP, "Maximum"),
         threshold=0,
     )
-    yield Watch(
+    yield AlarmSpec(
         name="keeper-silent",
-        says="nobody looks after the stream: its keeper does not answer",
+        description="nobody looks after the stream: its keeper does not answer",
         metric=known.own(metrics.STREAM_RUNNING, "SampleCount"),
         threshold=1,
         beyond=LESS,
@@ -151,32 +155,33 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[Watch]:
 
 def _of_jobs(
     deployment: Deployment, known: DeploymentMetrics, failed_queue: str
-) -> Iterator[Watch]:
+) -> Iterator[AlarmSpec]:
     """What happens once a day stays on for a day: nobody may have looked at night."""
     most, a_day = deployment.aws.monitoring.small_files, Duration.days(1)
-    yield Watch(
+    yield AlarmSpec(
         name="schedules",
-        says="a schedule could not start what it starts; its message lies in the queue",
+        description="a schedule could not start what it starts; its message lies in the queue",
         metric=waiting_messages(failed_queue),
         threshold=0,
     )
     if any(table.apply == "scheduled" for table in deployment.plan.tables):
-        yield Watch(
+        yield AlarmSpec(
             name="apply-failed",
-            says="within an hour a state could not be brought up to its log; views stay right, and"
+            description="within an hour a state could not be brought up to its log; views stay"
+            " right, and"
             " become slower",
             metric=known.failures(naming.APPLY_JOB, HOUR),
             threshold=0,
         )
-    yield Watch(
+    yield AlarmSpec(
         name="maintain-failed",
-        says="within a day a table could not be maintained",
+        description="within a day a table could not be maintained",
         metric=known.failures(naming.MAINTAIN_JOB, a_day),
         threshold=0,
     )
-    yield Watch(
+    yield AlarmSpec(
         name="small-files",
-        says=f"after maintenance a table still has {most} files more than it needs:"
+        description=f"after maintenance a table still has {most} files more than it needs:"
         " compaction, ours or Glue's, does not keep up",
         metric=known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB, period=a_day),
         threshold=most,

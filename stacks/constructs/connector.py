@@ -13,7 +13,7 @@ from cdclake.stacks.constructs.connect_plugin import (
     WorkerConfiguration,
     content_hash,
 )
-from cdclake.stacks.constructs.deployment_context import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
@@ -44,7 +44,7 @@ class Connector(Construct):
         brokers: str,
         security_group: str,
         grants: Sequence[Grant],
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         own = f"kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
@@ -68,7 +68,9 @@ class Connector(Construct):
         # Plugin and worker configuration are references there, behind which the content changes.
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 
-    def _logged(self, ground: Ground) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
+    def _logged(
+        self, ground: DeploymentContext
+    ) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
         # Under this prefix a service's right to deliver is not counted against the account's few
         # policies on logs.
         log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/connect")
@@ -79,7 +81,7 @@ class Connector(Construct):
 
 
 def _cluster(
-    brokers: str, security_group: str, ground: Ground
+    brokers: str, security_group: str, ground: DeploymentContext
 ) -> aws_kafkaconnect.CfnConnector.KafkaClusterProperty:
     return _Connector.KafkaClusterProperty(
         apache_kafka_cluster=_Connector.ApacheKafkaClusterProperty(

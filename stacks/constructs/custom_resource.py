@@ -9,14 +9,14 @@ from aws_cdk import CustomResource
 from constructs import Construct
 
 from cdclake.stacks.bundles import build_function
-from cdclake.stacks.constructs.deployment_context import Ground
-from cdclake.stacks.constructs.function import Function
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
 
 _MODULE = "custom_resources"
 
 
-class OwnResource(Construct):
+class CdclakeResource(Construct):
     """`Custom::Cdclake<what>`, one of the actions in `lambda/custom_resources`.
 
     It is done when it is created and whenever a property changes.
@@ -30,11 +30,11 @@ class OwnResource(Construct):
         what: str,
         properties: Mapping[str, Any],
         grants: Sequence[Grant],
-        ground: Ground,
+        ground: DeploymentContext,
         timeout_s: int = 300,
     ) -> None:
         super().__init__(scope, construct_id)
-        function = Function(
+        function = LambdaFunction(
             self,
             "Doer",
             module=_MODULE,

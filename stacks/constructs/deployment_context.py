@@ -8,7 +8,7 @@ from aws_cdk import RemovalPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ground:
+class DeploymentContext:
     """Network, key, and how long things are kept: the same for every part of a deployment."""
 
     prefix: str

@@ -10,7 +10,7 @@ from aws_cdk import Aws, aws_kinesisfirehose
 from constructs import Construct
 
 from cdclake.stacks.constructs.grant import Grant, arn
-from cdclake.stacks.constructs.nag_suppressions import accept
+from cdclake.stacks.constructs.nag_suppressions import suppress
 
 _Stream = aws_kinesisfirehose.CfnDeliveryStream
 # All that Kafka keeps: what came before the stream was there is not skipped, and the log may hold
@@ -27,12 +27,12 @@ class DeliverySource(Protocol):
     def properties(self, role_arn: str) -> dict[str, Any]:
         """What the stream is made with."""
 
-    def accept(self, stream: Construct) -> None:
+    def suppress(self, stream: Construct) -> None:
         """Acknowledge what rules ask of streams of other sources."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KafkaTopic:
+class KafkaTopicSource:
     """A topic of MSK, read by private links; `cluster` is `name/id` as in ARNs, the id maybe `*`.
 
     Source of its grants: Firehose's developer guide, "Configure source settings for Amazon MSK",
@@ -84,13 +84,13 @@ class KafkaTopic:
         )
         return {"delivery_stream_type": "MSKAsSource", "msk_source_configuration": source}
 
-    def accept(self, stream: Construct) -> None:
+    def suppress(self, stream: Construct) -> None:
         """Firehose encrypts what it collects by a key of ours only if it is put there directly."""
-        accept(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kafka has ours")
+        suppress(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kafka has ours")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DirectPut:
+class DirectPutSource:
     """Whoever may put records into the stream, which Firehose keeps under our key."""
 
     key_arn: str
@@ -106,16 +106,16 @@ class DirectPut:
             key_type="CUSTOMER_MANAGED_CMK", key_arn=self.key_arn
         )
         return {
-            "delivery_stream_type": "DirectPut",
+            "delivery_stream_type": "DirectPutSource",
             "delivery_stream_encryption_configuration_input": encryption,
         }
 
-    def accept(self, stream: Construct) -> None:
+    def suppress(self, stream: Construct) -> None:
         """Nothing: it has its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KinesisShards:
+class KinesisSource:
     """A stream of Kinesis under our key."""
 
     stream_arn: str
@@ -153,6 +153,6 @@ class KinesisShards:
             "kinesis_stream_source_configuration": source,
         }
 
-    def accept(self, stream: Construct) -> None:
+    def suppress(self, stream: Construct) -> None:
         """As of a topic."""
-        accept(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kinesis has ours")
+        suppress(stream, "KDF1", "Firehose takes a key for Direct PUT only; Kinesis has ours")

@@ -12,7 +12,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.constructs import firehose_grants
-from cdclake.stacks.constructs.deployment_context import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.firehose_source import DeliverySource
 from cdclake.stacks.constructs.grant import Grant, arn, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
@@ -48,7 +48,7 @@ class Collecting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Destination:
+class FirehoseDestination:
     """Tables of one database; `writable` are their names as the role has them, maybe with `*`."""
 
     database: str
@@ -58,7 +58,7 @@ class Destination:
     state: BucketReference
 
 
-class IcebergStream(Construct):
+class FirehoseStream(Construct):
     """The stream, the role that it takes on, and the log stream of what fails in it."""
 
     def __init__(
@@ -68,12 +68,12 @@ class IcebergStream(Construct):
         *,
         name: str,
         source: DeliverySource,
-        into: Destination,
+        into: FirehoseDestination,
         collecting: Collecting,
         processors: Sequence[Processor],
         calls: Sequence[Grant],
         log: LogGroup,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         """`calls`: what the processors ask of the role."""
         super().__init__(scope, construct_id)
@@ -100,7 +100,7 @@ class IcebergStream(Construct):
                 cloud_watch_logging_options=self._logged(name, log),
             ),
         )
-        source.accept(stream)
+        source.suppress(stream)
 
     def _logged(
         self, name: str, log: LogGroup
@@ -138,14 +138,14 @@ def _processor(kind: str, **parameters: str) -> Processor:
     )
 
 
-def _delivers(into: Destination, collecting: Collecting) -> list[Grant]:
+def _delivers(into: FirehoseDestination, collecting: Collecting) -> list[Grant]:
     return [
         *firehose_grants.appends(into.database, into.writable, into.warehouse),
         *firehose_grants.keeps_failed(into.state, collecting.error_prefix),
     ]
 
 
-def _appended(into: Destination) -> dict[str, Any]:
+def _appended(into: FirehoseDestination) -> dict[str, Any]:
     """Without keys, for nothing is ever updated here; then Firehose grows by itself.
 
     The tables have owners, and a schema with two has none: it makes and changes none of them.

@@ -9,8 +9,8 @@ from aws_cdk import RemovalPolicy, aws_secretsmanager
 from constructs import Construct
 
 from cdclake.debezium.worker import PASSWORD_KEY, SALT_KEY, USER_KEY
-from cdclake.stacks.constructs.deployment_context import Ground
-from cdclake.stacks.constructs.nag_suppressions import accept
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.nag_suppressions import suppress
 
 _LENGTH = 40
 
@@ -50,7 +50,7 @@ class MadeUpSecret(Construct):
             kms_key_id=key_arn,
         )
         secret.apply_removal_policy(removal)
-        accept(secret, "SMG4", never_rotated)
+        suppress(secret, "SMG4", never_rotated)
         self.name, self.arn = name, secret.ref
 
 
@@ -79,7 +79,9 @@ class LoginSecret(MadeUpSecret):
 class SaltSecret(MadeUpSecret):
     """The `salt` of `mask: hash`; kept like data, for without it no value hashes as before."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, name: str, ground: Ground) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, name: str, ground: DeploymentContext
+    ) -> None:
         super().__init__(
             scope,
             construct_id,

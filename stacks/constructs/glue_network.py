@@ -5,21 +5,21 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
-from cdclake.stacks.constructs.custom_resource import OwnResource
-from cdclake.stacks.constructs.deployment_context import Ground
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant
 
 _Security = aws_glue.CfnSecurityConfiguration
 
 
-class JobGround(Construct):
+class GlueNetwork(Construct):
     """A connection into the first private subnet, and a security configuration with our key.
 
     Glue's workers stand in one subnet; when its zone is away, another subnet has to come first.
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, security_group: str, ground: Ground
+        self, scope: Construct, construct_id: str, *, security_group: str, ground: DeploymentContext
     ) -> None:
         super().__init__(scope, construct_id)
         self.connection = f"{ground.prefix}-network"
@@ -48,11 +48,11 @@ class JobGround(Construct):
         )
         self.security_configuration = security.name
 
-    def _zone(self, ground: Ground) -> str:
+    def _zone(self, ground: DeploymentContext) -> str:
         """Return the availability zone of the jobs' subnet; ask EC2 for that of an existing one."""
         if ground.zones:
             return ground.zones[0]
-        found = OwnResource(
+        found = CdclakeResource(
             self,
             "Zone",
             what="Zone",

@@ -8,7 +8,7 @@ from constructs import Construct
 _PACK = "AwsSolutions"
 
 
-def accept(construct: Construct, rule: str, reason: str) -> None:
+def suppress(construct: Construct, rule: str, reason: str) -> None:
     """Acknowledge the rule's finding on this construct, and only there.
 
     The pack stands before the rule: without it a finding would be silenced and leave no trace in

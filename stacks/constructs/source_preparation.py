@@ -8,15 +8,15 @@ from pathlib import Path
 from aws_cdk import CustomResource
 from constructs import Construct
 
-from cdclake.stacks.constructs.deployment_context import Ground
-from cdclake.stacks.constructs.function import Function
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
 
 _TIMEOUT_S = 600  # a lock that a long transaction holds is waited for
 _MEMORY_MB = 512
 
 
-class Preparation(Function):
+class Preparation(LambdaFunction):
     """`lambda/prepare_source` in the network, called whenever its zip changes: plan or code."""
 
     def __init__(
@@ -29,7 +29,7 @@ class Preparation(Function):
         environment: Mapping[str, str],
         grants: Sequence[Grant],
         security_group: str,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,

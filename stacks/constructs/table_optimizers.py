@@ -7,7 +7,7 @@ from typing import Any
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
-from cdclake.stacks.constructs.deployment_context import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, arn, on_tables, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.service_role import ServiceRole
@@ -33,7 +33,7 @@ class OptimizerRole(ServiceRole):
         *,
         database: str,
         warehouse: BucketReference,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,

@@ -179,7 +179,7 @@ MUTATIONS = (
     Mutation(
         "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
         (("glue_jobs/apply/state_table.py",
-          "return retried(table.name, lambda: _apply(lake, table, through, batch))",
+          "return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))",
           "return _apply(lake, table, through, batch)"),),
     ),
     Mutation(
@@ -281,7 +281,7 @@ MUTATIONS = (
     ),
     Mutation(
         "follow a changed key one step only", _cases("P5"),
-        ((_KEY_CHANGES, "_LONGEST_CHAIN = 64", "_LONGEST_CHAIN = 1"),),
+        ((_KEY_CHANGES, "_MAX_KEY_CHANGE_CHAIN = 64", "_MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a creation that was applied early keeps waiting", _cases("P5"),
@@ -318,7 +318,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the view follows a changed key one step only", VIEWS,
-        (("cdclake/iceberg/key_changes.py", "LONGEST_CHAIN = 4", "LONGEST_CHAIN = 1"),),
+        (("cdclake/iceberg/key_changes.py",
+          "MAX_KEY_CHANGE_CHAIN = 4", "MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,
@@ -375,7 +376,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
-        ((_VIEWS, 'if table.delivery == "stream" or not table.taken_along:', "if True:"),),
+        ((_VIEWS, 'if table.delivery == "stream" or not table.may_be_unsent:', "if True:"),),
     ),
     Mutation(
         "commit offsets of rows that the local Firehose holds back",

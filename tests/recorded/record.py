@@ -31,7 +31,7 @@ from cdclake.debezium.worker import password_of, salt_of
 from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.components import connect
 from cdclake.local.lake import stack
-from cdclake.local.lake.connector import Connector
+from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import aws_environment
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
@@ -130,7 +130,7 @@ class Recorder:
             mask_salt=salt,
             max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
         )
-        self._connector = Connector(self._endpoints.connect, self._plan)
+        self._connector = ConnectorClient(self._endpoints.connect, self._plan)
         self._connector.start(config)
         self._settle()
 

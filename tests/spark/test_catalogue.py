@@ -47,7 +47,7 @@ class Outcomes:
         instances = [CUTS[cut](case, number) for number, (case, cut, _) in enumerate(members)]
         with pytest.MonkeyPatch.context() as patch:
             if way == "merge":
-                patch.setattr(state_table, "LARGEST_DELTA", 0)
+                patch.setattr(state_table, "MAX_DELTA_EVENTS", 0)
             seen = packed.run(instances)
         for number, (case, cut, _) in enumerate(members):
             self._seen[(case.id, cut, way)] = seen[number]

@@ -56,7 +56,7 @@ def rows(engine: Engine, *names: str) -> dict[int, tuple[Any, ...]]:
 def stopped_at(outcome: Outcome) -> int | None:
     """The offset from which the table's events do not fit; None if they all do."""
     assert outcome.drift is not None
-    return outcome.drift.cuts.get(0)
+    return outcome.drift.stop_offsets.get(0)
 
 
 # --- a column that is gone -----------------------------------------------------------------------

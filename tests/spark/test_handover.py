@@ -52,7 +52,7 @@ class Batches:
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
-    monkeypatch.setattr(handover, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(handover, "CHECK_INTERVAL_S", 0.2)
     return MemoryStore()
 
 

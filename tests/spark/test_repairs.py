@@ -17,11 +17,11 @@ from cdclake.jobs.apply.state_table import applied_through, rebuild_state
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import outcome_name, request_name
 from cdclake.jobs.iceberg.commit_retry import Fenced
-from cdclake.jobs.maintenance.actions import Upkeep, collapse_history, purge_tombstones
+from cdclake.jobs.maintenance.actions import MaintainedTable, collapse_history, purge_tombstones
 from cdclake.jobs.operations import executor, replay
-from cdclake.jobs.operations.executor import Repairs, scan_end
+from cdclake.jobs.operations.executor import OperationExecutor, scan_end
 from cdclake.jobs.operations.replay import replay_quarantine
-from cdclake.jobs.operations.stale_rows import count_older_values, sweep_ghosts
+from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from cdclake.plan import Column
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
@@ -110,7 +110,9 @@ def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
     )  # fmt: skip
     for action in (purge_tombstones, collapse_history):
         for name in (numbers.table.changes, numbers.table.name):
-            action(Upkeep(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30)))
+            action(
+                MaintainedTable(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30))
+            )
     mend(numbers)
     done = replay_quarantine(numbers.batch(), epoch=1)
     assert (done.replayed, done.refused) == (2, {TOO_OLD: 1})
@@ -173,10 +175,10 @@ def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
         e("r", 20, 30, id=1, v="read", incremental=True), e("u", 30, 35, id=3, v="changed"),
         e("c", 40, 45, id=4, v="new"),
     )  # fmt: skip
-    assert sweep_ghosts(engine.batch(), position) == 1
+    assert delete_stale_rows(engine.batch(), position) == 1
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
     log = log_of(engine)
-    assert sweep_ghosts(engine.batch(), position) == 0
+    assert delete_stale_rows(engine.batch(), position) == 0
     assert log_of(engine) == log
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
@@ -188,7 +190,7 @@ def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) ->
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
     position = known(engine)
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
-    assert sweep_ghosts(engine.batch(), position) == 0
+    assert delete_stale_rows(engine.batch(), position) == 0
     engine.run(e("c", 30, 30, id=2, v="b"))
     assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
     rebuild_state(engine.lake, engine.table)
@@ -199,7 +201,7 @@ def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: E
     """Kafka promises no order between the topic of the rows and that of the reading's end."""
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
-    assert sweep_ghosts(engine.batch(), known(engine)) == 1
+    assert delete_stale_rows(engine.batch(), known(engine)) == 1
     assert engine.state() == {}
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
     view = current_view(
@@ -228,7 +230,7 @@ def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
         e("u", 30, 30, id=2, v="3", big=...),
         e("u", 30, 31, id=3, v="2", big="SENT"), e("d", 30, 32, id=4),
     )  # fmt: skip
-    assert sweep_ghosts(engine.batch(), position) == 1
+    assert delete_stale_rows(engine.batch(), position) == 1
     assert count_older_values(engine.batch(), position) == 1
     engine.run(e("u", 40, 40, id=1, v="3", big="SENT"))
     assert count_older_values(engine.batch(), position) == 0
@@ -238,7 +240,7 @@ def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: Spark
     engine = Engine(spark, plan_of(deletes="soft", replica_identity="full"))
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="kept", big="B"))
-    assert sweep_ghosts(engine.batch(), known(engine)) == 1
+    assert delete_stale_rows(engine.batch(), known(engine)) == 1
     [row] = engine.lake.read(engine.table.name).collect()
     assert (row["v"], row["big"], row["cdc_deleted"]) == ("kept", "B", True)
     engine.run(e("r", 20, 20, id=1, v="here", big="C", incremental=True))
@@ -249,7 +251,7 @@ def test_keys_that_are_gone_already_are_no_ghosts(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="truncated"), e("t", 20, 20, id=None))
     engine.run(e("c", 30, 30, id=2, v="deleted"), e("d", 40, 40, id=2))
-    assert sweep_ghosts(engine.batch(), known(engine)) == 0
+    assert delete_stale_rows(engine.batch(), known(engine)) == 0
 
 
 # --- requests ------------------------------------------------------------------------------------
@@ -268,7 +270,7 @@ def asked(engine: Engine, store: MemoryStore, progress: Progress, *said: object)
     ]
     frame = engine.spark.createDataFrame(records, RECORD)
     ranges = {engine.plan.notification_topic: {0: (0, len(said))}} if said else {}
-    repairs_of = Repairs(store, {})  # type: ignore[arg-type]
+    repairs_of = OperationExecutor(store, {})  # type: ignore[arg-type]
     repairs_of.run(engine.plan, frame, ranges, progress, lambda _: engine.batch())
 
 

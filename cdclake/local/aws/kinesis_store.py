@@ -17,7 +17,7 @@ from moto.kinesis.models import KinesisBackend, Record, Shard, Stream, kinesis_b
 
 from cdclake.local.aws.index import Index
 
-KEPT_S = 86_400
+RETENTION_S = 86_400
 REFUSED = frozenset({"SplitShard", "MergeShards", "UpdateShardCount", "UpdateStreamMode"})
 
 
@@ -98,7 +98,7 @@ class KinesisStore:
             " later where later.region = kinesis_record.region"
             " and later.stream = kinesis_record.stream and later.shard = kinesis_record.shard"
             " and later.sequence > kinesis_record.sequence)",
-            (time.time() - KEPT_S,),
+            (time.time() - RETENTION_S,),
         )
 
 

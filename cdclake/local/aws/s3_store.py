@@ -28,7 +28,7 @@ from moto.s3.utils import _VersionedKeyStore
 
 from cdclake.local.aws.index import Index
 
-MAPPED_FROM_BYTES = 1 << 20
+MIN_MAPPED_BYTES = 1 << 20
 KEEP_DELETED_S = 30.0
 CHECKSUM_FIELDS = ("checksum_algorithm", "checksum_value", "checksum_type", "checksum_parts")
 
@@ -165,7 +165,7 @@ class StoredKey(models.FakeKey):
     @property  # type: ignore[override]
     def value(self) -> bytes | memoryview:
         """The bytes; those of a large object mapped, so that a range costs what the range has."""
-        if self.contentsize < MAPPED_FROM_BYTES:
+        if self.contentsize < MIN_MAPPED_BYTES:
             return self.file.read_bytes()
         with self.file.open("rb") as source:
             return memoryview(mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ))

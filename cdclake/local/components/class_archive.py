@@ -19,7 +19,7 @@ from cdclake.local.process.home import PROJECT, Home, write_atomically
 
 ARCHIVES = PROJECT / "build" / "java-classes"
 _MADE_FROM = (PROJECT / "jars" / ".pom.sha256", PROJECT / ".venv" / ".setup")
-_DUMP_S = 120.0
+_DUMP_TIMEOUT_S = 120.0
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,9 @@ def keep(name: str, java: str, pid: int) -> bool:
     fresh = archive.with_name(f"{archive.name}.{os.getpid()}")
     command = [str(jcmd), str(running), "VM.cds", "dynamic_dump", str(fresh)]
     try:
-        said = subprocess.run(command, capture_output=True, text=True, timeout=_DUMP_S, check=False)
+        said = subprocess.run(
+            command, capture_output=True, text=True, timeout=_DUMP_TIMEOUT_S, check=False
+        )
     except (OSError, subprocess.TimeoutExpired) as error:
         fresh.unlink(missing_ok=True)
         log.warning("no archive of the classes of %s: %s", name, error)

@@ -17,7 +17,7 @@ from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
 
 NAME = "kafka"
-LARGEST_MESSAGE = 16 * 1024 * 1024
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 def config_file(home: Home) -> Path:
@@ -84,8 +84,8 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
         "log.retention.hours": 168,
         # A stream that was away for a week must still find where it stopped.
         "offsets.retention.minutes": 10080 * 4,
-        "message.max.bytes": LARGEST_MESSAGE,
-        "replica.fetch.max.bytes": LARGEST_MESSAGE,
+        "message.max.bytes": MAX_MESSAGE_BYTES,
+        "replica.fetch.max.bytes": MAX_MESSAGE_BYTES,
         # A killed broker's successor may not register before the dead one's session is over.
         "broker.session.timeout.ms": 6000,
         "broker.heartbeat.interval.ms": 1000,

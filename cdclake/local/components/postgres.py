@@ -10,7 +10,7 @@ import psycopg
 from cdclake.errors import ComponentFailed
 from cdclake.local.components import postgres_place
 from cdclake.local.components.installed import environment
-from cdclake.local.components.postgres_place import Place
+from cdclake.local.components.postgres_place import PostgresPlace
 from cdclake.local.process.home import Home
 from cdclake.local.process.orphan_processes import end_processes_in
 from cdclake.local.process.process_spec import Spec
@@ -87,7 +87,7 @@ def answers(home: Home, port: int) -> bool:
         return connection.execute("select not pg_is_in_recovery()").fetchone() == (True,)
 
 
-def _initialise(home: Home, where: Place) -> None:
+def _initialise(home: Home, where: PostgresPlace) -> None:
     """initdb into a fresh folder and rename it: a broken-off initdb leaves nothing behind."""
     fresh = where.base / "initdb"
     password = where.base / "password"
@@ -113,7 +113,7 @@ def _initialise(home: Home, where: Place) -> None:
     fresh.rename(where.data)
 
 
-def _write_private(where: Place, path: Path, text: str) -> None:
+def _write_private(where: PostgresPlace, path: Path, text: str) -> None:
     path.unlink(missing_ok=True)
     path.touch(mode=0o600)
     path.write_text(text + "\n")

@@ -25,7 +25,7 @@ OWNER_FILE = "home"  # inside an outside folder: whose it is
 
 
 @dataclass(frozen=True)
-class Place:
+class PostgresPlace:
     """Where the binaries and the data are, and the user to become (None: the one we are)."""
 
     user: str | None
@@ -61,17 +61,17 @@ class Place:
         return self.run("test", "-x", str(path)).returncode == 0
 
 
-def place(home: Home) -> Place:
+def place(home: Home) -> PostgresPlace:
     """The place of this home; for root it looks, and copies the binaries once if it must."""
     dist = jar_folder("postgres-dist")
     if os.geteuid() != 0:
-        return Place(None, dist, home.data("postgres"))
+        return PostgresPlace(None, dist, home.data("postgres"))
     user = unprivileged_user()
-    inside = Place(user, dist, home.data("postgres"))
+    inside = PostgresPlace(user, dist, home.data("postgres"))
     binaries = dist if inside.reaches(dist / "bin" / "initdb") else _copied(dist)
     if inside.reaches(home.data("postgres").parent):
-        return Place(user, binaries, inside.base)
-    return Place(user, binaries, outside_folder(home))
+        return PostgresPlace(user, binaries, inside.base)
+    return PostgresPlace(user, binaries, outside_folder(home))
 
 
 def unprivileged_user() -> str:
@@ -94,7 +94,7 @@ def outside_folder(home: Home) -> Path:
     return OUTSIDE / hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
-def make_base(home: Home, where: Place) -> None:
+def make_base(home: Home, where: PostgresPlace) -> None:
     """The folder that holds the data, owned by the user; leftovers of removed homes go."""
     if where.base.parent == OUTSIDE:
         OUTSIDE.mkdir(mode=0o755, exist_ok=True)

@@ -14,11 +14,11 @@ from cdclake.local.demo.show import Show
 from cdclake.local.demo.tasks import Task
 from cdclake.local.demo.writer import Writer, Written
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import run_job
 from cdclake.local.process.supervisor_client import log_tail
 
-LOOK_S = 1.0
+CHECK_INTERVAL_S = 1.0
 _VERIFY_AT = 0.4  # of the business hours
 
 
@@ -53,7 +53,9 @@ class _Aside:
             self.ended = True
 
 
-def do_business(lake: Lake, writer: Writer, hops: Hops, seconds: float, show: Show) -> Business:
+def do_business(
+    lake: LocalLake, writer: Writer, hops: Hops, seconds: float, show: Show
+) -> Business:
     """Write for so many seconds, longer only if `verify` has not ended while it writes."""
     verify = _Aside(_VERIFY_AT * seconds, "verify meanwhile", lambda: prove(lake), verdict)
     opened = time.monotonic()
@@ -63,7 +65,7 @@ def do_business(lake: Lake, writer: Writer, hops: Hops, seconds: float, show: Sh
         _check(lake, writer)
         show.look(hops.look())
         verify.advance(elapsed, show)
-        time.sleep(max(0.0, LOOK_S - (time.monotonic() - opened - elapsed)))
+        time.sleep(max(0.0, CHECK_INTERVAL_S - (time.monotonic() - opened - elapsed)))
         return time.monotonic() - opened
 
     step = "open for business"
@@ -77,7 +79,7 @@ def do_business(lake: Lake, writer: Writer, hops: Hops, seconds: float, show: Sh
     return Business(writer.written, lasted, verify.task.result())
 
 
-def run_over_tables(lake: Lake, job: str) -> dict[str, Any]:
+def run_over_tables(lake: LocalLake, job: str) -> dict[str, Any]:
     """The job's report; ComponentFailed if it failed for a table."""
     report = run_job(lake, job, [])
     errors = [f"{line['table']}: {line['error']}" for line in report["tables"] if line["error"]]
@@ -98,7 +100,7 @@ def maintained(report: dict[str, Any]) -> str:
     return f"files {before} -> {after}"
 
 
-def _check(lake: Lake, writer: Writer) -> None:
+def _check(lake: LocalLake, writer: Writer) -> None:
     """The shop still writes and everything runs, or ComponentFailed."""
     for part in stack.components(lake.home):
         if part["state"] not in ("running", "starting"):
@@ -107,7 +109,7 @@ def _check(lake: Lake, writer: Writer) -> None:
         raise _failed(lake, "postgres", f"the shop's writer ended: {writer.error}")
 
 
-def _failed(lake: Lake, component: str, message: str) -> ComponentFailed:
+def _failed(lake: LocalLake, component: str, message: str) -> ComponentFailed:
     log = lake.home.log(component)
     return ComponentFailed(message, f"read its log {log}", component, log_tail(log))
 

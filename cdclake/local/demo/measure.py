@@ -12,10 +12,10 @@ import duckdb
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.reader.catalog import IcebergTable
+from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.demo.freshness import Appended, Freshness, ages, first_visible, freshness
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Table
 
@@ -24,7 +24,7 @@ Aged = tuple[list[tuple[float, int]], Counter[str]]  # (age in ms, rows), and ro
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class EventCounts:
     """One table's events in the log, by operation, without those of the first snapshot."""
 
     inserts: int
@@ -36,16 +36,16 @@ class Seen:
 class Measured:
     """The run in figures; times in milliseconds since 1970, None where nothing arrived."""
 
-    seen: Mapping[str, Seen]
+    seen: Mapping[str, EventCounts]
     freshness: Freshness
     first_row_ms: int | None
     last_row_ms: int | None
 
 
-def measure(lake: Lake) -> Measured:
+def measure(lake: LocalLake) -> Measured:
     """Read every log once, and the commit times of the snapshots that appended to it."""
     reader = lake_reader(lake)
-    seen: dict[str, Seen] = {}
+    seen: dict[str, EventCounts] = {}
     shares: list[tuple[float, int]] = []
     moments: list[int] = []
     with reader.open(lake.plan.tables) as session:
@@ -60,7 +60,7 @@ def measure(lake: Lake) -> Measured:
                 aged, by_op = _streamed(session, table, lake.plan.lake_database, visible)
                 moments += visible.values()
             shares += aged
-            seen[table.name] = Seen(by_op["c"], by_op["u"], by_op["d"])
+            seen[table.name] = EventCounts(by_op["c"], by_op["u"], by_op["d"])
     return Measured(seen, freshness(shares), min(moments, default=None), max(moments, default=None))
 
 
@@ -100,7 +100,7 @@ def _by_op(changes: Iterable[tuple[str, Any, int, int]]) -> Counter[str]:
     return by_op
 
 
-def _visible(log: IcebergTable) -> dict[int, int]:
+def _visible(log: CatalogTable) -> dict[int, int]:
     return first_visible(
         (ChangesStamp.from_json(snapshot.stamp).ingested_through, snapshot.committed_ms)
         for snapshot in log.snapshots.values()

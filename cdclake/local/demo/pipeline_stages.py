@@ -11,7 +11,7 @@ from statistics import median
 from cdclake.jobs.control.progress import Progress
 from cdclake.local.demo.writer import Writer
 from cdclake.local.lake.delivered_offsets import arrived_offsets
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
 
 _WATCHED_S = 5.0  # between two looks; several batches may come in more, the first long before
@@ -51,7 +51,7 @@ class Look:
 class Hops:
     """Looks again and again, and remembers the look before."""
 
-    def __init__(self, lake: Lake, writer: Writer) -> None:
+    def __init__(self, lake: LocalLake, writer: Writer) -> None:
         self._lake, self._writer = lake, writer
         self._control = lake.control
         self._offsets: Mapping[str, int] = {}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.verify import verify_lake
 
 _WAIT_S = 60.0
 
 
-def prove(lake: Lake) -> dict[str, Any]:
+def prove(lake: LocalLake) -> dict[str, Any]:
     """What `cdclake verify` answers."""
     return verify_lake(lake, _WAIT_S, None, None).to_json()
 

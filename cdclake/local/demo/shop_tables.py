@@ -59,7 +59,7 @@ _RECORDS = {"insert": 1, "update": 1, "delete": 2, "rekey": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """One statement with many parameter sets, each of which changes exactly one row.
 
     A row holds the values of `columns`, then, unless it is inserted, those of the key.
@@ -91,7 +91,7 @@ class Transaction:
     """Changes that commit together, or, rolled back, never happened."""
 
     name: str
-    changes: tuple[Change, ...]
+    changes: tuple[RowChange, ...]
     rolled_back: bool = False
 
     @property

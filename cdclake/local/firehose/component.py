@@ -18,7 +18,7 @@ from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake import stack
 from cdclake.local.lake.delivered_offsets import arrived_offsets
-from cdclake.local.lake.lake import Lake, LakeState, aws_environment
+from cdclake.local.lake.lake import LakeState, LocalLake, aws_environment
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import PROJECT, write_atomically
 from cdclake.local.process.process_spec import Spec
@@ -26,8 +26,8 @@ from cdclake.local.process.supervisor_client import log_tail
 from cdclake.plan import Plan
 
 NAME = naming.FIREHOSE_COMPONENT
-READY_S = 60.0
-DELIVERED_S = 300.0
+READY_TIMEOUT_S = 60.0
+DELIVERY_TIMEOUT_S = 300.0
 _POLL_S = 0.5
 TROUBLE_KEY = "CDCLAKE_FIREHOSE_TROUBLE"  # of the environment of `up`: like 7:shuffle,fail
 
@@ -39,7 +39,7 @@ def asked_trouble() -> str:
     return spelled
 
 
-def run(lake: Lake) -> None:
+def run(lake: LocalLake) -> None:
     """Start or heal it for the plan's streams, or stop it if there are none.
 
     The logs must be there: Firehose makes none.
@@ -47,15 +47,15 @@ def run(lake: Lake) -> None:
     if not lake.plan.streams:
         stack.stop_component(lake.home, NAME)
         return
-    stack.run_component(lake.home, spec(lake), lambda: answers(lake), READY_S)
+    stack.run_component(lake.home, spec(lake), lambda: answers(lake), READY_TIMEOUT_S)
 
 
-def answers(lake: Lake) -> bool:
+def answers(lake: LocalLake) -> bool:
     """Whether its API does; it delivers from then on."""
     return bool(lake.client("firehose").list_delivery_streams()["DeliveryStreamNames"])
 
 
-def deliver_what_was_sent(lake: Lake) -> None:
+def deliver_what_was_sent(lake: LocalLake) -> None:
     """Wait until all that Kafka has is delivered under the plan of before.
 
     What was sent before has no values of new columns, so the function of before has to take it.
@@ -66,11 +66,12 @@ def deliver_what_was_sent(lake: Lake) -> None:
         return
     run(replace(lake, plan=before))
     ends = end_offsets(lake.kafka, [stream.topic for stream in before.deliveries])
-    deadline = time.monotonic() + DELIVERED_S
+    deadline = time.monotonic() + DELIVERY_TIMEOUT_S
     while not _is_delivered(lake, before, ends):
         if time.monotonic() > deadline:
             raise ComponentFailed(
-                f"what was sent under the file of before was not delivered in {DELIVERED_S:.0f} s",
+                "what was sent under the file of before was not delivered in"
+                f" {DELIVERY_TIMEOUT_S:.0f} s",
                 f"read its log {lake.home.log(NAME)}, then run `cdclake up` again",
                 component=NAME,
                 log_tail=log_tail(Path(lake.home.log(NAME))),
@@ -78,17 +79,17 @@ def deliver_what_was_sent(lake: Lake) -> None:
         time.sleep(_POLL_S)
 
 
-def end_that_of_before(lake: Lake) -> None:
+def end_that_of_before(lake: LocalLake) -> None:
     """Stop it before the first event under another plan, which its function would not know."""
     if _plan_of_before(lake) != lake.plan:
         stack.stop_component(lake.home, NAME)
 
 
-def _plan_of_before(lake: Lake) -> Plan:
+def _plan_of_before(lake: LocalLake) -> Plan:
     return Plan.from_json(LakeState.load(lake.home).plan)
 
 
-def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bool:
+def _is_delivered(lake: LocalLake, plan: Plan, ends: dict[str, dict[int, int]]) -> bool:
     redriven = naming.delivery_stream_name(plan.name, naming.REDRIVE)
     if Journal(journal_file(lake.home)).waiting(redriven):
         return False
@@ -100,7 +101,7 @@ def _is_delivered(lake: Lake, plan: Plan, ends: dict[str, dict[int, int]]) -> bo
     )
 
 
-def spec(lake: Lake) -> Spec:
+def spec(lake: LocalLake) -> Spec:
     """Its process; of another plan, or with other trouble, another one."""
     plan = plan_file(lake)
     return Spec(
@@ -116,7 +117,7 @@ def spec(lake: Lake) -> Spec:
     )
 
 
-def plan_file(lake: Lake) -> Path:
+def plan_file(lake: LocalLake) -> Path:
     """The plan as a file of its own, so that a process of the plan before can still be started."""
     text = lake.plan.to_json()
     file = lake.home.run / f"firehose-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"

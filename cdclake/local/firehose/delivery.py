@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.firehose.failures import Kind
 from cdclake.local.firehose.fault_injection import CALM, Trouble
-from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.records import Failure, Made, Record
 from cdclake.local.firehose.routes import routed
 from cdclake.local.firehose.rows import Misfit, read_row
@@ -25,13 +25,13 @@ log = logging.getLogger("cdclake.firehose")
 
 # A local lake does not let anybody wait as long as AWS lets files grow.
 LONGEST_CALL_S, LONGEST_BUFFER_S = 1.0, 10.0
-RECORDS_AT_ONCE = 2_000  # read of the source
-RETRY_S = 1.0
+MAX_RECORDS_PER_READ = 2_000  # read of the source
+RETRY_INTERVAL_S = 1.0
 _MIB = 1 << 20
 _NOT_DELIVERED = "Iceberg.DeliveryFailed"  # a code of ours: AWS documents none
 
 
-class Source(Protocol):
+class RecordSource(Protocol):
     """A topic, a stream of Kinesis or what was put directly, read from where it was committed."""
 
     def read(self, most: int) -> Sequence[Record]:
@@ -78,8 +78,8 @@ class Delivery:
         stream: DeliveryStream,
         database: str,
         *,
-        source: Source,
-        function: Function | None,
+        source: RecordSource,
+        function: LocalFunction | None,
         tables: Tables,
         errors: Errors,
         backup: Backups | None = None,
@@ -100,7 +100,7 @@ class Delivery:
 
     def turn(self) -> None:
         """Take what has come, and hand on what has waited long enough or is enough."""
-        self._take(self._source.read(RECORDS_AT_ONCE))
+        self._take(self._source.read(MAX_RECORDS_PER_READ))
         wait_s = min(self.stream.function_seconds, LONGEST_CALL_S)
         mib = sum(len(record.value or b"") for record in self._waiting) / _MIB
         if self._is_due(self._waiting_since, wait_s, mib >= self.stream.function_mib):
@@ -112,7 +112,7 @@ class Delivery:
 
     def drain(self) -> None:
         """Deliver all that has come, however little it is; what is held back comes, too."""
-        while records := self._source.read(RECORDS_AT_ONCE):
+        while records := self._source.read(MAX_RECORDS_PER_READ):
             self._take(records)
             self._call()
         while self._rows:
@@ -185,7 +185,7 @@ class Delivery:
                     message = f"{type(error).__name__}: {error}"
                     failures = [_failure(r, _NOT_DELIVERED, message, attempts) for r in rows]
                     break
-                self._pause(RETRY_S)
+                self._pause(RETRY_INTERVAL_S)
         self._errors.write("iceberg-failed", failures)
 
     def _try_append(self, table: str, rows: Sequence[Made], attempts: int) -> list[Failure]:

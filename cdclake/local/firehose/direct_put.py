@@ -19,9 +19,9 @@ from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.journal import Journal
 from cdclake.local.firehose.records import stream_arn
 
-MOST_RECORDS = 500
-MOST_RECORD_BYTES = 1_024_000
-MOST_BATCH_BYTES = 4 << 20
+MAX_RECORDS = 500
+MAX_RECORD_BYTES = 1_024_000
+MAX_BATCH_BYTES = 4 << 20
 _TYPES = {
     "msk": "MSKAsSource",
     "kinesis": "KinesisStreamAsSource",
@@ -78,10 +78,10 @@ class DirectPut:
 
     def _put_record_batch(self, request: Mapping[str, Any]) -> dict[str, Any]:
         name, records = self._writable(request), request.get("Records")
-        if not isinstance(records, list) or not 1 <= len(records) <= MOST_RECORDS:
-            raise _invalid("records", f"Member must have 1 to {MOST_RECORDS} elements")
+        if not isinstance(records, list) or not 1 <= len(records) <= MAX_RECORDS:
+            raise _invalid("records", f"Member must have 1 to {MAX_RECORDS} elements")
         batch = _data(records, "records")
-        if sum(map(len, batch)) > MOST_BATCH_BYTES:
+        if sum(map(len, batch)) > MAX_BATCH_BYTES:
             raise _Refused("InvalidArgumentException", "Records size exceeds 4 MB limit")
         taken = [not self._is_refused() for _ in batch]
         kept = [data for data, is_taken in zip(batch, taken, strict=True) if is_taken]
@@ -154,8 +154,8 @@ def _data(records: Iterable[Any], place: str) -> list[bytes]:
             data = base64.b64decode(record["Data"], validate=True)
         except (KeyError, TypeError, binascii.Error):
             raise _Refused("SerializationException", f"`{place}` has no base64 `Data`") from None
-        if len(data) > MOST_RECORD_BYTES:
-            wanted = f"Member must have length less than or equal to {MOST_RECORD_BYTES}"
+        if len(data) > MAX_RECORD_BYTES:
+            wanted = f"Member must have length less than or equal to {MAX_RECORD_BYTES}"
             raise _invalid(f"{place}.data", wanted)
         found.append(data)
     return found

@@ -14,7 +14,7 @@ from cdclake.errors import InputError
 T = TypeVar("T")
 
 KINDS = ("shuffle", "duplicate", "delay", "split", "fail")
-_MOST_IN_A_ROW = 2  # failures, fewer than anybody retries
+_MAX_CONSECUTIVE_FAILURES = 2  # failures, fewer than anybody retries
 
 
 class Trouble:
@@ -70,7 +70,9 @@ class Trouble:
     def strikes(self) -> bool:
         """Whether the next call, or the next commit, fails."""
         strikes = (
-            "fail" in self._kinds and self._failed < _MOST_IN_A_ROW and self._random.random() < 0.3
+            "fail" in self._kinds
+            and self._failed < _MAX_CONSECUTIVE_FAILURES
+            and self._random.random() < 0.3
         )
         self._failed = self._failed + 1 if strikes else 0
         return strikes

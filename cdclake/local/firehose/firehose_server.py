@@ -21,17 +21,17 @@ from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose import load_function
 from cdclake.local.firehose.backup import Backup
-from cdclake.local.firehose.delivery import Delivery, Source
+from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
 from cdclake.local.firehose.failures import ErrorPrefix
 from cdclake.local.firehose.fault_injection import Trouble
-from cdclake.local.firehose.function import Function, Handler
+from cdclake.local.firehose.function import Handler, LocalFunction
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, JournalSource, journal_file
 from cdclake.local.firehose.schedule import ApplySchedule, seconds_between
 from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
 from cdclake.local.firehose.topic import TopicSource
-from cdclake.local.lake.lake import Lake, LakeState, describe_lake
+from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 from cdclake.redrive.redrive_stream import redrive_stream
@@ -59,7 +59,7 @@ def main() -> int:
     return 0
 
 
-def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
+def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> None:
     plan = Plan.from_json(file.read_text(encoding="utf-8"))
     journal = Journal(journal_file(lake.home))
     redrive = redrive_stream(plan)
@@ -82,7 +82,7 @@ def _run(lake: Lake, file: Path, trouble: str, stop: threading.Event) -> None:
         server.shutdown()
 
 
-def _schedule(lake: Lake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySchedule | None:
+def _schedule(lake: LocalLake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySchedule | None:
     """That of the apply job, if something that it applies is delivered."""
     tables = [table.name for table in plan.tables if table.delivery == "firehose"]
     if not tables:
@@ -106,7 +106,7 @@ def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> No
 
 
 def _delivery(
-    lake: Lake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
+    lake: LocalLake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
 ) -> Delivery:
     trouble = Trouble.parse(spelled)
     name = naming.delivery_stream_name(plan.name, stream.name)
@@ -117,7 +117,7 @@ def _delivery(
         stream,
         plan.lake_database,
         source=_source(lake, plan, journal, stream),
-        function=None if handler is None else Function(handler, stream, trouble=trouble),
+        function=None if handler is None else LocalFunction(handler, stream, trouble=trouble),
         tables=LogTables(lake.glue, lake.s3, plan.lake_database),
         errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
         backup=_backup(lake, stream, name),
@@ -125,13 +125,13 @@ def _delivery(
     )
 
 
-def _backup(lake: Lake, stream: DeliveryStream, name: str) -> Backup | None:
+def _backup(lake: LocalLake, stream: DeliveryStream, name: str) -> Backup | None:
     if stream.backup == "failed":
         return None
     return Backup(lake.client("s3"), lake.bucket, stream, name)
 
 
-def _source(lake: Lake, plan: Plan, journal: Journal, stream: DeliveryStream) -> Source:
+def _source(lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStream) -> RecordSource:
     name = naming.delivery_stream_name(plan.name, stream.name)
     if stream.source == "direct_put":
         return JournalSource(journal, name)

@@ -13,8 +13,8 @@ from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.records import Failure, Made, Record, invocation, value_name
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
-LIMIT_S = 60.0  # a call may take
-LIMIT_BYTES = 6_291_456  # of a call and of its answer: Lambda's 6 MB
+MAX_CALL_S = 60.0  # a call may take
+MAX_CALL_BYTES = 6_291_456  # of a call and of its answer: Lambda's 6 MB
 
 _FAILED_STATUS = "Lambda.ProcessingFailedStatus"
 _MISSING_ID = "Lambda.MissingRecordId"
@@ -33,7 +33,7 @@ class _CallFailed(Exception):
         self.code, self.message = code, message
 
 
-class Function:
+class LocalFunction:
     """The function of one stream."""
 
     def __init__(
@@ -41,7 +41,7 @@ class Function:
         handler: Handler,
         stream: DeliveryStream,
         *,
-        limit_s: float = LIMIT_S,
+        limit_s: float = MAX_CALL_S,
         trouble: Trouble = CALM,
     ) -> None:
         self._handler, self._stream = handler, stream
@@ -63,7 +63,7 @@ class Function:
 
     def _call(self, records: Sequence[Record]) -> list[dict[str, Any]]:
         request = json.dumps(invocation(self._stream, records))
-        if len(request) > LIMIT_BYTES:
+        if len(request) > MAX_CALL_BYTES:
             raise _CallFailed(_TOO_LARGE, f"the call has {len(request)} bytes")
         if self._trouble.strikes():
             raise _CallFailed(_ERROR, "asked to fail")
@@ -77,7 +77,7 @@ class Function:
             raise _CallFailed(_ERROR, f"{type(error).__name__}: {error}") from error
         finally:
             threads.shutdown(wait=False)
-        if len(answer) > LIMIT_BYTES:
+        if len(answer) > MAX_CALL_BYTES:
             raise _CallFailed(_ERROR, f"the answer has {len(answer)} bytes")
         listed = json.loads(answer).get("records")
         if not isinstance(listed, list):

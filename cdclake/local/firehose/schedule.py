@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 
 from cdclake import naming
 from cdclake.jobs.control.leases import Leases
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import RunningJob, start_job
 
 log = logging.getLogger("cdclake.firehose")
 
-CRON_S = 300.0  # in place of a cron expression
+CRON_INTERVAL_S = 300.0  # in place of a cron expression
 _UNITS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 
 
@@ -26,14 +26,14 @@ def seconds_between(schedule: str) -> float:
     (7200.0, 300.0)
     """
     rate = re.fullmatch(r"rate\((\d+) (minute|hour|day)s?\)", schedule)
-    return CRON_S if rate is None else int(rate[1]) * _UNITS[rate[2]]
+    return CRON_INTERVAL_S if rate is None else int(rate[1]) * _UNITS[rate[2]]
 
 
 class ApplySchedule:
     """Runs the job for the tables whenever something was committed to their logs since the last."""
 
     def __init__(
-        self, lake: Lake, tables: Sequence[str], wait_s: float, commits: Callable[[], int]
+        self, lake: LocalLake, tables: Sequence[str], wait_s: float, commits: Callable[[], int]
     ) -> None:
         self._lake, self._tables = lake, ",".join(tables)
         self._wait_s, self._commits = wait_s, commits

@@ -12,7 +12,7 @@ from cdclake.local.firehose.records import Record, shard_id
 from cdclake.local.process.home import Home, read_json, write_atomically
 
 _MOMENT_S = 0.2
-_MOST_OF_A_CALL = 10_000  # Kinesis' own
+_MAX_RECORDS_PER_CALL = 10_000  # Kinesis' own
 
 
 def checkpoints_file(home: Home, stream: str) -> Path:
@@ -66,7 +66,7 @@ class KinesisSource:
             StreamName=self._stream, ShardId=shard, **start
         )["ShardIterator"]
         answer = self._kinesis.get_records(
-            ShardIterator=iterator, Limit=min(max(most, 1), _MOST_OF_A_CALL)
+            ShardIterator=iterator, Limit=min(max(most, 1), _MAX_RECORDS_PER_CALL)
         )
         records = [_record(number, raw) for raw in answer["Records"]]
         if records:

@@ -21,7 +21,7 @@ _WAIT_S = 60.0
 _POLL_S = 0.2
 
 
-class Connector:
+class ConnectorClient:
     """One pipeline's connector: its name never changes, for Connect keys its offsets by it."""
 
     def __init__(self, connect_url: str, plan: Plan) -> None:

@@ -18,7 +18,7 @@ from cdclake.postgres.source import read_catalog
 
 # A guess is worth a short look at a table, not a burden on its server.
 _LOOK = "SET LOCAL statement_timeout = '15s'"
-_MOST_ROWS = 20_000_000
+_MAX_ROWS = 20_000_000
 
 
 def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]]:
@@ -55,7 +55,7 @@ def _check_schemas(connection: Connection, schemas: Sequence[str]) -> None:
 def _guess_key(connection: Connection, table: SourceTable) -> Key | None:
     """A key that no row repeats; None if there is none, or the table will not be read."""
     candidates = candidate_keys(table, flowing_columns(table))
-    if not candidates or table.rows > _MOST_ROWS:
+    if not candidates or table.rows > _MAX_ROWS:
         return None
     try:
         with connection.transaction():

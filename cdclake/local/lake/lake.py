@@ -45,7 +45,7 @@ class LakeState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lake:
+class LocalLake:
     """A streaming lake's plan and addresses."""
 
     home: Home
@@ -104,7 +104,7 @@ class Lake:
         return boto3.client(service)
 
 
-def open_lake(home: Home) -> Lake:
+def open_lake(home: Home) -> LocalLake:
     """The running, streaming lake of a home; NotRunning if there is none."""
     state = LakeState.load(home)
     if not stack.is_up(home):
@@ -116,11 +116,11 @@ def open_lake(home: Home) -> Lake:
     return describe_lake(home, state)
 
 
-def describe_lake(home: Home, state: LakeState) -> Lake:
+def describe_lake(home: Home, state: LakeState) -> LocalLake:
     """The lake of a home whose state names a plan, without asking whether it runs."""
     endpoints = stack.endpoints(home, embedded_postgres=not state.external)
     os.environ.update(aws_environment(endpoints))
-    return Lake(
+    return LocalLake(
         home=home,
         state=state,
         plan=Plan.from_json(state.plan),
@@ -141,7 +141,7 @@ def aws_environment(endpoints: Endpoints) -> dict[str, str]:
     }
 
 
-def create_bucket_and_database(lake: Lake) -> None:
+def create_bucket_and_database(lake: LocalLake) -> None:
     """Where the tables are, if it is not there."""
     lake.client("s3").create_bucket(Bucket=BUCKET)
     try:

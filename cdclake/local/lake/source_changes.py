@@ -13,7 +13,7 @@ from cdclake.config.document import Document, Location
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.yaml_reader import read_document
 from cdclake.jobs.runtime.source import connect
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_column
 from cdclake.postgres.catalog import SourceTable
@@ -64,7 +64,7 @@ def _is_key_of(spelled: str, table: Table) -> bool:
         return False
 
 
-def source_changes(lake: Lake, lines: Lines) -> dict[str, list[SourceChange]]:
+def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange]]:
     """By lake name what differs; InputError if the source does not answer."""
     wanted = {(table.schema, table.table) for table in lake.plan.tables}
     with connect(lake.dsn) as connection:

@@ -22,7 +22,7 @@ from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.job_package import build_job_package, script_of
 from cdclake.local.components import class_archive
 from cdclake.local.components.installed import environment, jar_folder, java
-from cdclake.local.lake.lake import Lake, aws_environment
+from cdclake.local.lake.lake import LocalLake, aws_environment
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
@@ -33,7 +33,7 @@ LOG4J2 = Path(__file__).resolve().parent / "log4j2.properties"
 _JOB_TIMEOUT_S = 3600.0
 
 
-def stream_spec(lake: Lake) -> Spec:
+def stream_spec(lake: LocalLake) -> Spec:
     """The stream as a process to keep."""
     checkpoint = lake.home.data("checkpoints") / lake.plan.name
     arguments = {
@@ -49,7 +49,7 @@ def stream_spec(lake: Lake) -> Spec:
     )
 
 
-def run_job(lake: Lake, job: str, tables: list[str]) -> dict[str, Any]:
+def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
     """Run a job over tables to its end; the report that it wrote."""
     running = start_job(lake, job, {"tables": ",".join(tables)} if tables else {})
     try:
@@ -63,7 +63,7 @@ def run_job(lake: Lake, job: str, tables: list[str]) -> dict[str, Any]:
 class RunningJob:
     """A job's process, and the name of its run."""
 
-    lake: Lake
+    lake: LocalLake
     job: str
     run: str
     process: subprocess.Popen[bytes]
@@ -82,7 +82,7 @@ class RunningJob:
         return report.content
 
 
-def start_job(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
+def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJob:
     """Start a job with these arguments; its log goes on where it was."""
     run = f"{job}-{uuid.uuid4().hex[:8]}"
     # Of a component that starts a job the job has the keeper, too, and ends with it.
@@ -100,7 +100,7 @@ def start_job(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
     return RunningJob(lake, job, run, process)
 
 
-def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
+def _command(lake: LocalLake, job: str, arguments: dict[str, str]) -> list[str]:
     given = {
         "JOB_NAME": f"{lake.plan.name}-{job}",
         "plan": lake.plan_uri,
@@ -112,7 +112,7 @@ def _command(lake: Lake, job: str, arguments: dict[str, str]) -> list[str]:
     return [sys.executable, "-P", str(script_of(job)), *words]
 
 
-def _environment(lake: Lake, job: str, *, memory: str) -> dict[str, str]:
+def _environment(lake: LocalLake, job: str, *, memory: str) -> dict[str, str]:
     conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, job, memory)}
     words = [word for key, value in sorted(conf.items()) for word in ("--conf", f"{key}={value}")]
     return environment(
@@ -125,7 +125,7 @@ def _environment(lake: Lake, job: str, *, memory: str) -> dict[str, str]:
     )
 
 
-def _local_conf(lake: Lake, job: str, memory: str) -> dict[str, str]:
+def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
     classes = class_archive.option(lake.home, CLASSES, java())
     logging = f"-Dlog4j2.configurationFile={LOG4J2.as_uri()}"
@@ -175,6 +175,6 @@ def _class_path(job: str) -> str:
     return f"{jars}:{driver}"
 
 
-def checkpoint_folder(lake: Lake) -> Path:
+def checkpoint_folder(lake: LocalLake) -> Path:
     """Where the stream's checkpoint is."""
     return lake.home.data("checkpoints") / lake.plan.name

@@ -15,14 +15,14 @@ from typing import Any
 from cdclake.local.components import aws, connect, kafka, postgres, postgres_place
 from cdclake.local.process import ports, supervisor_client
 from cdclake.local.process.home import Home, read_json
-from cdclake.local.process.process_spec import Desired, Observed, Seen, Spec
+from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
 from cdclake.local.process.supervisor_client import SUPERVISOR, Component
 
 HOST = "127.0.0.1"
 
 
 @dataclass(frozen=True)
-class Source:
+class LocalSource:
     """How to reach the embedded PostgreSQL as its superuser."""
 
     host: str
@@ -36,7 +36,7 @@ class Source:
 class Endpoints:
     """Where everything answers; `source` is None when the lake was given a database."""
 
-    source: Source | None
+    source: LocalSource | None
     kafka: str
     connect: str
     s3: str
@@ -72,7 +72,7 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
     """Where a lake that was brought up answers, without asking whether it still does."""
     port = read_json(home.ports_file)
     source = (
-        Source(
+        LocalSource(
             HOST,
             port["postgres"],
             postgres.SUPERUSER,
@@ -94,7 +94,9 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
     )
 
 
-def run_component(home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float) -> Seen:
+def run_component(
+    home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float
+) -> ProcessStatus:
     """Run one more process, or run it anew when its spec has changed or it is dead.
 
     Raises ComponentFailed with the end of its log when it ends or is not ready in time.
@@ -114,7 +116,9 @@ def stop_component(home: Home, name: str) -> None:
             supervisor_client.remove(home, name)
 
 
-def restart_component(home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float) -> Seen:
+def restart_component(
+    home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float
+) -> ProcessStatus:
     """Stop the process of that name and run this spec, even when it is the same."""
     stop_component(home, spec.name)
     return run_component(home, spec, ready, timeout_s)

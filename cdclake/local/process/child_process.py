@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
-from cdclake.local.process.process_spec import Seen, Spec, State
+from cdclake.local.process.process_spec import ProcessStatus, Spec, State
 
 PR_SET_PDEATHSIG = 1
 LOG_LIMIT_BYTES = 20 * 1024 * 1024
@@ -35,8 +35,8 @@ class Child:
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
-    def seen(self) -> Seen:
-        return Seen(
+    def seen(self) -> ProcessStatus:
+        return ProcessStatus(
             name=self.spec.name,
             pid=self.process.pid if self.process and self.alive else None,
             state=self._state(),

@@ -17,7 +17,7 @@ from cdclake.errors import ComponentFailed
 from cdclake.local.process.home import Home, read_json, write_atomically
 
 NAMES = ("postgres", "kafka", "kafka-controller", "connect", "aws", "firehose")
-LOWEST = 15000
+LOWEST_PORT = 15000
 RELEASE_WAIT_S = 5.0
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
@@ -74,11 +74,11 @@ def _choose(not_these: Collection[int]) -> int:
     """At random, so that two lakes which start at once rarely want the same one."""
     top = _lowest_ephemeral()
     for _ in range(1000):
-        port = random.randrange(LOWEST, top)
+        port = random.randrange(LOWEST_PORT, top)
         if port not in not_these and is_free(port):
             return port
     raise ComponentFailed(
-        f"no free port on 127.0.0.1 between {LOWEST} and {top}", "end what holds them"
+        f"no free port on 127.0.0.1 between {LOWEST_PORT} and {top}", "end what holds them"
     )
 
 
@@ -87,7 +87,7 @@ def _lowest_ephemeral() -> int:
         lowest = int(EPHEMERAL.read_text().split()[0])
     except (OSError, ValueError):
         return 32768  # Linux's default, for a /proc that hides it
-    return lowest if lowest > LOWEST + 1000 else 65535
+    return lowest if lowest > LOWEST_PORT + 1000 else 65535
 
 
 def _taken(component: str, port: int) -> ComponentFailed:

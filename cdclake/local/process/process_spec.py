@@ -68,7 +68,7 @@ class Desired:
 
 
 @dataclass(frozen=True)
-class Seen:
+class ProcessStatus:
     """One process as the supervisor last saw it."""
 
     name: str
@@ -86,17 +86,17 @@ class Observed:
 
     generation: int = 0
     supervisor_pid: int | None = None
-    components: tuple[Seen, ...] = ()
+    components: tuple[ProcessStatus, ...] = ()
     alive: bool = False
 
     @classmethod
     def from_json(cls, found: dict[str, Any], alive: bool) -> Observed:
         if not found:
             return cls(alive=alive)
-        seen = tuple(Seen(**each) for each in found["components"])
+        seen = tuple(ProcessStatus(**each) for each in found["components"])
         return cls(found["generation"], found["supervisor_pid"], seen, alive)
 
-    def component(self, name: str) -> Seen | None:
+    def component(self, name: str) -> ProcessStatus | None:
         return next((seen for seen in self.components if seen.name == name), None)
 
     def living(self) -> frozenset[str]:

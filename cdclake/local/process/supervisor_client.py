@@ -17,7 +17,7 @@ from cdclake.errors import ComponentFailed
 from cdclake.local.process.child_process import rotate
 from cdclake.local.process.home import PROJECT, Home, is_locked, read_json, write_atomically
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, end_strays
-from cdclake.local.process.process_spec import Desired, Observed, Seen, Spec
+from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
 
 SUPERVISOR = "supervisor"
 SUPERVISOR_WAIT_S = 20.0
@@ -216,6 +216,6 @@ def _write(home: Home, desired: Desired) -> None:
     write_atomically(home.desired_file, json.dumps(desired.to_json(), indent=1))
 
 
-def _dead(seen: Seen) -> Seen:
+def _dead(seen: ProcessStatus) -> ProcessStatus:
     state = seen.state if seen.state in ("stopped", "failed") else "dead"
     return replace(seen, pid=None, state=state)

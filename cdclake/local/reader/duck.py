@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cdclake.jobs.reader.duck import Reader
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 
 
-def lake_reader(lake: Lake) -> Reader:
+def lake_reader(lake: LocalLake) -> Reader:
     """The reader of a running lake."""
     return Reader(
         plan=lake.plan,

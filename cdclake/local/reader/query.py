@@ -20,7 +20,7 @@ from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time,
 from cdclake.plan import Plan, Table
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
-_FETCHED = 1000
+_FETCH_ROWS = 1000
 # What lists relations has to see them all.
 _LISTS = re.compile(
     r"\b(show|describe|information_schema|duckdb_\w+|pragma_\w+|sqlite_master)\b", re.I
@@ -139,7 +139,7 @@ def _rows(result: duckdb.DuckDBPyConnection, limit: int | None) -> list[list[Any
 
 
 def _fetch(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
-    while rows := result.fetchmany(_FETCHED):
+    while rows := result.fetchmany(_FETCH_ROWS):
         yield from rows
 
 

@@ -10,14 +10,14 @@ from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.reader.catalog import IcebergTable
+from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.tail import added_files
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Table
 
 
-def table_figures(lake: Lake) -> dict[str, dict[str, Any]]:
+def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """By lake name: changes_rows, state_rows (tombstones too), live_rows, freshness_s, quarantined.
 
     A table of which the stream has not made its objects yet has nulls. Freshness is that of the
@@ -47,7 +47,7 @@ def table_figures(lake: Lake) -> dict[str, dict[str, Any]]:
     return figures
 
 
-def _made(lake: Lake) -> list[str]:
+def _made(lake: LocalLake) -> list[str]:
     pages = lake.client("glue").get_paginator("get_tables")
     return [
         entry["Name"]
@@ -62,7 +62,7 @@ def _count(session: duckdb.DuckDBPyConnection, relation: str) -> int:
     return int(row[0])
 
 
-def _freshness(session: duckdb.DuckDBPyConnection, log: IcebergTable, table: Table) -> float | None:
+def _freshness(session: duckdb.DuckDBPyConnection, log: CatalogTable, table: Table) -> float | None:
     if table.delivery == "firehose":
         return _freshness_of_files(session, log)
     newest = session.execute(
@@ -77,7 +77,7 @@ def _freshness(session: duckdb.DuckDBPyConnection, log: IcebergTable, table: Tab
     return None if shown_ms is None else round(shown_ms / 1000 - newest[1] / 1e6, 3)
 
 
-def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: IcebergTable) -> float | None:
+def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -> float | None:
     """Of what the last append brought, if it brought a change."""
     added = added_files(session, log)
     last_ms = max(added.values(), default=0)
@@ -91,7 +91,7 @@ def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: IcebergTable) -
     return None if row is None or row[0] is None else round(last_ms / 1000 - row[0] / 1e6, 3)
 
 
-def _commit_of(log: IcebergTable, ingested_at: int) -> int | None:
+def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
     """Commit time of the append that brought the rows ingested then; None if it has expired."""
     for snapshot in log.snapshots.values():
         stamp = ChangesStamp.from_json(snapshot.stamp) if snapshot.stamp else None
@@ -100,7 +100,7 @@ def _commit_of(log: IcebergTable, ingested_at: int) -> int | None:
     return None
 
 
-def _quarantined(lake: Lake) -> list[tuple[str, int]]:
+def _quarantined(lake: LocalLake) -> list[tuple[str, int]]:
     """By table; what Firehose appended twice stands at one place."""
     with lake_reader(lake).open(None) as session:
         return session.execute(
@@ -109,7 +109,7 @@ def _quarantined(lake: Lake) -> list[tuple[str, int]]:
         ).fetchall()
 
 
-def last_position(lake: Lake, table: Table) -> str | None:
+def last_position(lake: LocalLake, table: Table) -> str | None:
     """The greatest position in the table's log; None if it has no log, or an empty one."""
     if table.changes not in _made(lake) or table.name not in _made(lake):
         return None

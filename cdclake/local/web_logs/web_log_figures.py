@@ -12,12 +12,12 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.local.firehose.failed import failed_records
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
-from cdclake.local.lake.lake import Lake
+from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.web_logs.model import WebLogs
 
 _POLL_S = 0.5
-_READ = 10_000
+_MAX_RECORDS_PER_READ = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +46,13 @@ class Figures:
         return {**asdict(self), "missing": self.missing}
 
 
-def web_log_figures(lake: Lake) -> list[Figures]:
+def web_log_figures(lake: LocalLake) -> list[Figures]:
     """Of each web log of the plan, now."""
     journal = Journal(journal_file(lake.home))
     return [_figures(lake, logs, journal) for logs in lake.plan.web_logs]
 
 
-def settled_figures(lake: Lake, wait_s: float) -> list[Figures]:
+def settled_figures(lake: LocalLake, wait_s: float) -> list[Figures]:
     """The same, once nothing waits; ComponentFailed if that takes more than so many seconds."""
     deadline = time.monotonic() + wait_s
     found = web_log_figures(lake)
@@ -69,7 +69,7 @@ def settled_figures(lake: Lake, wait_s: float) -> list[Figures]:
     return found
 
 
-def _figures(lake: Lake, logs: WebLogs, journal: Journal) -> Figures:
+def _figures(lake: LocalLake, logs: WebLogs, journal: Journal) -> Figures:
     name = naming.delivery_stream_name(lake.plan.name, logs.name)
     is_direct = logs.stream.source == "direct_put"
     # In this order: what is delivered meanwhile is then counted twice, and not missed.
@@ -86,18 +86,18 @@ def _figures(lake: Lake, logs: WebLogs, journal: Journal) -> Figures:
     )
 
 
-def _not_delivered(lake: Lake, stream: str) -> int:
+def _not_delivered(lake: LocalLake, stream: str) -> int:
     """Records of Kinesis behind the checkpoints, counted by reading them."""
     source = KinesisSource(
         lake.client("kinesis"), stream, checkpoints_file(lake.home, stream), lambda _: None
     )
     count = 0
-    while records := source.read(_READ):
+    while records := source.read(_MAX_RECORDS_PER_READ):
         count += len(records)
     return count
 
 
-def _rows(lake: Lake, logs: WebLogs) -> dict[str, int]:
+def _rows(lake: LocalLake, logs: WebLogs) -> dict[str, int]:
     with lake_reader(lake).open([], requests=logs.tables) as session:
         counted = {}
         for table in logs.tables:

@@ -17,7 +17,7 @@ from cdclake.local.firehose import component
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake import stack
-from cdclake.local.lake.lake import Lake, LakeState, create_bucket_and_database, describe_lake
+from cdclake.local.lake.lake import LakeState, LocalLake, create_bucket_and_database, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 
@@ -64,7 +64,7 @@ def described(plan: Plan) -> list[dict[str, Any]]:
     ]
 
 
-def prepare(lake: Lake) -> None:
+def prepare(lake: LocalLake) -> None:
     """Make the tables and the streams of Kinesis that are not there; Firehose makes none."""
     tables = LogTables(lake.glue, lake.s3, lake.plan.lake_database)
     for schema in request_schemas(lake.plan):
@@ -110,7 +110,7 @@ def _refuse_source(before: LakeState, dsn: str | None) -> None:
         raise InputError("the file has no tables to read from a source", "leave the source out")
 
 
-def _create_stream(lake: Lake, name: str) -> None:
+def _create_stream(lake: LocalLake, name: str) -> None:
     try:
         lake.client("kinesis").create_stream(StreamName=name, ShardCount=_SHARDS)
     except ClientError as error:

@@ -105,7 +105,7 @@ def test_a_renamed_column_keeps_its_name_in_the_lake(tmp_path):
     _, remark, seen = plan.tables[0].columns
     assert (remark.name, remark.names) == ("note", ("Remark", "notes", "note"))
     assert (seen.name, plan.tables[0].partition_by) == ("placed_at", ("day(placed_at)",))
-    assert plan.tables[0].carried == ("note", "placed_at")
+    assert plan.tables[0].toastable == ("note", "placed_at")
     assert Plan.from_json(plan.to_json()) == plan
 
 

@@ -15,7 +15,7 @@ from moto.moto_api import state_manager
 
 from cdclake.cli import aws_jobs
 from cdclake.cli import main as command
-from cdclake.jobs.verify.report import TableReport
+from cdclake.jobs.verify.report import TableComparison
 from tests.unit.config.pipelines import VALID
 
 NAME = "shop-dev-apply_changes"
@@ -125,7 +125,7 @@ def test_nothing_is_asked_of_the_stream_for_what_firehose_delivers(run, deployed
 
 
 VERIFY = "shop-dev-verify_tables"
-COMPARED = {"tables": [asdict(TableReport(table="orders", source="public.orders", missing=1))]}
+COMPARED = {"tables": [asdict(TableComparison(table="orders", source="public.orders", missing=1))]}
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])

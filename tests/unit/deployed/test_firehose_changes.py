@@ -50,7 +50,7 @@ def plan() -> Plan:
 
 @lru_cache
 def transform() -> Any:
-    return function.Transform(plan())
+    return function.RecordTransform(plan())
 
 
 @lru_cache
@@ -307,7 +307,7 @@ def test_each_row_is_routed_to_its_own_log():
 
 
 def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFixture) -> None:
-    streaming = function.Transform(recorded("changes").plan)
+    streaming = function.RecordTransform(recorded("changes").plan)
     [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text

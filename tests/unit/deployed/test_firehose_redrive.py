@@ -207,7 +207,7 @@ def test_soft_deletes_are_never_forgotten(
 def test_a_fault_of_ours_holds_up_nobody(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     fail("processing-failed", "plain", events("plain")[:2])
     monkeypatch.setattr(
-        "cdclake.firehose.rows.DeliveredRows.made", lambda *_: [][0]  # IndexError
+        "cdclake.firehose.rows.DeliveredRows.decode", lambda *_: [][0]  # IndexError
     )  # fmt: skip
     assert redrive()["quarantined"] == {"FAULT: IndexError": 2}
 

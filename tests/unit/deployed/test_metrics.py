@@ -54,7 +54,7 @@ def test_a_stream_tells_how_it_stands(control):
     stream = StreamGauges(control, Metrics("shop"))
     tables = {"a": TableProgress(quarantined=3), "b": TableProgress(state="stopped")}
     beat = int((time.time() - 90) * 1e6)
-    stands(control, seconds=2.5, events=70, beat_us=beat, tables=tables)
+    stands(control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables)
     stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
     found = told()
     figures = {name: value for name, (value, _, _) in found.items()}

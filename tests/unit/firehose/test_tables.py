@@ -24,7 +24,7 @@ from cdclake.local.firehose.backup import Backup
 from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.failed import failed_records
 from cdclake.local.firehose.failures import ErrorPrefix
-from cdclake.local.firehose.function import Function
+from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.records import Failure, Record
 from cdclake.local.firehose.rows import read_row
@@ -148,7 +148,7 @@ def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
         location=f"s3://{BUCKET}/warehouse/q", properties={"format-version": "2"},
     )  # fmt: skip
     line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
-    made = Redrive(PLAN, "changes").destined(line, 1_790_000_000_000_000)
+    made = Redrive(PLAN, "changes").route(line, 1_790_000_000_000_000)
     assert made is not None and made.relation == naming.QUARANTINE
     _, row = unwrapped(made.record())
     for _ in range(2):  # Firehose may
@@ -205,7 +205,7 @@ def test_a_backup_of_all_holds_what_was_read_as_it_came(server: AwsProcess) -> N
     read = [read_by_firehose(record) for record in RECORDING.of_topic(TABLE.topic)]
     delivery = Delivery(
         stream, PLAN.lake_database, source=RecordedTopic(read), tables=Logs(PLAN), errors=Kept(),
-        function=Function(handler_of(PLAN), stream),
+        function=LocalFunction(handler_of(PLAN), stream),
         backup=Backup(s3, BUCKET, stream, "shop-plain"),
     )  # fmt: skip
     delivery.drain()

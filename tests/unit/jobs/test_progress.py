@@ -34,9 +34,9 @@ def test_a_table_that_flows_goes_on_counting() -> None:
 
 
 def test_a_column_that_is_declared_otherwise_is_forgotten() -> None:
-    place = TableProgress(seen={"y text": "1", "z int": "2"})
+    place = TableProgress(first_seen={"y text": "1", "z int": "2"})
     place.forget_all_but({"y int", "z int"})
-    assert place.seen == {"z int": "2"}
+    assert place.first_seen == {"z int": "2"}
 
 
 def test_what_an_earlier_version_wrote_is_read() -> None:

@@ -9,7 +9,7 @@ import pytest
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.commit_retry import CommitConflict
 from cdclake.jobs.stream import inline_expiration, inline_maintenance
-from cdclake.jobs.stream.inline_expiration import Thinning
+from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it
@@ -33,13 +33,13 @@ def thinned(monkeypatch):
     """The Iceberg tables that were thinned."""
     names: list[str] = []
     monkeypatch.setattr(
-        inline_expiration, "forget_snapshots", lambda _lake, name, _now: names.append(name)
+        inline_expiration, "remove_old_snapshots", lambda _lake, name, _now: names.append(name)
     )
     return names
 
 
 def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
-    each = Thinning(Leases(store, "stream"))
+    each = InlineExpiration(Leases(store, "stream"))
     a, b = tables()
     assert each.chosen([a, b]) == "a"
     each.thin(LAKE, a)
@@ -51,7 +51,7 @@ def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
 
 def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     """With a trigger of an hour each batch is in another one."""
-    each, hours = Thinning(Leases(store, "stream")), iter(range(1, 9))
+    each, hours = InlineExpiration(Leases(store, "stream")), iter(range(1, 9))
     monkeypatch.setattr(
         inline_expiration, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
     )
@@ -63,12 +63,12 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
 
 @pytest.mark.parametrize("maintenance", ["glue", "none"])
 def test_what_others_maintain_is_theirs(store, maintenance):
-    assert Thinning(Leases(store, "stream")).chosen(tables(a=maintenance)) == "b"
+    assert InlineExpiration(Leases(store, "stream")).chosen(tables(a=maintenance)) == "b"
 
 
 @pytest.mark.parametrize(("held", "before"), [("a_changes", []), ("a", ["a_changes"])])
 def test_one_that_another_job_holds_comes_later(store, thinned, held, before):
-    later = Thinning(Leases(store, "stream"))
+    later = InlineExpiration(Leases(store, "stream"))
     a, _ = tables()
     with Leases(store, "maintain").hold(held):
         later.thin(LAKE, a)
@@ -79,8 +79,8 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
-    monkeypatch.setattr(inline_maintenance, "retried", loses)
-    later = Thinning(Leases(store, "stream"))
+    monkeypatch.setattr(inline_maintenance, "retry_on_conflict", loses)
+    later = InlineExpiration(Leases(store, "stream"))
     a, _ = tables()
     later.thin(LAKE, a)
     assert (later.chosen([a]), store.stored) == ("a", {})

@@ -12,7 +12,7 @@ from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.local.firehose import component
 from cdclake.local.firehose.journal import Journal, journal_file
-from cdclake.local.lake.lake import Lake, LakeState
+from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process.home import Home
 from cdclake.plan import Column, Plan, Table
@@ -51,12 +51,12 @@ def processes(monkeypatch: pytest.MonkeyPatch) -> Stack:
     return stack
 
 
-def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> Lake:
+def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> LocalLake:
     home = Home(folder)
     home.create()
     LakeState(plan=before.to_json()).save(home)
     where = Endpoints(None, "k:1", "http://c", "http://s", "http://s", str(home.logs))
-    return Lake(home=home, state=LakeState(), plan=plan, endpoints=where, dsn="")
+    return LocalLake(home=home, state=LakeState(), plan=plan, endpoints=where, dsn="")
 
 
 def test_another_plan_or_other_trouble_is_another_process(
@@ -120,7 +120,7 @@ def test_what_was_redriven_is_delivered_by_the_one_of_before(
     redriven = naming.delivery_stream_name("x", naming.REDRIVE)
     Journal(journal_file(lake.home)).append(redriven, [b"{}"])
     offsets.arrived = iter([{0: 9}] * 1000)
-    monkeypatch.setattr(component, "DELIVERED_S", 0.01)
+    monkeypatch.setattr(component, "DELIVERY_TIMEOUT_S", 0.01)
     with pytest.raises(ComponentFailed, match="file of before was not delivered"):
         component.deliver_what_was_sent(lake)
     Journal(journal_file(lake.home)).forget(redriven, 2)
@@ -135,7 +135,7 @@ def test_a_delivery_that_does_not_end_is_said(
             yield {0: 8}
 
     offsets.arrived = never()
-    monkeypatch.setattr(component, "DELIVERED_S", 0.01)
+    monkeypatch.setattr(component, "DELIVERY_TIMEOUT_S", 0.01)
     with pytest.raises(ComponentFailed, match="file of before was not delivered"):
         component.deliver_what_was_sent(lake_of(tmp_path, OTHER))
 

@@ -36,7 +36,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         lambda _: [{"name": name, "state": state} for name, state in found.states.items()],
     )
     connector = SimpleNamespace(failure=lambda: found.failure)
-    monkeypatch.setattr(operations_backend, "Connector", lambda *_: connector)
+    monkeypatch.setattr(operations_backend, "ConnectorClient", lambda *_: connector)
     return found
 
 

@@ -16,7 +16,7 @@ from cdclake.errors import ComponentFailed
 from cdclake.local.process import child_process, supervisor, supervisor_client
 from cdclake.local.process.home import Home
 from cdclake.local.process.orphan_processes import component_in
-from cdclake.local.process.process_spec import Desired, Seen, Spec
+from cdclake.local.process.process_spec import Desired, ProcessStatus, Spec
 from cdclake.local.process.supervisor_client import Component
 
 # Starts a grandchild in a session of its own, as a Spark driver may, and waits.
@@ -45,7 +45,9 @@ def spec(home: Home, name: str, *argv: str, **more: Any) -> Spec:
     )
 
 
-def run(home: Home, *specs: Spec, ready: Callable[[], bool] = lambda: True) -> dict[str, Seen]:
+def run(
+    home: Home, *specs: Spec, ready: Callable[[], bool] = lambda: True
+) -> dict[str, ProcessStatus]:
     observed = supervisor_client.ensure(
         home, [Component(each, ready, timeout_s=5) for each in specs]
     )

@@ -16,7 +16,7 @@ from cdclake.local.process.home import Home
 
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(lifecycle, "READY_S", 0.05)
+    monkeypatch.setattr(lifecycle, "READY_TIMEOUT_S", 0.05)
     monkeypatch.setattr(lifecycle, "_POLL_S", 0.01)
     monkeypatch.setattr(stack, "components", lambda home: [])
     plan = SimpleNamespace(deliveries=())
