@@ -101,11 +101,16 @@ class Progress:
     def save(self, control: ObjectStore) -> None:
         """Write it, with the present time."""
         self.written_at = datetime.now(UTC).isoformat()
+        control.write(_STORED, self.to_stored())
+
+    def to_stored(self) -> dict[str, Any]:
+        """The stored object's content; `parse` reads it."""
         stored = _stored(self, asdict(self))
-        tables = {
-            name: _stored(table, stored["tables"][name]) for name, table in self.tables.items()
+        tables = self.tables.items()
+        return {
+            **stored,
+            "tables": {name: _stored(t, stored["tables"][name]) for name, t in tables},
         }
-        control.write(_STORED, {**stored, "tables": tables})
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:

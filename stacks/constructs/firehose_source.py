@@ -106,7 +106,7 @@ class DirectPutSource:
             key_type="CUSTOMER_MANAGED_CMK", key_arn=self.key_arn
         )
         return {
-            "delivery_stream_type": "DirectPutSource",
+            "delivery_stream_type": "DirectPut",
             "delivery_stream_encryption_configuration_input": encryption,
         }
 

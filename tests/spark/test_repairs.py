@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -325,7 +325,7 @@ def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     assert (outcome["ghosts"], outcome["older_values"]) == (1, 1)
     assert mine.state == "streaming" and mine.last_error is not None
     assert f"cdclake resync {name}" in mine.last_error
-    progress = Progress.parse(json.loads(json.dumps(asdict(progress))))
+    progress = Progress.parse(json.loads(json.dumps(progress.to_stored())))
     read_again()
     engine.run(e("r", 40, 40, id=1, v="2", big="NOW", incremental=True),
                e("r", 40, 41, id=3, v="new", incremental=True))  # fmt: skip
