@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
 
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import CdcError
-from stacks.pipeline_app import add_stacks, check_security
+from cdclake.stacks.pipeline_app import add_stacks, check_security
 
 
 def main() -> None:

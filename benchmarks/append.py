@@ -9,8 +9,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
 from benchmarks.history import INSERTS_ONLY
@@ -25,7 +25,7 @@ from benchmarks.storage import in_folder
 from cdclake import naming
 from cdclake.iceberg.ddl import create_table
 from cdclake.iceberg.schemas import TableSchema
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 
 BARE = "bare_append"
 _SUBJECTS = ("log", "long_log", "table")

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.history import Keys
 from benchmarks.results import Bound, Measure, Run, median_of

@@ -12,9 +12,9 @@ import duckdb
 from benchmarks.orders import COLUMNS, ORDERS
 from cdclake.iceberg.dialect import DUCKDB, SPARK, Dialect
 from cdclake.iceberg.views import current_view
-from glue_jobs.reader.duck import extension_file
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.state.apply import applied_through
+from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.reader.duck import extension_file
 
 
 def read_by_spark(lake: LakeTables) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.expected import same_rows
 from benchmarks.kafka_records import REFUSED_EVERY, records_of
@@ -23,13 +23,13 @@ from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
 from cdclake import naming
-from glue_jobs.ingest.decode import REFUSAL
-from glue_jobs.ingest.drift import Known, find_drift
-from glue_jobs.ingest.quarantine import quarantine, refused_records
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.ingest.summary import REFUSED
-from glue_jobs.runtime.persistence import persisted
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.stream.batch_stats import REFUSED
+from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.quarantine import quarantine, refused_records
+from cdclake.jobs.stream.reader import TableReader
+from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 
 BARE = "bare_from_json"
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
@@ -100,8 +100,8 @@ def _read(
 ) -> Mapping[str, Any]:
     with ExitStack() as held:
         with metered() as meter:
-            decoded = held.enter_context(reader.read(records, odd=False))
-            find_drift(decoded.rows, ORDERS, decoded.parts, Known())
+            decoded = held.enter_context(reader.read(records, needs_slow_decode=False))
+            find_drift(decoded.rows, ORDERS, decoded.parts, KnownColumns())
             refused = 0
             if decoded.show(REFUSED):
                 refused = quarantine(refused_records(records, decoded.rows), lake, ORDERS)

@@ -15,23 +15,23 @@ from urllib.parse import quote
 import duckdb
 from psycopg.conninfo import conninfo_to_dict
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.current import iceberg_session
 from benchmarks.dataset import DataSet
 from benchmarks.expected import digest_of, rows_of_base
-from benchmarks.live_lake import await_rows, source_of, stream
-from benchmarks.live_source import create_tables, fill_table
+from benchmarks.lake_fixture import await_rows, source_of, stream
 from benchmarks.metering import metered
 from benchmarks.orders import ORDERS, PLAN
 from benchmarks.results import Bound, Measure, Run, median_of
 from benchmarks.session import PROJECT
 from benchmarks.sizes import Size
+from benchmarks.source_fixture import create_tables, fill_table
 from benchmarks.storage import in_folder
 from cdclake.iceberg.dialect import DUCKDB
-from local import life
-from local.home import Home
-from local.reader.duck import lake_reader
+from cdclake.local import lifecycle
+from cdclake.local.process.home import Home
+from cdclake.local.reader.duck import lake_reader
 
 THROUGH_KAFKA, DLT = "debezium_and_kafka", "dlt"
 TARGETS = {THROUGH_KAFKA: Bound(">=", 3), DLT: Bound(">=", 1)}
@@ -73,9 +73,11 @@ def take(*, warehouse: str, scratch: str, base: str, rows: int, rounds: int) -> 
         for name, load in loads.items():
             taken = []
             for _ in range(rounds):
-                life.up_bare(home, PLAN, None)  # everybody has the same idle servers beside them
+                lifecycle.up_bare(
+                    home, PLAN, None
+                )  # everybody has the same idle servers beside them
                 taken.append(load())
-                life.down(home, purge=True)
+                lifecycle.down(home, purge=True)
             wrong = next((wrong for _, wrong in taken if wrong is not None), None)
             found[name] = {"wrong": wrong, "figures": [figures for figures, _ in taken]}
     return found

@@ -1,4 +1,4 @@
-"""Where Iceberg's tables are: in a folder, or in the S3 and Glue of `benchmarks.far_aws`."""
+"""Where Iceberg's tables are: in a folder, or in the S3 and Glue of `benchmarks.latency_proxy`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from urllib.parse import urlparse
 
-from glue_jobs.runtime.tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 
 FILLER_OFFSET = -7  # of the rows in these files: not one of the batches'
 _FILES_A_COMMIT = 100

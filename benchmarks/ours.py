@@ -14,16 +14,16 @@ from pyspark.sql import functions as F
 from benchmarks.iceberg_catalog import catalog_settings
 from benchmarks.orders import COLUMNS, DATABASE, ORDERS, PLAN
 from cdclake import naming
-from cdclake.iceberg.catalog import catalog_conf
+from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
-from glue_jobs.ingest.append import append_changes, ingested_at_column
-from glue_jobs.runtime.stamps import ChangesStamp, moment_after, state_stamp_json
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.runtime.views import viewed
-from glue_jobs.state.apply import Batch, apply_changes
-from glue_jobs.state.facts import facts_of
+from cdclake.jobs.apply.change_stats import stats_of
+from cdclake.jobs.apply.state_table import Batch, apply_changes
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.jobs.stream.append import append_changes, ingested_at_column
 
 
 class Ours:
@@ -52,7 +52,7 @@ class Ours:
         # As if each of these columns once had had a value that was not sent: from then on the merge
         # minds the position of each value.
         newest = rows.agg(F.max(naming.POSITION)).collect()[0][0]
-        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.carried, newest))
+        stamp = state_stamp_json(AppliedThrough(self._ingested, "", ORDERS.toastable, newest))
         with viewed(rows) as view:
             state = self.lake.spark.sql(loaded_rows(ORDERS, view))
             writer = state.writeTo(self.lake.qualified(ORDERS.name))
@@ -79,7 +79,7 @@ class Ours:
     def apply_through(self, moment: int, changes: DataFrame) -> None:
         """Bring changes that were ingested at `moment` into the table."""
         # In a stream these facts are known from the decoding; here they are counted as work.
-        facts = facts_of(ORDERS, changes)
+        facts = stats_of(ORDERS, changes)
         batch = Batch(rows=_ingested_at(changes, moment), facts=facts, follows=self._ingested)
         apply_changes(self.lake, ORDERS, through=moment, batch=batch)
         self._ingested = moment

@@ -13,8 +13,8 @@ from typing import Any
 
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
+from benchmarks.page_text import INTRODUCTION, KINDS, PROFILED, TITLES, WORDS
 from benchmarks.session import PROJECT
-from benchmarks.words import INTRODUCTION, KINDS, PROFILED, TITLES, WORDS
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
 PROFILE = RESULTS.with_name("profile.json")

@@ -19,8 +19,8 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.append import BARE as BARE_APPEND
 from benchmarks.append import append_bare, create_bare_table, inserts
 from benchmarks.apply import changes
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.decode import BARE as BARE_PARSING
 from benchmarks.decode import events, parsed
 from benchmarks.event_log import EventLog, Moments, idle_seconds, settings
@@ -32,10 +32,10 @@ from benchmarks.run import WORK
 from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
-from glue_jobs.ingest.drift import Known, find_drift
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.runtime.persistence import persisted
-from local.demo.interrupts import ending_in_order
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.stream.reader import TableReader
+from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
+from cdclake.local.demo.interrupts import ending_in_order
 
 PROFILE = PROJECT / "benchmarks" / "results" / "profile.json"
 Acts = Mapping[str, Callable[[DataFrame], object]]  # what is done with a batch, one after the other
@@ -108,8 +108,8 @@ def _decoding(_: Ours) -> Acts:
     reader = TableReader(ORDERS, PLAN)
 
     def decode(records: DataFrame) -> None:
-        with reader.read(records, odd=False) as decoded:
-            find_drift(decoded.rows, ORDERS, decoded.parts, Known())
+        with reader.read(records, needs_slow_decode=False) as decoded:
+            find_drift(decoded.rows, ORDERS, decoded.parts, KnownColumns())
 
     def parse(records: DataFrame) -> None:
         with persisted(parsed(records)) as rows:

@@ -1,4 +1,4 @@
-"""How many requests the S3 and Glue of `benchmarks.far_aws` have answered."""
+"""How many requests the S3 and Glue of `benchmarks.latency_proxy` have answered."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from benchmarks.session import PROJECT
 from benchmarks.sizes import SIZES, Size
 from benchmarks.streaming import measure_streaming
 from benchmarks.upkeep import measure_maintenance, measure_reading
-from local.demo.interrupts import ending_in_order
+from cdclake.local.demo.interrupts import ending_in_order
 
 WORK = PROJECT / "build" / "benchmarks"
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"

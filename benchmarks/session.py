@@ -16,7 +16,7 @@ CORES = 2
 def open_session(jars: str, settings: Mapping[str, str], scratch: Path) -> SparkSession:
     """A local session with the jars of a folder below the project; Java's own compilers, both."""
     os.environ.pop("SPARK_CONF_DIR", None)
-    logging = (PROJECT / "local" / "log4j2.properties").as_uri()
+    logging = (PROJECT / "cdclake" / "local" / "lake" / "log4j2.properties").as_uri()
     everybody = {
         "spark.driver.memory": MEMORY,
         "spark.driver.extraClassPath": f"{PROJECT / jars}/*",

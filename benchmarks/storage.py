@@ -21,9 +21,9 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from benchmarks.iceberg_catalog import ENDPOINT
 from benchmarks.session import PROJECT
-from local.aws.server import HEALTH
-from local.lake import aws_environment
-from local.stack import Endpoints
+from cdclake.local.aws.aws_server import HEALTH
+from cdclake.local.lake.lake import aws_environment
+from cdclake.local.lake.stack import Endpoints
 
 BUCKET = "bench"
 _START_SECONDS = 60.0
@@ -51,7 +51,7 @@ def far_away(folder: Path) -> Iterator[Storage]:
     folder.mkdir(parents=True)
     port = _free_port()
     address = f"http://127.0.0.1:{port}"
-    command = [sys.executable, "-m", "benchmarks.far_aws", "--port", str(port)]
+    command = [sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port)]
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(

@@ -9,22 +9,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
-from benchmarks.live_lake import ages_between, await_arrival, difference, source_of, stream
-from benchmarks.live_source import create_tables
+from benchmarks.lake_fixture import ages_between, await_arrival, difference, source_of, stream
 from benchmarks.metering import Meter, cpu_seconds, metered
 from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.sizes import Size, Streaming
+from benchmarks.source_fixture import create_tables
 from benchmarks.storage import in_folder
 from benchmarks.traffic import Traffic, plan_of_many
-from glue_jobs.runtime.source import write_marker
-from local import life, stack
-from local.connector import Connector
-from local.demo.freshness import freshness
-from local.jobs import STREAM
-from local.lake import Lake
-from local.topics import MarkerReader
+from cdclake.jobs.runtime.source import write_marker
+from cdclake.local import lifecycle
+from cdclake.local.demo.freshness import freshness
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.spark_jobs import STREAM
+from cdclake.local.lake.topics import MarkerReader
 
 KAFKA_ALONE, TRIGGER, OWN_JOBS = "debezium_to_kafka", "trigger", "a_job_for_each"
 TRIGGER_SECONDS = 10
@@ -77,7 +78,7 @@ class Trial:
 class Stand:
     """A lake that streams tables, and who writes to them."""
 
-    lake: Lake
+    lake: LocalLake
     traffic: Traffic
 
     def trial(self, rate: float, seconds: float) -> Trial:
@@ -104,9 +105,9 @@ def _rate_runs(given: Streaming, folder: Path) -> list[Mapping[str, Any]]:
         traffic.open(_OPENING)
         lake = stream(home, plan)
         await_arrival(lake)
-        life.pause(home, lake)
+        lifecycle.pause(home, lake)
         alone = [_kafka_alone(lake, traffic, given.backlog) for _ in range(3)]
-        life.resume(home, lake)
+        lifecycle.resume(home, lake)
         await_arrival(lake)
         stand = Stand(lake, traffic)
         rate = _held_rate(stand, given)
@@ -127,9 +128,9 @@ def _rate_runs(given: Streaming, folder: Path) -> list[Mapping[str, Any]]:
     ]
 
 
-def _kafka_alone(lake: Lake, traffic: Traffic, changes: int) -> Mapping[str, Any]:
+def _kafka_alone(lake: LocalLake, traffic: Traffic, changes: int) -> Mapping[str, Any]:
     """Debezium's way through changes that wait for it, with nobody at work beside it."""
-    connector, marker = Connector(lake.endpoints.connect, lake.plan), os.urandom(8).hex()
+    connector, marker = ConnectorClient(lake.endpoints.connect, lake.plan), os.urandom(8).hex()
     connector.stop()
     traffic.write(changes)
     markers = MarkerReader(lake.kafka, lake.plan)

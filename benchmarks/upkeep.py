@@ -11,8 +11,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
-from benchmarks.contest import Arena
 from benchmarks.current import (
     read_by_duckdb,
     read_by_spark,
@@ -29,8 +29,8 @@ from benchmarks.results import Bound, Measure, Run, worst_subject
 from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
-from glue_jobs.runtime.tables import LakeTables
-from glue_jobs.upkeep.actions import ACTIONS, Upkeep
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
 
 COMPACTED, APPLYING = "just_compacted", "applying"
 _READS = 3
@@ -175,7 +175,7 @@ def maintain(lake: LakeTables) -> None:
     now, history = datetime.now(UTC), timedelta(days=PLAN.history_days)
     for name in (ORDERS.changes, ORDERS.name):
         for action in ACTIONS.values():
-            action(Upkeep(lake, ORDERS, name, now, history))
+            action(MaintainedTable(lake, ORDERS, name, now, history))
 
 
 def _bring_in(spark: SparkSession, ours: Ours, batch: str) -> Mapping[str, Any]:
@@ -195,7 +195,7 @@ def _reads(lake: LakeTables, read: Callable[[LakeTables], None]) -> list[Mapping
 def _compact_whole(lake: LakeTables) -> None:
     now = datetime.now(UTC)
     for name in (ORDERS.changes, ORDERS.name):
-        upkeep = Upkeep(lake, ORDERS, name, now, timedelta())
+        upkeep = MaintainedTable(lake, ORDERS, name, now, timedelta())
         upkeep.call("rewrite_data_files", options="map('rewrite-all', 'true')")
 
 

@@ -11,7 +11,7 @@ from itertools import accumulate
 from typing import Any
 
 _TIMEOUT_S = 30
-_MOST_BYTES = 4096  # of an answer; a longer one is none, and CloudFormation waits on
+_MAX_ANSWER_BYTES = 4096  # of an answer; a longer one is none, and CloudFormation waits on
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def answer_failure(
     """Tell CloudFormation why it failed, as far as there is room, and where the rest is logged."""
     where = f"; log {log_stream}"
     failed = {"Status": "FAILED", "Reason": where}
-    room = _MOST_BYTES - len(_spelled(event, physical_id, failed))
+    room = _MAX_ANSWER_BYTES - len(_spelled(event, physical_id, failed))
     answer(event, physical_id, {**failed, "Reason": _beginning(why, room) + where})
 
 

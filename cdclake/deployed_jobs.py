@@ -9,7 +9,7 @@ import json
 from dataclasses import dataclass
 
 from cdclake import naming
-from cdclake.iceberg.catalog import catalog_conf
+from cdclake.iceberg.catalog_conf import catalog_conf
 
 # `load_tables` is not among them: MSK Connect lets nobody set a connector's offsets.
 TABLE_JOBS = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REBUILD_JOB)

@@ -5,15 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-PROJECT = Path(__file__).resolve().parents[1]
+PACKAGE = Path(__file__).resolve().parent
+PROJECT = PACKAGE.parent
 BUILT = PROJECT / "build" / "deployed"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _HASH_DIGITS = 12
+# Some of them links to folders of the project: `jobs`, `stacks`, `functions`. `config` needs
+# pydantic; what is deployed reads the resolved plan.
+_NOT_SHARED = ("cli", "config", "functions", "jobs", "local", "stacks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +26,26 @@ class Packed:
 
     path: Path
     digest: str
+
+
+def modules(*packages: str) -> dict[str, bytes]:
+    """The shared modules of `cdclake` and those of these packages, by their name in a zip."""
+    folders = [entry for entry in PACKAGE.iterdir() if entry.name not in _NOT_SHARED]
+    folders += [PACKAGE / package for package in packages]
+    return {
+        (Path(PACKAGE.name) / folder.name / file).as_posix(): (folder / file).read_bytes()
+        for folder in folders
+        for file in _files(folder)
+    }
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """The Python files in it, relative to it; also through `folder` if that is a link."""
+    if folder.is_file():
+        yield from [Path()] if folder.suffix == ".py" else []
+    else:
+        real = folder.resolve()
+        yield from (file.relative_to(real) for file in real.rglob("*.py"))
 
 
 def pack(name: str, files: Mapping[str, bytes]) -> Packed:

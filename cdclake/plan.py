@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, parse_type
-from cdclake.delivery import DeliveryStream
 from cdclake.errors import InputError
-from cdclake.web_logs import WebLogs
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.web_logs.model import WebLogs
 
 PLAN_VERSION = 1
 
@@ -94,7 +94,7 @@ class Table:
         return naming.STREAM_COMPONENT if is_streamed else naming.FIREHOSE_COMPONENT
 
     @property
-    def carried(self) -> tuple[str, ...]:
+    def toastable(self) -> tuple[str, ...]:
         """Lake names of the columns whose value may come from an older event than the row.
 
         Toastable columns, unless the source logs whole rows (replica identity full); renamed ones;
@@ -102,10 +102,10 @@ class Table:
         """
         if self.deletes == "soft":
             return tuple(column.name for column in self.value_columns)
-        return self.taken_along
+        return self.may_be_unsent
 
     @property
-    def taken_along(self) -> tuple[str, ...]:
+    def may_be_unsent(self) -> tuple[str, ...]:
         """Lake names of the columns that an event may lack, also the creation of a changed key.
 
         A renamed one is in no event between its renaming and the file's that says so.

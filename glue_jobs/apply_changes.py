@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.jobs.apply.firehose_changelog import apply_log
+from cdclake.jobs.apply.state_table import apply_changes, ingested_through
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.job import TableJob, run_over_tables
-from glue_jobs.state.apply import apply_changes, ingested_through
-from glue_jobs.state.apply_log import apply_log
 
 
 def apply_table(job: TableJob, table: Table) -> int:

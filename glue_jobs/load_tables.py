@@ -7,119 +7,21 @@ Arguments: --plan s3://.../plan.json --control s3://.../control --run ID --epoch
 
 from __future__ import annotations
 
-import logging
 import sys
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
-from py4j.protocol import Py4JJavaError
-from pyspark import inheritable_thread_target
-from pyspark.errors import PySparkException
-
-from cdclake import naming
-from cdclake.errors import CdcError, TableError
-from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
-from cdclake.plan import Plan, Table
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
-from glue_jobs.load.table_load import TableLoad
-from glue_jobs.runtime.arguments import read_arguments
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import TableReport, report_table, save_report
-from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.tables import LakeTables
-
-TABLES_AT_ONCE = 4  # a small one is mostly waiting, for S3 and the catalog
-_ARGUMENTS = ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source", "mask_salt"]
-
-log = logging.getLogger("cdclake.load")
-
-
-@dataclass(frozen=True, slots=True)
-class BulkLoad:
-    """The load of all tables of a plan."""
-
-    plan: Plan
-    lake: LakeTables
-    control: ObjectStore
-    leases: Leases
-    epoch: int
-
-    def run(self, source: Source, slot: str) -> list[TableReport]:
-        """Load every table; what became of each. Call it once an epoch, without a stream."""
-        self._create_tables()
-        self.leases.abandon_earlier_runs()
-        with exported_snapshot(source, slot, self.plan.tables) as snapshot:
-            self.control.write(naming.load_start(self.epoch), {"lsn": snapshot.lsn})
-            refused: dict[str, int] = {}
-
-            def load(table: Table) -> TableReport:
-                return report_table(self.lake, table, lambda: self._load(table, snapshot, refused))
-
-            on_thread = inheritable_thread_target(load)
-            with ThreadPoolExecutor(TABLES_AT_ONCE) as threads:
-                reports = list(threads.map(on_thread, self.plan.tables))
-        self._note_refused(refused)
-        return reports
-
-    def _create_tables(self) -> None:
-        self.lake.create(quarantine_schema(self.plan))
-        for table in self.plan.tables:
-            for schema in (changes_schema(table, self.plan), state_schema(table, self.plan)):
-                self.lake.create(schema)
-
-    def _load(self, table: Table, snapshot: ExportedSnapshot, refused: dict[str, int]) -> int:
-        loading = TableLoad(self.lake, self.plan, table, snapshot, self.epoch)
-        try:
-            with self.leases.hold(table.name):
-                loaded = loading.run()
-        except (Py4JJavaError, PySparkException) as error:
-            log.exception("loading %s failed", table.name)
-            raise TableError(
-                table.name,
-                f"its load failed: {_reason(error)}",
-                "read the job's log, then run `cdclake up` again, which begins the load anew",
-            ) from error
-        refused[table.name] = loaded.refused
-        return loaded.rows
-
-    def _note_refused(self, refused: dict[str, int]) -> None:
-        """What `status` shows; a table that refuses too much stops, as it would in the stream."""
-        progress = Progress.load(self.control)
-        for name, count in refused.items():
-            if progress.table(name).note_refused(count, self.plan.stop_table_after):
-                log.error("table %s stopped: %s", name, progress.table(name).last_error)
-        if any(refused.values()):
-            progress.save(self.control)
-
-
-def _reason(error: Exception) -> str:
-    """The innermost cause's first line, which for a refused query is PostgreSQL's own."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    causes = [line for line in lines if line.startswith("Caused by:")]
-    return (causes or lines or [type(error).__name__])[-1 if causes else 0]
+from cdclake.jobs.bulk_load.bulk_load import run
+from cdclake.jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.logs import log_to_stdout
 
 
 def main() -> int:
     """Load, and write the report; the process's exit code."""
     log_to_stdout()
-    arguments = read_arguments(_ARGUMENTS)
-    plan = CurrentPlan(arguments["plan"]).read()
-    control = ObjectStore(arguments["control"])
-    spark = open_session(arguments["JOB_NAME"])
-    lake = LakeTables(spark, plan.lake_database)
-    epoch = int(arguments["epoch"])
-    bulk = BulkLoad(plan, lake, control, Leases(control, naming.LOAD_JOB), epoch)
-    source = Source(spark, arguments["source"], arguments["mask_salt"])
-    try:
-        reports = bulk.run(source, arguments["slot"])
-    except CdcError as error:
-        log.error("%s", error)
-        return 1
-    return 0 if save_report(control, arguments["run"], reports)["ok"] else 1
+    return run(
+        read_arguments(
+            ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source", "mask_salt"]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -3,42 +3,10 @@
 from __future__ import annotations
 
 import sys
-from datetime import UTC, datetime, timedelta
-from functools import partial
 
 from cdclake import naming
-from cdclake.errors import TableError
-from cdclake.plan import Table
-from glue_jobs.runtime.conflicts import retried
-from glue_jobs.runtime.job import TableJob, run_over_tables
-from glue_jobs.upkeep.actions import ACTIONS, Upkeep
-
-
-def maintain_table(job: TableJob, table: Table) -> int:
-    """Run every action on the table's log, then on its state, each under a lease of its own.
-
-    A table that Glue maintains, or nobody, is left alone, and refused where it was asked for: two
-    that compact and expire one table would undo each other's commits. Applies no rows.
-    """
-    if table.maintenance != "own":
-        if job.named:
-            raise TableError(
-                table.name,
-                f"this job does not maintain it: the file says `maintenance: {table.maintenance}`",
-                "write `maintenance: own` and deploy, or leave the table out",
-            )
-        return 0
-    now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
-    for name in (table.changes, table.name):
-        with job.leases.hold(name):
-            _maintain(Upkeep(job.lake, table, name, now, history))
-    return 0
-
-
-def _maintain(upkeep: Upkeep) -> None:
-    for action in ACTIONS.values():
-        retried(upkeep.name, partial(action, upkeep))
-
+from cdclake.jobs.maintenance.table_maintenance import maintain_table
+from cdclake.jobs.table_jobs.table_job import run_over_tables
 
 if __name__ == "__main__":
     sys.exit(run_over_tables(naming.MAINTAIN_JOB, maintain_table))

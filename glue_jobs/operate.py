@@ -4,152 +4,15 @@ Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:P
 [--kafka_options JSON of further options] --source JSON of libpq's words --login SECRET
 [--authorities s3://.../x.pem] --offsets TOPIC of Connect's --verb replay|resume|resync
 [--tables a,b] [--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
-
-The stream does the work; this asks for it, and waits unless it is `resume`. A run that dies has
-asked already: the next one waits for the same, or asks again if the connector was not asked yet.
 """
 
 from __future__ import annotations
 
-import logging
 import sys
-import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
-from cdclake import naming
-from cdclake.errors import CdcError, ComponentFailed, InputError, TableError
-from cdclake.plan import Plan, Table
-from glue_jobs.ingest import asking
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.repairs import REPLAY, RESYNC
-from glue_jobs.runtime.arguments import read_arguments
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import failed_tables
-
-if TYPE_CHECKING:
-    from glue_jobs.repair.surroundings import Surroundings
-
-RESUME = "resume"
-POLL_S = 5.0
-# A stream that is just starting comes to it, too; a large table is read for hours, and a run may
-# take four by default.
-WAIT_S = {REPLAY: 1800.0, RESYNC: 13000.0}
-
-log = logging.getLogger("cdclake.operate")
-
-
-@dataclass(frozen=True, slots=True)
-class Operator:
-    """What one run asks of the stream; only a resync needs anything else."""
-
-    control: ObjectStore
-    around: Surroundings | None = None
-
-    def replay(self, table: Table) -> dict[str, Any]:
-        """Have quarantined events tried again, and wait; TableError if the table is stopped."""
-        self._check_flowing(table)
-        request = asking.ask_replay(self.control, table.name)
-        return asking.tell_replayed(self._outcome(table, REPLAY, request))
-
-    def resume(self, table: Table) -> dict[str, Any]:
-        """Have a stopped table read its gap and rejoin."""
-        progress = Progress.load(self.control).table(table.name)
-        stopped = asking.ask_to_resume(self.control, table.name, progress)
-        return {"did": "asked to rejoin" if stopped else "flows"}
-
-    def resync(self, table: Table) -> dict[str, Any]:
-        """Have the table read again and what the source does not have removed, and wait."""
-        assert self.around is not None
-        self._rejoin_after_loss(table, self.around)
-        is_signalled = self.around.is_signalled
-        request = asking.resync_under_way(self.control, table.name, is_signalled)
-        request = request or self._ask_resync(table, self.around)
-        return asking.tell_resynced(self._outcome(table, RESYNC, request))
-
-    def _ask_resync(self, table: Table, around: Surroundings) -> str:
-        if around.is_read(table):
-            raise asking.being_read(table.name)
-        request = asking.ask_resync(
-            self.control,
-            table.name,
-            epoch=Progress.load(self.control).epoch,
-            known=around.newest_position(table),
-            notified=around.notified(),
-        )
-        around.signal(table, request)
-        return request
-
-    def _rejoin_after_loss(self, table: Table, around: Surroundings) -> None:
-        """Have a stopped table go on from what Kafka still keeps, and wait until it flows."""
-        progress = Progress.load(self.control).table(table.name)
-        if progress.state != "stopped":
-            return
-        if not around.has_lost(table, progress.offsets):
-            self._check_flowing(table)
-        asking.ask_to_give_up(self.control, table.name)
-        deadline = time.monotonic() + WAIT_S[REPLAY]
-        while Progress.load(self.control).table(table.name).state == "stopped":
-            if time.monotonic() > deadline:
-                self._check_flowing(table)
-            time.sleep(POLL_S)
-
-    def _outcome(self, table: Table, verb: str, request: str) -> dict[str, Any]:
-        deadline = time.monotonic() + WAIT_S[verb]
-        while (told := asking.outcome(self.control, table.name, verb, request)) is None:
-            self._check_flowing(table)
-            if time.monotonic() > deadline:
-                raise ComponentFailed(
-                    f"{verb} of {table.name} was not done within {WAIT_S[verb]:.0f} s",
-                    f"see whether the stream runs; another {verb} waits for the same request",
-                    naming.STREAM_COMPONENT,
-                )
-            time.sleep(POLL_S)
-        return told
-
-    def _check_flowing(self, table: Table) -> None:
-        progress = Progress.load(self.control).table(table.name)
-        if progress.state == "stopped":
-            raise TableError(
-                table.name,
-                f"it is stopped: {progress.last_error}",
-                "resume it, then run this again",
-            )
-
-
-def operate(operator: Operator, verb: str, tables: Sequence[Table]) -> dict[str, Any]:
-    """The report of the verb over these tables; one table's trouble is its alone."""
-    verbs: dict[str, Callable[[Table], dict[str, Any]]] = {
-        REPLAY: operator.replay,
-        RESUME: operator.resume,
-        RESYNC: operator.resync,
-    }
-    if verb not in verbs:
-        raise InputError(f"there is no verb {verb!r}", f"choose one of {', '.join(verbs)}")
-    lines = [_line(table, verbs[verb]) for table in tables]
-    return {"ok": all(line["error"] is None for line in lines), "tables": lines}
-
-
-def _line(table: Table, work: Callable[[Table], dict[str, Any]]) -> dict[str, Any]:
-    try:
-        return {"table": table.name, "error": None, **work(table)}
-    except CdcError as error:
-        return {"table": table.name, "error": str(error), "did": f"nothing: {error}"}
-
-
-def streamed_tables(plan: Plan, names: str | None) -> list[Table]:
-    """The tables that `--tables a,b` names, or all that the stream writes.
-
-    InputError for a name of none, or of one that another writes.
-    """
-    if names:
-        return [plan.streamed(name) for name in names.split(",")]
-    return [table for table in plan.tables if table.delivery == "stream"]
+from cdclake.jobs.operations.table_operations import run
+from cdclake.jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.logs import log_to_stdout
 
 
 def main() -> int:
@@ -159,24 +22,7 @@ def main() -> int:
         ["JOB_NAME", "plan", "control", "verb", "brokers", "source", "login", "offsets"],
         ["kafka_options", "authorities", "tables", "run", "metrics"],
     )
-    plan, verb = CurrentPlan(arguments["plan"]).read(), arguments["verb"]
-    control = ObjectStore(arguments["control"])
-    if verb == RESYNC and "tables" not in arguments:
-        raise InputError("it is not said which tables are to be read again", "add --tables a,b")
-    streamed = streamed_tables(plan, arguments.get("tables"))
-    with ExitStack() as held:
-        around = None
-        if verb == RESYNC:
-            from glue_jobs.repair.surroundings import surroundings
-
-            around = held.enter_context(surroundings(plan, arguments))
-        report = operate(Operator(control, around), verb, streamed)
-    control.write(naming.report_name(arguments.get("run", naming.OPERATE_JOB)), report)
-    for line in report["tables"]:
-        log.info("%s", line)
-    metrics = Metrics(arguments.get("metrics"), naming.OPERATE_JOB)
-    metrics.tell(lambda: failed_tables(report))
-    return 0 if report["ok"] else 1
+    return run(arguments)
 
 
 if __name__ == "__main__":

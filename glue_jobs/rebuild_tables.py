@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.job import TableJob, run_over_tables
-from glue_jobs.state.apply import rebuild_state
 
 
 def rebuild_table(job: TableJob, table: Table) -> int:

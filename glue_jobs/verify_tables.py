@@ -11,68 +11,11 @@ its report, and a heartbeat into the source.
 
 from __future__ import annotations
 
-import logging
 import sys
-from collections.abc import Mapping
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
-from pyspark.sql import SparkSession
-
-from cdclake import naming
-from cdclake.debezium.worker import SALT_KEY
-from cdclake.errors import CdcError
-from cdclake.metrics import FAILED_TABLES
-from cdclake.plan import Plan
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.reader.of_job import job_reader
-from glue_jobs.runtime.arguments import brokers_of, read_arguments
-from glue_jobs.runtime.kafka import offsets
-from glue_jobs.runtime.logs import log_to_stdout
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.reports import chosen_tables
-from glue_jobs.runtime.session import open_session
-from glue_jobs.runtime.source import deployed_dsn, secret_value
-from glue_jobs.verify.arrival import Arrival
-from glue_jobs.verify.delivered import delivered_offsets
-from glue_jobs.verify.report import Report
-from glue_jobs.verify.run import verify_tables
-
-_WAIT_S = "600"  # the stream may be late by a batch or two
-
-log = logging.getLogger("cdclake.verify")
-
-
-def compare(
-    spark: SparkSession, plan: Plan, control: ObjectStore, arguments: Mapping[str, str]
-) -> Report:
-    """The comparison of the chosen tables; CdcError where there can be none."""
-    brokers = brokers_of(arguments)
-    sample = arguments.get("sample")
-    with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
-        reader = job_reader(spark, plan, Path(spill))
-        arrival = Arrival(
-            plan=plan,
-            dsn=dsn,
-            ends=lambda topics: offsets(spark, brokers, topics),
-            progress=lambda: Progress.load(control),
-            arrived=delivered_offsets(
-                reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
-            ),
-            wait_s=float(arguments.get("wait", _WAIT_S)),
-        )
-        return verify_tables(
-            plan,
-            list(chosen_tables(plan, arguments.get("tables"))),
-            dsn=dsn,
-            salt=secret_value(arguments["mask_salt"], SALT_KEY) if "mask_salt" in arguments else "",
-            reader=reader,
-            wait=arrival.wait,
-            sample=None if sample is None else int(sample),
-        )
+from cdclake.jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.jobs.verify.deployed_verify import run
 
 
 def main() -> int:
@@ -82,25 +25,7 @@ def main() -> int:
         ["JOB_NAME", "plan", "control", "brokers", "source", "login"],
         ["kafka_options", "authorities", "mask_salt", "tables", "wait", "sample", "run", "metrics"],
     )
-    plan = CurrentPlan(arguments["plan"]).read()
-    control = ObjectStore(arguments["control"])
-    try:
-        found = compare(open_session(arguments["JOB_NAME"]), plan, control, arguments)
-        report, unequal = found.to_json(), sum(not table.ok for table in found.tables)
-    except CdcError as error:
-        log.error("%s", error)
-        report, unequal = _failed(error), len(plan.tables)
-    control.write(naming.report_name(arguments.get("run", naming.VERIFY_JOB)), report)
-    for line in report["tables"]:
-        log.info("%s", line)
-    metrics = Metrics(arguments.get("metrics"), naming.VERIFY_JOB)
-    metrics.tell(lambda: {FAILED_TABLES: unequal})
-    return 0 if report["ok"] else 1
-
-
-def _failed(error: CdcError) -> dict[str, Any]:
-    told = {"code": error.code, "message": error.message, "remedy": error.remedy}
-    return {"ok": False, "tables": [], "error": told}
+    return run(arguments)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from aws_cdk import App, Validations
 from cdk_nag import NIST80053R5Checks
 
 from cdclake.config.deployment import load_deployment
-from stacks.pipeline_app import add_stacks
+from cdclake.stacks.pipeline_app import add_stacks
 
 PROJECT = Path(__file__).resolve().parents[1]
 

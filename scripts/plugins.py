@@ -10,15 +10,14 @@ import sys
 from shutil import rmtree
 
 from cdclake.errors import CdcError, InputError
-from stacks import job_wheels_zip, preparation_zip
-from stacks.locked_wheels import STAMP, LockedWheels
-from stacks.plugin_zip import build_plugin
+from cdclake.stacks.bundles import JOB_WHEELS, PREPARATION_WHEELS, build_plugin
+from cdclake.stacks.locked_wheels import STAMP, LockedWheels
 
 
 def main() -> int:
     """Print what was made; 2 with what to do if something is missing."""
     try:
-        for wheels in (preparation_zip.WHEELS, job_wheels_zip.WHEELS):
+        for wheels in (PREPARATION_WHEELS, JOB_WHEELS):
             fetch(wheels)
         plugin = build_plugin()
     except CdcError as error:

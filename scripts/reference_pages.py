@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import typer.main
 
+from cdclake.cli.main import make_app
 from cdclake.config.schema import pipeline_schema
-from cli.main import make_app
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 Schema = Mapping[str, Any]

@@ -95,7 +95,7 @@ write_command() {
 export CDCLAKE_PROJECT='$root'
 exec '$venv/bin/python' -P -c 'import os, sys
 sys.path.insert(0, os.environ.pop("CDCLAKE_PROJECT"))
-from cli.main import main
+from cdclake.cli.main import main
 main()' "\$@"
 EOF
     chmod 755 "$venv/bin/cdclake"

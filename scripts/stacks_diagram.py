@@ -16,7 +16,7 @@ from pathlib import Path
 from aws_cdk import App
 
 from cdclake.config.deployment import load_deployment
-from stacks.pipeline_app import add_stacks
+from cdclake.stacks.pipeline_app import add_stacks
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE = PROJECT / "docs" / "deployment.md"

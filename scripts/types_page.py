@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent
 from cdclake.debezium.types import ALIASES, ARRAY_ELEMENTS, TYPES, ColumnType, Conversion
-from cdclake.debezium.unavailable import is_lost_when_unsent
 from tests.recorded.recording import Recording
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "types.md"

@@ -20,20 +20,19 @@ from cdclake.debezium.worker import (
     worker_settings,
 )
 from cdclake.packing import PROJECT
-from stacks.constructs import connect_access
-from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
-from stacks.constructs.connector import Connector
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, joins_cluster
-from stacks.constructs.preparation import Preparation
-from stacks.constructs.topic import Topic
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.plugin_zip import build_plugin
-from stacks.preparation_zip import build_preparation
-from stacks.source_stack import SourceStack
-from stacks.streaming_stack import StreamingStack
-from stacks.tables_stack import TablesStack
+from cdclake.stacks.bundles import build_plugin, build_preparation
+from cdclake.stacks.constructs import connect_grants
+from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
+from cdclake.stacks.constructs.connector import Connector
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.grant import Grant, joins_cluster
+from cdclake.stacks.constructs.source_preparation import Preparation
+from cdclake.stacks.constructs.topic import Topic
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.tables_stack import TablesStack
 
 # Half of an MCU's 4 GB: MSK Connect does not document how much of it is heap.
 _MCU_HEAP_BYTES = 2 * 1024**3
@@ -118,7 +117,7 @@ class CdcStack(PipelineStack):
                 "ADMIN_SECRET": source.admin_secret_arn,
                 "LOGIN_SECRET": source.login.name,
             },
-            grants=connect_access.reads_secrets(secrets, key_arn),
+            grants=connect_grants.reads_secrets(secrets, key_arn),
             security_group=self._network.functions.group_id,
             ground=self._network.ground,
         )
@@ -167,7 +166,7 @@ class CdcStack(PipelineStack):
         clients find brokers that were added later by those that they know.
         """
         arn = self._streaming.cluster_arn
-        found = OwnResource(
+        found = CdclakeResource(
             self,
             "FirstBrokers",
             what="Brokers",
@@ -182,9 +181,9 @@ class CdcStack(PipelineStack):
         own = [topic for topic in plan.own_topics.values() if not topic.startswith(f"{plan.name}.")]
         return [
             joins_cluster(self._streaming.cluster_arn),
-            *connect_access.writes_topics(cluster, pipeline=plan.name, others=own),
-            *connect_access.keeps_state(cluster, offsets=self._offsets, connector=connector),
-            *connect_access.reads_secrets(self._source.role_secrets, self._network.ground.key_arn),
+            *connect_grants.writes_topics(cluster, pipeline=plan.name, others=own),
+            *connect_grants.keeps_state(cluster, offsets=self._offsets, connector=connector),
+            *connect_grants.reads_secrets(self._source.role_secrets, self._network.ground.key_arn),
         ]
 
     def _check_made_of(self, made_of: str) -> None:

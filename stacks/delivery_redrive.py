@@ -6,22 +6,27 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.redrive.objects import KINDS
-from cdclake.redrive.stream import FUNCTION, redrive_stream
-from stacks.constructs import delivery_access
-from stacks.constructs.delivery_source import DirectPut
-from stacks.constructs.function import Function
-from stacks.constructs.grant import Grant, arn, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.iceberg_stream import Collecting, Destination, IcebergStream, by_function
-from stacks.constructs.lake_bucket import BucketReference
-from stacks.constructs.log_group import LogGroup
-from stacks.firehose_zip import build_firehose_redrive, build_firehose_unwrap
-from stacks.lake_stack import LakeStack
+from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
+from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
+from cdclake.stacks.constructs import firehose_grants
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.firehose_source import DirectPutSource
+from cdclake.stacks.constructs.firehose_stream import (
+    Collecting,
+    FirehoseDestination,
+    FirehoseStream,
+    by_function,
+)
+from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.lake_stack import LakeStack
 
-_LONGEST_S = 900  # a call: Lambda's most
-_UNWRAP_S = 300  # the longest that Firehose waits
+_TIMEOUT_S = 900  # a call: Lambda's most
+_UNWRAP_TIMEOUT_S = 300  # the longest that Firehose waits
 _MEMORY_MB = 512  # a request's records, and what is too large of an object
 
 
@@ -36,7 +41,7 @@ class DeliveryRedrive(Construct):
         deployment: Deployment,
         lake: LakeStack,
         log: LogGroup,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         stream = redrive_stream(deployment.plan)
@@ -47,26 +52,26 @@ class DeliveryRedrive(Construct):
 
     def _add_unwrap(self) -> str:
         """What takes apart what is put; its ARN."""
-        return Function(
+        return LambdaFunction(
             self,
             "Unwrap",
             module=FUNCTION,
             code=build_firehose_unwrap(self._deployment.plan).path,
             environment={},
             grants=[],
-            timeout_s=_UNWRAP_S,
+            timeout_s=_UNWRAP_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             ground=self._ground,
         ).arn
 
     def _add_stream(self, stream: DeliveryStream, unwrap: str, log: LogGroup) -> None:
         plan = self._deployment.plan
-        IcebergStream(
+        FirehoseStream(
             self,
             "Stream",
             name=self._stream_name,
-            source=DirectPut(key_arn=self._ground.key_arn),
-            into=Destination(
+            source=DirectPutSource(key_arn=self._ground.key_arn),
+            into=FirehoseDestination(
                 database=plan.lake_database,
                 tables=[*(plan.table(each).changes for each in stream.tables), naming.QUARANTINE],
                 writable=[naming.changes_name("*"), naming.QUARANTINE],
@@ -82,14 +87,14 @@ class DeliveryRedrive(Construct):
                     retries=stream.function_retries,
                 )
             ],
-            calls=[delivery_access.calls(unwrap)],
+            calls=[firehose_grants.calls(unwrap)],
             log=log,
             ground=self._ground,
         )
 
     def _add_function(self, stream: DeliveryStream) -> None:
         state, prefix = self._lake.state, self._deployment.prefix
-        function = Function(
+        function = LambdaFunction(
             self,
             "Function",
             module="firehose_redrive",
@@ -103,7 +108,7 @@ class DeliveryRedrive(Construct):
                     on=[arn("firehose", f"deliverystream/{self._stream_name}")],
                 ),
             ],
-            timeout_s=_LONGEST_S,
+            timeout_s=_TIMEOUT_S,
             memory_mb=_MEMORY_MB,
             ground=self._ground,
         )

@@ -7,31 +7,31 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.delivery import DeliveryStream
-from stacks.cdc_stack import CdcStack
-from stacks.constructs import delivery_access
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.delivery_source import KafkaTopic
-from stacks.constructs.grant import on_tables
-from stacks.constructs.iceberg_stream import (
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
+from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.constructs import firehose_grants
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.firehose_source import KafkaTopicSource
+from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
-    Destination,
-    IcebergStream,
+    FirehoseDestination,
+    FirehoseStream,
     Processor,
     by_function,
     by_query,
 )
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.rows_function import RowsFunction
-from stacks.delivery_redrive import DeliveryRedrive
-from stacks.firehose_zip import MODULE, build_firehose_changes
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.processing_stack import ProcessingStack
-from stacks.streaming_stack import StreamingStack
+from cdclake.stacks.constructs.grant import on_tables
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.rows_function import RowsFunction
+from cdclake.stacks.delivery_redrive import DeliveryRedrive
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.processing_stack import ProcessingStack
+from cdclake.stacks.streaming_stack import StreamingStack
 
-_LONGEST_S = 900
+_MAX_TIMEOUT_S = 900
 _LOGS = naming.changes_name("*")
 
 
@@ -63,7 +63,7 @@ class DeliveryStack(PipelineStack):
         function = RowsFunction(
             self,
             "Rows",
-            module=MODULE,
+            module=FIREHOSE_CHANGES,
             code=build_firehose_changes(deployment.plan).path,
             ground=network.ground,
         )
@@ -97,7 +97,7 @@ class DeliveryStack(PipelineStack):
         plan = self.deployment.plan
         delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
         columns = {table.changes: [each.name for each in table.columns] for table in delivered}
-        there = OwnResource(
+        there = CdclakeResource(
             self,
             "Logs",
             what="Tables",
@@ -115,22 +115,22 @@ class DeliveryStack(PipelineStack):
                 )
             ],
             ground=self._network.ground,
-            timeout_s=_LONGEST_S,
+            timeout_s=_MAX_TIMEOUT_S,
         )
         return there.resource
 
-    def _add_stream(self, stream: DeliveryStream, function_arn: str) -> IcebergStream:
+    def _add_stream(self, stream: DeliveryStream, function_arn: str) -> FirehoseStream:
         plan = self.deployment.plan
-        return IcebergStream(
+        return FirehoseStream(
             self,
             stream.name,
             name=naming.delivery_stream_name(self.deployment.prefix, stream.name),
-            source=KafkaTopic(
+            source=KafkaTopicSource(
                 cluster_arn=self._streaming.cluster_arn,
                 cluster=self._streaming.cluster_path,
                 topic=stream.topic,
             ),
-            into=Destination(
+            into=FirehoseDestination(
                 database=plan.lake_database,
                 tables=[plan.table(name).changes for name in stream.tables],
                 writable=[_LOGS],
@@ -139,7 +139,7 @@ class DeliveryStack(PipelineStack):
             ),
             collecting=Collecting.of(stream),
             processors=_processors(stream, function_arn),
-            calls=[delivery_access.calls(function_arn)],
+            calls=[firehose_grants.calls(function_arn)],
             log=self._log,
             ground=self._network.ground,
         )

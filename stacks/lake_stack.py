@@ -6,9 +6,9 @@ from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
-from stacks.constructs.lake_bucket import AccessLog, LakeBucket
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.lake_bucket import AccessLog, LakeBucket
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
 
 # A table's file that was deleted by mistake comes back; Iceberg itself keeps older snapshots.
 _RESTORABLE_DAYS = 7

@@ -8,12 +8,12 @@ from constructs import Construct
 
 from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
 from cdclake.config.deployment import Deployment
-from stacks.constructs.encryption import Encryption
-from stacks.constructs.flow_log import FlowLog
-from stacks.constructs.ground import Ground, kept
-from stacks.constructs.private_network import PrivateNetwork, interfaces_of
-from stacks.constructs.security_groups import ClientGroup, ServerGroup
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept
+from cdclake.stacks.constructs.encryption import Encryption
+from cdclake.stacks.constructs.flow_log import FlowLog
+from cdclake.stacks.constructs.private_network import PrivateNetwork, interfaces_of
+from cdclake.stacks.constructs.security_groups import ClientGroup, ServerGroup
+from cdclake.stacks.pipeline_stack import PipelineStack
 
 _HTTPS = 443
 WEB_PORT = 80  # nginx's, behind whatever takes HTTPS
@@ -41,7 +41,7 @@ class NetworkStack(PipelineStack):
         self, network: PrivateNetwork | ExistingNetwork, zones: Sequence[str] = ()
     ) -> None:
         vpc_id, aws = network.vpc_id, self.deployment.aws
-        self.ground = Ground(
+        self.ground = DeploymentContext(
             prefix=self.deployment.prefix,
             vpc_id=vpc_id,
             subnet_ids=tuple(network.subnet_ids),

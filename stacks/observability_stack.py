@@ -13,13 +13,13 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import ExistingKafka, ExistingSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.alarm_topic import AlarmTopic
-from stacks.constructs.dashboard import Dashboard
-from stacks.constructs.watch import Watch
-from stacks.constructs.watches import watches
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.processing_stack import ProcessingStack
+from cdclake.stacks.constructs.alarm import AlarmSpec
+from cdclake.stacks.constructs.alarm_topic import AlarmTopic
+from cdclake.stacks.constructs.alarms import watches
+from cdclake.stacks.constructs.dashboard import Dashboard
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.processing_stack import ProcessingStack
 
 
 class ObservabilityStack(PipelineStack):
@@ -53,13 +53,14 @@ class ObservabilityStack(PipelineStack):
         CfnOutput(self, "AlarmTopic", value=topic.arn, description="SNS topic of all alarms")
         self._ask_owners()
 
-    def _add_alarm(self, watch: Watch) -> Alarm:
+    def _add_alarm(self, watch: AlarmSpec) -> Alarm:
         prefix = self.deployment.prefix
         alarm = Alarm(
             self,
             "".join(word.capitalize() for word in watch.full_name.split("-")),
             alarm_name=f"{prefix}-{watch.full_name}",
-            alarm_description=f"{prefix}: {watch.says} Runbook: {naming.runbook(watch.name)}",
+            alarm_description=f"{prefix}: {watch.description} Runbook:"
+            f" {naming.runbook(watch.name)}",
             metric=watch.metric,
             threshold=watch.threshold,
             comparison_operator=watch.beyond,

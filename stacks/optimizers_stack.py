@@ -8,16 +8,16 @@ from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
-from stacks.cdc_stack import CdcStack
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, on_tables
-from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.processing_stack import ProcessingStack
+from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.grant import Grant, on_tables
+from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.processing_stack import ProcessingStack
 
-_LONGEST_S = 900
+_MAX_TIMEOUT_S = 900
 
 
 class OptimizersStack(PipelineStack):
@@ -45,14 +45,14 @@ class OptimizersStack(PipelineStack):
             self.add_stack_dependency(stack)
         database, ground = deployment.plan.lake_database, network.ground
         names = [name for table in tables for name in (table.changes, table.name)]
-        there = OwnResource(
+        there = CdclakeResource(
             self,
             "Tables",
             what="Tables",
             properties={"Database": database, "Tables": names},
             grants=[_looks_up(database)],
             ground=ground,
-            timeout_s=_LONGEST_S,
+            timeout_s=_MAX_TIMEOUT_S,
         )
         role = OptimizerRole(
             self, "Role", database=database, warehouse=lake.warehouse, ground=ground

@@ -7,19 +7,19 @@ from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
-from stacks.cdc_stack import CdcStack
-from stacks.delivery_stack import DeliveryStack
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.observability_stack import ObservabilityStack
-from stacks.optimizers_stack import OptimizersStack
-from stacks.processing_stack import ProcessingStack
-from stacks.query_stack import QueryStack
-from stacks.saved_queries_stack import SavedQueriesStack
-from stacks.source_stack import SourceStack
-from stacks.streaming_stack import StreamingStack
-from stacks.tables_stack import TablesStack
-from stacks.weblogs_stack import WebLogsStack
+from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.delivery_stack import DeliveryStack
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.observability_stack import ObservabilityStack
+from cdclake.stacks.optimizers_stack import OptimizersStack
+from cdclake.stacks.processing_stack import ProcessingStack
+from cdclake.stacks.query_stack import QueryStack
+from cdclake.stacks.saved_queries_stack import SavedQueriesStack
+from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.tables_stack import TablesStack
+from cdclake.stacks.weblogs_stack import WebLogsStack
 
 
 def add_stacks(app: App, deployment: Deployment) -> None:

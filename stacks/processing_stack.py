@@ -22,25 +22,24 @@ from cdclake.deployed_jobs import (
 )
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
-from stacks.constructs.grant import Grant
-from stacks.constructs.job_files import JobFiles
-from stacks.constructs.job_ground import JobGround
-from stacks.constructs.job_schedule import Schedules
-from stacks.constructs.stream_keeper import StreamKeeper
-from stacks.job_rights import JobRights
-from stacks.job_wheels_zip import SUFFIX, build_job_wheels
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.preparation_zip import AUTHORITIES
-from stacks.source_stack import SourceStack
-from stacks.streaming_stack import StreamingStack
+from cdclake.stacks.bundles import AUTHORITIES, JOB_WHEELS_SUFFIX, build_job_wheels
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
+from cdclake.stacks.constructs.glue_network import GlueNetwork
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.job_files import JobFiles
+from cdclake.stacks.constructs.job_schedule import JobSchedules
+from cdclake.stacks.constructs.stream_keeper import StreamKeeper
+from cdclake.stacks.job_permissions import JobRights
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.source_stack import SourceStack
+from cdclake.stacks.streaming_stack import StreamingStack
 
 _MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
 # Glue ends a stream after seven days at the latest; the keeper starts the next one.
-_STREAM_MINUTES = 7 * 24 * 60 - 60
+_STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
 _PURPOSES = {
     naming.STREAM_JOB: "Appends events to the changelogs and applies them to the state tables",
     naming.APPLY_JOB: "Applies new changes from the changelogs to the state tables",
@@ -69,7 +68,7 @@ class ProcessingStack(PipelineStack):
         self._ground, self._source = network.ground, source
         self._streaming, self._lake = streaming, lake
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
-        self._job_ground = JobGround(
+        self._job_ground = GlueNetwork(
             self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
         )
         self._rights = JobRights(
@@ -89,7 +88,7 @@ class ProcessingStack(PipelineStack):
     def _specs(self) -> list[JobSpec]:
         self._package = self._files.add(build_job_package(), "cdclake-jobs")
         self._jar = self._files.add(_iam_jar())
-        self._wheels = self._files.add(build_job_wheels(), "cdclake", SUFFIX)
+        self._wheels = self._files.add(build_job_wheels(), "cdclake", JOB_WHEELS_SUFFIX)
         plan = self._files.add_text("plan.json", self.deployment.plan.to_json())
         self._places = Places(
             prefix=self.deployment.prefix,
@@ -122,7 +121,7 @@ class ProcessingStack(PipelineStack):
                 return existing.bootstrap_brokers
             case CreatedKafka() as sizes:
                 arn = self._streaming.cluster_arn
-                found = OwnResource(
+                found = CdclakeResource(
                     self,
                     "Bootstrap",
                     what="Brokers",
@@ -162,7 +161,7 @@ class ProcessingStack(PipelineStack):
             script=script,
             arguments=arguments,
             size=self.deployment.aws.jobs.stream,
-            timeout_minutes=_STREAM_MINUTES,
+            timeout_minutes=_STREAM_TIMEOUT_MINUTES,
             grants=self._rights.of_stream(),
         )
 
@@ -196,7 +195,7 @@ class ProcessingStack(PipelineStack):
     def _start(self, jobs: dict[str, GlueJob]) -> None:
         """What the pipeline file says about when each job runs."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
-        schedules = Schedules(self, "Schedules", ground=self._ground)
+        schedules = JobSchedules(self, "Schedules", ground=self._ground)
         self.failed_queue = schedules.failed_queue
         schedules.start_job(
             "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name

@@ -5,11 +5,11 @@ from __future__ import annotations
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
-from stacks.constructs.lake_bucket import LakeBucket
-from stacks.constructs.workgroup import Workgroup
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.lake_bucket import LakeBucket
+from cdclake.stacks.constructs.workgroup import Workgroup
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
 
 # A result can be had again by its query.
 _RESTORABLE_DAYS = 1

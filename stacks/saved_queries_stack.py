@@ -10,8 +10,8 @@ from constructs import Construct
 from cdclake.config.deployment import Deployment
 from cdclake.iceberg.saved_queries import as_one_text, saved_queries
 from cdclake.plan import Table
-from stacks.pipeline_stack import PipelineStack
-from stacks.query_stack import QueryStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.query_stack import QueryStack
 
 
 class SavedQueriesStack(PipelineStack):

@@ -7,11 +7,11 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.made_up_secret import LoginSecret, SaltSecret
-from stacks.constructs.postgres_server import PORT, PostgresServer
-from stacks.constructs.security_groups import ServerGroup
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.generated_secret import LoginSecret, SaltSecret
+from cdclake.stacks.constructs.postgres_server import PORT, PostgresServer
+from cdclake.stacks.constructs.security_groups import ServerGroup
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
 
 
 class SourceStack(PipelineStack):

@@ -6,11 +6,11 @@ from constructs import Construct
 
 from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
-from stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS, KafkaCluster
-from stacks.constructs.security_groups import ServerGroup
-from stacks.constructs.topic import Topic
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS, KafkaCluster
+from cdclake.stacks.constructs.security_groups import ServerGroup
+from cdclake.stacks.constructs.topic import Topic
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
 
 
 class StreamingStack(PipelineStack):

@@ -8,10 +8,10 @@ from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
-from stacks.constructs.topic import Topic
-from stacks.network_stack import NetworkStack
-from stacks.pipeline_stack import PipelineStack
-from stacks.streaming_stack import StreamingStack
+from cdclake.stacks.constructs.topic import Topic
+from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.streaming_stack import StreamingStack
 
 
 class TablesStack(PipelineStack):

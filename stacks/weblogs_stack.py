@@ -5,33 +5,34 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_kinesis
 from constructs import Construct
 
-from cdclake import fluent_bit, naming
+from cdclake import naming
 from cdclake.config.aws_model import CreatedNetwork
 from cdclake.config.deployment import Deployment
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.iceberg.schemas import request_schema
-from cdclake.web_logs import FUNCTION, WebLogs
-from stacks.constructs import delivery_access, web_server_access
-from stacks.constructs.accepted import accept
-from stacks.constructs.delivery_source import DeliverySource, DirectPut, KinesisShards
-from stacks.constructs.grant import Grant, arn
-from stacks.constructs.iceberg_stream import (
+from cdclake.stacks.bundles import build_firehose_requests
+from cdclake.stacks.constructs import firehose_grants, web_server_grants
+from cdclake.stacks.constructs.firehose_source import DeliverySource, DirectPutSource, KinesisSource
+from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
-    Destination,
-    IcebergStream,
+    FirehoseDestination,
+    FirehoseStream,
     by_function,
     by_query,
 )
-from stacks.constructs.iceberg_table import IcebergTable
-from stacks.constructs.job_files import JobFiles
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.rows_function import RowsFunction
-from stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
-from stacks.constructs.web_server import Router, WebServer
-from stacks.firehose_zip import build_firehose_requests
-from stacks.lake_stack import LakeStack
-from stacks.network_stack import WEB_PORT, NetworkStack
-from stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.iceberg_table import IcebergTableResource
+from cdclake.stacks.constructs.job_files import JobFiles
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import suppress
+from cdclake.stacks.constructs.rows_function import RowsFunction
+from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
+from cdclake.stacks.constructs.web_server import Router, WebServer
+from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.network_stack import WEB_PORT, NetworkStack
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.web_logs import fluent_bit
+from cdclake.web_logs.model import FUNCTION, WebLogs
 
 
 class WebLogsStack(PipelineStack):
@@ -65,7 +66,7 @@ class WebLogsStack(PipelineStack):
         self._tables = []
         for name in self._logs.tables:
             location = f"s3://{self._lake.warehouse.name}/{database}.db/{name}"
-            table = IcebergTable(
+            table = IcebergTableResource(
                 self,
                 name,
                 schema=request_schema(name),
@@ -100,16 +101,16 @@ class WebLogsStack(PipelineStack):
             ),
         )
         shards.apply_removal_policy(ground.kept)
-        accept(shards, "KDS3", "one customer managed key encrypts all data at rest")
+        suppress(shards, "KDS3", "one customer managed key encrypts all data at rest")
         return shards
 
     def _source(self) -> DeliverySource:
         key_arn = self._network.ground.key_arn
         if self._shards is None:
-            return DirectPut(key_arn=key_arn)
-        return KinesisShards(stream_arn=self._shards.attr_arn, key_arn=key_arn)
+            return DirectPutSource(key_arn=key_arn)
+        return KinesisSource(stream_arn=self._shards.attr_arn, key_arn=key_arn)
 
-    def _add_stream(self) -> IcebergStream:
+    def _add_stream(self) -> FirehoseStream:
         ground, logs = self._network.ground, self._logs
         function = RowsFunction(
             self, "Rows", module=FUNCTION, code=build_firehose_requests().path, ground=ground
@@ -121,12 +122,12 @@ class WebLogsStack(PipelineStack):
             mib=logs.stream.function_mib,
             retries=logs.stream.function_retries,
         )
-        stream = IcebergStream(
+        stream = FirehoseStream(
             self,
             "Requests",
             name=self._name,
             source=self._source(),
-            into=Destination(
+            into=FirehoseDestination(
                 database=self.deployment.plan.lake_database,
                 tables=logs.tables,
                 writable=logs.tables if logs.by == "day" else [f"{logs.name}_*"],
@@ -135,14 +136,14 @@ class WebLogsStack(PipelineStack):
             ),
             collecting=Collecting.of(logs.stream),
             processors=[made, *([by_query(logs.stream.route)] if logs.stream.route else [])],
-            calls=[delivery_access.calls(function.arn)],
+            calls=[firehose_grants.calls(function.arn)],
             log=LogGroup(self, "Log", ground=ground, name=f"/aws/kinesisfirehose/{self._name}"),
             ground=ground,
         )
         stream.node.add_dependency(*self._tables)
         return stream
 
-    def _add_server(self, images: tuple[str, str], stream: IcebergStream) -> None:
+    def _add_server(self, images: tuple[str, str], stream: FirehoseStream) -> None:
         ground, state = self._network.ground, self._lake.state
         files = JobFiles(self, "Files", bucket=state, ground=ground)
         uris = [
@@ -165,7 +166,7 @@ class WebLogsStack(PipelineStack):
                 output=fluent_bit.output(self._logs.stream.source, self._target(), Aws.REGION),
                 grants=[
                     *self._puts(),
-                    *web_server_access.reads_files(state, keys, ground.key_arn),
+                    *web_server_grants.reads_files(state, keys, ground.key_arn),
                 ],
             ),
             port=WEB_PORT,
@@ -183,9 +184,9 @@ class WebLogsStack(PipelineStack):
     def _puts(self) -> list[Grant]:
         if self._shards is None:
             stream_arn = arn("firehose", f"deliverystream/{self._name}")
-            return web_server_access.puts_directly(stream_arn)
+            return web_server_grants.puts_directly(stream_arn)
         key_arn = self._network.ground.key_arn
-        return web_server_access.puts_into_shards(self._shards.attr_arn, key_arn)
+        return web_server_grants.puts_into_shards(self._shards.attr_arn, key_arn)
 
 
 def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
@@ -196,7 +197,7 @@ def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
     found = {"nginx": logs.nginx or "", "router": logs.router or ""}
     for name, image in found.items():
         closed = isinstance(deployment.aws.network.declared, CreatedNetwork)
-        if closed and not web_server_access.is_of_ecr(image):
+        if closed and not web_server_grants.is_of_ecr(image):
             raise deployment.refusal(
                 ("weblogs", logs.name, "images", name),
                 f"the created network has no route to the registry {image.partition('/')[0]}",

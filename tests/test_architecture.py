@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import statistics
 import sys
 from collections.abc import Iterator
@@ -11,27 +12,36 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
-CODE = ("cdclake", "glue_jobs", "lambda", "cli", "stacks", "local", "scripts", "benchmarks")
+CODE = ("cdclake", "glue_jobs", "lambda", "stacks", "scripts", "benchmarks")
+# The one import root: folders of the project that are reached by links inside `cdclake/`.
+LINKS = {"jobs": "glue_jobs", "stacks": "stacks", "functions": "lambda"}
+NO_ROOTS = {*LINKS, *LINKS.values(), "cli", "local"}
 MAX_FILE, MAX_FUNCTION, MAX_MEDIAN = 400, 40, 150
 VAGUE_NAMES = {"utils", "helpers", "common", "constants", "util", "helper"}
 
 CONFIG_LIBRARIES = {"jq", "pydantic", "pydantic_core", "ruamel"}
-TOP = {"local", "cli", "scripts", "app", "benchmarks", "tests"}
+TOP = {"cdclake.local", "cdclake.cli", "scripts", "app", "benchmarks", "tests"}
 # folder -> modules that nothing in it imports; the longest folder that fits decides
 NEVER: dict[str, set[str]] = {
-    "cdclake": TOP | {"glue_jobs", "stacks", "cdclake.config"},
-    "cdclake/config": TOP | {"glue_jobs", "stacks"},
-    "glue_jobs": TOP | {"aws_cdk", "yaml", "ruamel", "pydantic", "stacks", "cdclake.config"},
-    "lambda": TOP | {"aws_cdk", "pyspark", "glue_jobs", "stacks", "cdclake.config"},
+    "cdclake": TOP | {"cdclake.jobs", "cdclake.stacks", "cdclake.functions", "cdclake.config"},
+    "cdclake/config": TOP | {"cdclake.jobs", "cdclake.stacks", "cdclake.functions"},
+    "glue_jobs": TOP
+    | {"aws_cdk", "yaml", "ruamel", "pydantic"}
+    | {"cdclake.stacks", "cdclake.functions", "cdclake.config"},
+    "lambda": TOP | {"aws_cdk", "pyspark", "cdclake.jobs", "cdclake.stacks", "cdclake.config"},
     # A deployment comes checked, from `cdclake.config.deployment`; nothing is looked up in AWS.
     "stacks": TOP
-    | {"pyspark", "glue_jobs", "boto3", "botocore", "ruamel"}
+    | {"pyspark", "cdclake.jobs", "cdclake.functions", "boto3", "botocore", "ruamel"}
     | {"cdclake.config.resolve", "cdclake.config.document", "cdclake.config.yaml_reader"},
-    "local": {"cli", "scripts", "app", "benchmarks", "tests", "aws_cdk", "stacks"},
-    "cli": {"scripts", "app", "benchmarks", "tests"},
-    "benchmarks": {"cli", "scripts", "app", "tests", "aws_cdk", "stacks"},
+    "cdclake/local": {"scripts", "app", "benchmarks", "tests", "aws_cdk"}
+    | {"cdclake.cli", "cdclake.stacks", "cdclake.functions"},
+    "cdclake/cli": {"scripts", "app", "benchmarks", "tests"},
+    "benchmarks": {"scripts", "app", "tests", "aws_cdk"} | {"cdclake.cli", "cdclake.stacks"},
     "scripts": {"benchmarks"},
 }
+CORE = "cdclake"
+OUTER = ("cdclake/cli", "cdclake/local")
+ALLOWED_OF_STACKS = ("cdclake.stacks.constructs", "cdclake.stacks.bundles")
 
 
 def imported_modules(tree: ast.Module) -> Iterator[str]:
@@ -54,16 +64,17 @@ def import_violations(path: str, source: str) -> list[str]:
     folders = [folder for folder in NEVER if is_within(path, folder, "/")]
     never = NEVER[max(folders, key=len)] if folders else set()
     wrong = {module for module in modules for banned in never if is_within(module, banned)}
-    if is_within(path, "cdclake", "/"):
+    if is_within(path, CORE, "/") and not any(is_within(path, outer, "/") for outer in OUTER):
         allowed = {"cdclake", *sys.stdlib_module_names}
         if is_within(path, "cdclake/config", "/"):
             allowed |= CONFIG_LIBRARIES
         wrong |= {module for module in modules if module.split(".")[0] not in allowed}
     if is_within(path, "stacks/constructs", "/"):  # a construct knows no stack
-        stacks = {module for module in modules if is_within(module, "stacks")}
-        wrong |= {module for module in stacks if not is_within(module, "stacks.constructs")}
+        stacks = {module for module in modules if is_within(module, "cdclake.stacks")}
+        wrong |= {module for module in stacks if not module.startswith(ALLOWED_OF_STACKS)}
     if not is_within(path, "glue_jobs/runtime", "/") and path != "glue_jobs/runtime.py":
         wrong |= {module for module in modules if is_within(module, "awsglue")}
+    wrong |= {module for module in modules if module.split(".")[0] in NO_ROOTS}
     return [f"{path} imports {module}" for module in sorted(wrong)]
 
 
@@ -85,9 +96,33 @@ def size_violations(path: str, source: str) -> list[str]:
 
 def sources() -> dict[str, str]:
     """The product's own Python files by path relative to the project."""
-    files = [file for folder in CODE for file in (PROJECT / folder).rglob("*.py")]
-    files += PROJECT.glob("*.py")
+    return read(*CODE)
+
+
+def read(*folders: str) -> dict[str, str]:
+    """The Python files of these folders and the project's own, each once: no link is followed."""
+    files = [*PROJECT.glob("*.py")]
+    for folder in folders:
+        for place, _, names in os.walk(PROJECT / folder, followlinks=False):
+            files += [Path(place, name) for name in names if name.endswith(".py")]
     return {str(file.relative_to(PROJECT)): file.read_text() for file in sorted(files)}
+
+
+def test_the_packages_of_the_one_root_are_links_to_the_projects_folders():
+    for link, folder in LINKS.items():
+        assert (PROJECT / "cdclake" / link).readlink() == Path("..", folder)
+    assert not [path for path in sources() if path.split("/")[:2] == ["cdclake", "jobs"]]
+    assert {"glue_jobs/stream_changes.py", "cdclake/cli/main.py"} <= sources().keys()
+
+
+def test_no_module_has_two_names():
+    found = [
+        f"{path} imports {module}"
+        for path, text in read(*CODE, "tests").items()
+        for module in imported_modules(ast.parse(text))
+        if module.split(".")[0] in NO_ROOTS
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_imports_go_one_way():
@@ -111,24 +146,30 @@ PLANTED_IMPORTS = [
     ("cdclake/plan.py", "from cdclake import config"),
     ("cdclake/iceberg/ddl.py", "def late():\n    import boto3"),
     ("cdclake/config/model.py", "import yaml"),
-    ("cdclake/config/model.py", "from cli.output import emit"),
+    ("cdclake/config/model.py", "from cdclake.cli.output import emit"),
     ("glue_jobs/apply_changes.py", "import ruamel.yaml"),
     ("glue_jobs/apply_changes.py", "from awsglue.utils import getResolvedOptions"),
-    ("glue_jobs/apply_changes.py", "if TYPE_CHECKING:\n    from local.home import x"),
-    ("lambda/decode/decode.py", "from glue_jobs.runtime import session"),
+    (
+        "glue_jobs/apply_changes.py",
+        "if TYPE_CHECKING:\n    from cdclake.local.process.home import x",
+    ),
+    ("lambda/decode/decode.py", "from cdclake.jobs.runtime import session"),
     ("stacks/jobs_stack.py", "import pyspark.sql"),
-    ("stacks/jobs_stack.py", "from glue_jobs import stream_changes"),
+    ("stacks/jobs_stack.py", "from cdclake.jobs import stream_changes"),
     ("stacks/source_stack.py", "def look_up():\n    import boto3"),
     ("stacks/source_stack.py", "from cdclake.config.resolve import load_file"),
     ("stacks/source_stack.py", "import app"),
-    ("stacks/constructs/topic.py", "from stacks.source_stack import SourceStack"),
+    ("stacks/constructs/topic.py", "from cdclake.stacks.source_stack import SourceStack"),
     ("cdclake/naming.py", "import aws_cdk"),
-    ("glue_jobs/apply_changes.py", "from stacks.constructs import topic"),
-    ("local/supervisor.py", "from cli import main"),
-    ("cli/up.py", "import awsglue"),
-    ("cli/up.py", "from benchmarks.history import History"),
-    ("benchmarks/turn.py", "from tests.spark import events"),
+    ("glue_jobs/apply_changes.py", "from cdclake.stacks.constructs import topic"),
+    ("cdclake/local/process/supervisor.py", "from cdclake.cli import main"),
+    ("cdclake/cli/up.py", "import awsglue"),
+    ("cdclake/cli/up.py", "from benchmarks.history import History"),
+    ("benchmarks/run_contender.py", "from tests.spark import events"),
     ("scripts/types_page.py", "from benchmarks import page"),
+    ("cdclake/cli/up.py", "from local import lifecycle"),
+    ("app.py", "from stacks.pipeline_app import add_stacks"),
+    ("cdclake/stacks.py", "import jobs.runtime"),
 ]
 
 
@@ -140,10 +181,13 @@ def test_a_planted_import_is_found(path, source):
 def test_what_the_rules_allow_is_not_found():
     assert not import_violations("glue_jobs/runtime/arguments.py", "import awsglue.utils, pyspark")
     assert not import_violations("cdclake/config/model.py", "import pydantic, json, cdclake.plan")
-    assert not import_violations("cli/up.py", "from local import supervisor")
-    assert not import_violations("app.py", "import aws_cdk, cdclake.config.deployment, stacks")
+    assert not import_violations("cdclake/cli/up.py", "from cdclake.local import supervisor")
     assert not import_violations(
-        "stacks/constructs/topic.py", "import aws_cdk, stacks.constructs.accepted, cdclake.plan"
+        "app.py", "import aws_cdk, cdclake.config.deployment, cdclake.stacks"
+    )
+    assert not import_violations(
+        "stacks/constructs/topic.py",
+        "import aws_cdk, cdclake.stacks.constructs.nag_suppressions, cdclake.plan",
     )
     assert not import_violations("cdclake/clinic.py", "import json, cdclake.configuration")
 
@@ -151,10 +195,10 @@ def test_what_the_rules_allow_is_not_found():
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("local/utils.py", ""),
-        ("cli/common/x.py", ""),
-        ("cli/up.py", "x = 1\n" * (MAX_FILE + 1)),
-        ("cli/up.py", "def long():\n" + "    x = 1\n" * MAX_FUNCTION),
+        ("cdclake/local/utils.py", ""),
+        ("cdclake/cli/common/x.py", ""),
+        ("cdclake/cli/up.py", "x = 1\n" * (MAX_FILE + 1)),
+        ("cdclake/cli/up.py", "def long():\n" + "    x = 1\n" * MAX_FUNCTION),
     ],
 )
 def test_planted_sizes_and_names_are_found(path, source):

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cdclake.config.aws_model import Aws
-from cdclake.config.document import Location, read_document
+from cdclake.config.document import Location
 from cdclake.config.model import PipelineFile
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_file, resolve_plan
-from cdclake.delivery import DeliveryStream
+from cdclake.config.yaml_reader import read_document
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from cdclake.config.problems import InvalidPipeline, Problem
+from cdclake.config.problems import Problem
 
 Location = tuple[str | int, ...]
-
-MAX_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,26 +92,3 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
             value = _merge(below, value)
         merged[key] = value
     return merged
-
-
-def read_document(path: Path) -> Document:
-    """The file's document; `InvalidPipeline` if it cannot be read at all."""
-    from cdclake.config.yaml_reader import parse_document
-
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-        if len(data) > MAX_BYTES:
-            raise InvalidPipeline(
-                str(path),
-                [Problem(1, 1, "the file is larger than 1 MiB", "split it into several pipelines")],
-            )
-        return parse_document(data.decode("utf-8-sig"))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        problem = Problem(1, 1, f"the file cannot be read ({reason})", "check its path and rights")
-        raise InvalidPipeline(str(path), [problem]) from None
-    except UnicodeDecodeError as error:
-        line = data[: error.start].count(b"\n") + 1
-        problem = Problem(line, 1, "the file is not UTF-8 text", "save it as UTF-8")
-        raise InvalidPipeline(str(path), [problem]) from None

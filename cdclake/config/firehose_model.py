@@ -14,12 +14,12 @@ from pydantic import AfterValidator, Field
 
 from cdclake import naming
 from cdclake.config.problems import Refused
-from cdclake.config.routing import MOST_CHARACTERS
+from cdclake.config.routing import MAX_CHARACTERS
 from cdclake.config.table_model import Section
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,29}")
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")
-_MAX_PREFIX = 200
+_MAX_PREFIX_CHARACTERS = 200
 STREAMS_PER_REGION = 5000  # AWS's default (API reference of CreateDeliveryStream)
 
 
@@ -33,7 +33,7 @@ def _check_domain(name: str) -> str:
 
 
 def _check_prefix(prefix: str) -> str:
-    if _PREFIX.fullmatch(prefix) is None or len(prefix) > _MAX_PREFIX:
+    if _PREFIX.fullmatch(prefix) is None or len(prefix) > _MAX_PREFIX_CHARACTERS:
         raise Refused(
             f"{prefix!r} is no folder for what fails",
             "write lower-case letters, digits, `-`, `_` and `.`, with `/` between folders only;"
@@ -48,9 +48,9 @@ def _check_prefix(prefix: str) -> str:
 def _check_route(query: str) -> str:
     if not query.strip() or "\n" in query:
         raise Refused("the query is empty or has several lines", "fold it into one with `>-`")
-    if len(query) > MOST_CHARACTERS:
+    if len(query) > MAX_CHARACTERS:
         raise Refused(
-            f"the query has {len(query)} characters, and Firehose takes {MOST_CHARACTERS}",
+            f"the query has {len(query)} characters, and Firehose takes {MAX_CHARACTERS}",
             "part the domain, or leave `route:` out: the function knows its tables",
         )
     return query

@@ -14,12 +14,12 @@ from typing import Any
 
 import jq
 
-_MOST_MEMORY = 1 << 30  # bytes; a query may ask for all there is
+_MAX_MEMORY_BYTES = 1 << 30  # bytes; a query may ask for all there is
 
 
 def main() -> None:
     """Answer the question on standard input."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, _MOST_MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     question = json.load(sys.stdin)
     try:
         program = jq.compile(question["query"])

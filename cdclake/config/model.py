@@ -9,9 +9,9 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from cdclake.config.aws_model import Aws
 from cdclake.config.firehose_model import Firehose
+from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import parse_schedule
-from cdclake.config.spellings import check_source_name
 from cdclake.config.table_model import LakeName, Section, TableEntry
 from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
 

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 from cdclake.errors import InputError
 
-_SHOWN = 5
+_MAX_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,9 +51,9 @@ class InvalidPipeline(InputError):
     code = "invalid_pipeline"
 
     def __init__(self, file: str, problems: Sequence[Problem]) -> None:
-        lines = [problem.render(file) for problem in problems[:_SHOWN]]
-        if len(problems) > _SHOWN:
-            lines.append(f"... and {len(problems) - _SHOWN} more")
+        lines = [problem.render(file) for problem in problems[:_MAX_SHOWN]]
+        if len(problems) > _MAX_SHOWN:
+            lines.append(f"... and {len(problems) - _MAX_SHOWN} more")
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         super().__init__(
             "\n".join([f"{file} has {count}:", *lines]),

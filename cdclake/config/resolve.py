@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cdclake import naming
-from cdclake.config import partition, spellings
+from cdclake.config import literals, partition
 from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.checks.routes import check_routes, has_routes
-from cdclake.config.deliveries import resolve_deliveries, resolve_web_logs, topic_of
-from cdclake.config.document import Document, read_document
-from cdclake.config.explain import structure_problems
+from cdclake.config.document import Document
 from cdclake.config.model import PipelineFile
-from cdclake.config.outline import outline_tables
+from cdclake.config.partial_model import outline_tables
 from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_mean, sort_problems
+from cdclake.config.resolve_firehose import resolve_deliveries, resolve_web_logs, topic_of
 from cdclake.config.table_model import ColumnEntry, TableEntry
+from cdclake.config.validation_errors import structure_problems
+from cdclake.config.yaml_reader import read_document
 from cdclake.errors import InputError
 from cdclake.plan import Column, Plan, Table
 
@@ -109,9 +110,9 @@ def resolve_plan(file: PipelineFile) -> Plan:
 
 
 def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
-    schema, table = spellings.parse_table_key(spelled)
+    schema, table = literals.parse_table_key(spelled)
     lake_names = {source: _lake_name(source, column) for source, column in entry.columns.items()}
-    identity = spellings.parse_replica_identity(entry.replica_identity or "default")
+    identity = literals.parse_replica_identity(entry.replica_identity or "default")
     return Table(
         schema=schema,
         table=table,
@@ -141,11 +142,11 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
 def _resolve_column(source: str, entry: ColumnEntry) -> Column:
     if entry.type is None:
         raise Refused(f"the column {source!r} has no type", "write its `type:`")
-    mask = spellings.parse_mask(entry.mask) if entry.mask is not None else None
+    mask = literals.parse_mask(entry.mask) if entry.mask is not None else None
     return Column(
         source=source,
         name=_lake_name(source, entry),
-        type=str(spellings.parse_column_type(entry.type)),
+        type=str(literals.parse_column_type(entry.type)),
         mask=mask.kind if mask else None,
         truncate_to=mask.length if mask else None,
         renamed_from=tuple(entry.renamed_from),

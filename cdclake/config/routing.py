@@ -18,10 +18,10 @@ from typing import Any
 
 from cdclake.config.problems import Refused
 
-MOST_CHARACTERS = 5120  # of a processor's parameter, by Firehose's API
+MAX_CHARACTERS = 5120  # of a processor's parameter, by Firehose's API
 OPERATIONS = ("insert", "update", "delete")
 _CHILD = Path(__file__).with_name("jq_child.py")
-_SECONDS = 20
+_TIMEOUT_S = 20
 _DATABASE, _TABLE, _OPERATION = (
     "destinationDatabaseName", "destinationTableName", "operation",
 )  # fmt: skip
@@ -68,10 +68,10 @@ def _ask(query: str, records: Sequence[str]) -> list[Any]:
     alone = [sys.executable, "-I", str(_CHILD)]
     try:
         told = subprocess.run(
-            alone, input=question, capture_output=True, text=True, env={}, timeout=_SECONDS
+            alone, input=question, capture_output=True, text=True, env={}, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        message = f"the query has not ended after {_SECONDS} seconds"
+        message = f"the query has not ended after {_TIMEOUT_S} seconds"
         raise Refused(message, "write one that yields one object and ends") from None
     if told.returncode != 0 or not told.stdout:
         raise Refused(

@@ -18,10 +18,10 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from cdclake import naming
-from cdclake.config import partition, spellings
+from cdclake.config import literals, partition
 from cdclake.config.problems import Refused
 
-_MAX_LAKE_NAME = 128
+_MAX_LAKE_NAME_CHARACTERS = 128
 
 
 class Section(BaseModel):
@@ -37,23 +37,25 @@ def check_lake_name(name: str) -> str:
             f"{name!r} is no name in the lake",
             f"write lower-case letters, digits and underscores, like `{naming.lake_name(name)}`",
         )
-    if len(name) > _MAX_LAKE_NAME:
-        raise Refused("the name is too long", f"write at most {_MAX_LAKE_NAME} characters")
+    if len(name) > _MAX_LAKE_NAME_CHARACTERS:
+        raise Refused(
+            "the name is too long", f"write at most {_MAX_LAKE_NAME_CHARACTERS} characters"
+        )
     return name
 
 
 def _check_type(spelling: str) -> str:
-    spellings.parse_column_type(spelling)
+    literals.parse_column_type(spelling)
     return spelling
 
 
 def _check_mask(spelling: str) -> str:
-    spellings.parse_mask(spelling)
+    literals.parse_mask(spelling)
     return spelling
 
 
 def _check_replica_identity(spelling: str) -> str:
-    spellings.parse_replica_identity(spelling)
+    literals.parse_replica_identity(spelling)
     return spelling
 
 
@@ -126,8 +128,8 @@ class ColumnEntry(Section):
         if self.exclude:
             raise Refused("the column is excluded and masked", "remove `exclude` or `mask`")
         if self.type is not None:
-            parsed = spellings.parse_column_type(self.type)
-            if parsed.array or parsed.base not in spellings.MASKABLE:
+            parsed = literals.parse_column_type(self.type)
+            if parsed.array or parsed.base not in literals.MASKABLE:
                 raise Refused(
                     f"a mask does not take a {parsed} column",
                     "masks take text, varchar, char and citext; `exclude: true` hides any column",

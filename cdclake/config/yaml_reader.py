@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -11,8 +12,9 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
 from cdclake.config.document import Document, Location, Span
-from cdclake.config.problems import Problem
+from cdclake.config.problems import InvalidPipeline, Problem
 
+MAX_BYTES = 1024 * 1024
 _TAG = "tag:yaml.org,2002:"
 _MAX_VALUES = 100_000  # aliases may repeat values; a few lines of them must not fill the memory
 _TOO_DEEP = Problem(1, 1, "the file is nested too deeply", "a pipeline file has a few levels only")
@@ -20,6 +22,27 @@ _TOO_DEEP = Problem(1, 1, "the file is nested too deeply", "a pipeline file has 
 
 class _TooLarge(Exception):
     """The aliases of the file unfold to more values than any pipeline holds."""
+
+
+def read_document(path: Path) -> Document:
+    """The file's document; `InvalidPipeline` if it cannot be read at all."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise InvalidPipeline(
+                str(path),
+                [Problem(1, 1, "the file is larger than 1 MiB", "split it into several pipelines")],
+            )
+        return parse_document(data.decode("utf-8-sig"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        problem = Problem(1, 1, f"the file cannot be read ({reason})", "check its path and rights")
+        raise InvalidPipeline(str(path), [problem]) from None
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        problem = Problem(line, 1, "the file is not UTF-8 text", "save it as UTF-8")
+        raise InvalidPipeline(str(path), [problem]) from None
 
 
 def parse_document(text: str) -> Document:

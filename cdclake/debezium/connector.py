@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.debezium.heartbeat import HEARTBEAT_QUERY
 from cdclake.plan import Plan, Table
-from cdclake.postgres.prepare import HEARTBEAT_QUERY
 
 HEARTBEAT_SECONDS = 10
 MAX_RECORD_BYTES = 16 * 1024 * 1024

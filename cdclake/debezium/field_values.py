@@ -1,6 +1,6 @@
 """One field of an event to the log's value, without Spark: the same value, or a refusal.
 
-What the Spark jobs do with whole columns (`glue_jobs.ingest`), here for one value at a time;
+What the Spark jobs do with whole columns (`cdclake.jobs.stream`), here for one value at a time;
 recorded events go through both, and must come out the same (tests/spark/test_recorded.py).
 """
 
@@ -17,8 +17,7 @@ from struct import Struct
 from typing import Any
 
 from cdclake.debezium.refusals import NON_FINITE, UNREADABLE_VALUE, RefusedEvent
-from cdclake.debezium.types import ColumnType, Conversion
-from cdclake.iceberg.conversions import DAYS, MICROSECONDS
+from cdclake.debezium.types import DATE_RANGE_DAYS, TIMESTAMP_RANGE_US, ColumnType, Conversion
 
 Read = Callable[[Any], Any]
 
@@ -182,9 +181,9 @@ def holds(column_type: ColumnType) -> Callable[[Any], bool] | None:
         case Conversion.DECIMAL:
             return _decimals(column_type.state)
         case Conversion.DATE:
-            return lambda days: DAYS[0] <= days <= DAYS[1]
+            return lambda days: DATE_RANGE_DAYS[0] <= days <= DATE_RANGE_DAYS[1]
         case Conversion.TIMESTAMP:
-            return lambda micros: MICROSECONDS[0] <= micros <= MICROSECONDS[1]
+            return lambda micros: TIMESTAMP_RANGE_US[0] <= micros <= TIMESTAMP_RANGE_US[1]
         case Conversion.TIMESTAMPTZ:
             return _is_instant
         case Conversion.BINARY:

@@ -14,6 +14,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
+# PostgreSQL's years, 4714 BC to 5874897 and 294246. Outside of them are Debezium's infinities, of
+# which there are several: snapshot and stream write other numbers (tests/recorded/types.sql).
+DATE_RANGE_DAYS = (-2440588, 2145042905)
+TIMESTAMP_RANGE_US = (-210866803200000000, 9223372000000000000)
+
 
 class Conversion(Enum):
     """What lies between a column in `<t>_changes` and the same column in `<t>`."""

@@ -8,8 +8,7 @@ hold no type with a zone, so moments are timestamps in UTC.
 from __future__ import annotations
 
 from cdclake import naming
-from cdclake.debezium.types import Conversion
-from cdclake.iceberg.conversions import DAYS, MICROSECONDS
+from cdclake.debezium.types import DATE_RANGE_DAYS, TIMESTAMP_RANGE_US, Conversion
 from cdclake.iceberg.views import HISTORY_FACTS
 from cdclake.plan import Column, Table
 
@@ -64,10 +63,11 @@ def _converted(value: str, column: Column) -> str:
             return f"CASE WHEN {exact} THEN TRY_CAST({value} AS {kind}) END"
         case Conversion.DATE:
             day = f"date_add('day', {value}, DATE '1970-01-01')"
-            return f"CASE WHEN {value} BETWEEN {DAYS[0]} AND {DAYS[1]} THEN {day} END"
+            first, last = DATE_RANGE_DAYS
+            return f"CASE WHEN {value} BETWEEN {first} AND {last} THEN {day} END"
         case Conversion.TIMESTAMP:
             nanoseconds = f"CAST({value} AS decimal(38,0)) * 1000"
-            held = f"{value} BETWEEN {MICROSECONDS[0]} AND {MICROSECONDS[1]}"
+            held = f"{value} BETWEEN {TIMESTAMP_RANGE_US[0]} AND {TIMESTAMP_RANGE_US[1]}"
             return f"CASE WHEN {held} THEN {_in_utc(f'from_unixtime_nanos({nanoseconds})')} END"
         case Conversion.TIMESTAMPTZ:
             return _in_utc(f"from_iso8601_timestamp_nanos({value})")

@@ -47,7 +47,7 @@ def collapsed_rows(
     aggregates = [
         f"max_by({whole}, {naming.POSITION}) {is_row} AS cdc__row",
         f"max_by({whole}, {naming.POSITION}) FILTER (WHERE {naming.OP} = 'd') AS cdc__delete",
-        *(_newest_value(column, index) for index, column in enumerate(table.carried)),
+        *(_newest_value(column, index) for index, column in enumerate(table.toastable)),
         *(_dropped_value(dropped, index) for index in range(len(dropped))),
     ]
     grouped = f"SELECT {', '.join(aggregates)}\nFROM {changes}\nGROUP BY {keys}"
@@ -87,11 +87,11 @@ def _completed(table: Table, columns: Sequence[str], dropped: Sequence[str]) -> 
     values = {column: f"cdc__row.{SPARK.name(column)}" for column in columns}
     for index, column in enumerate(dropped):
         values[column] = f"coalesce({values[column]}, cdc__dropped_{index})"
-    for index, column in enumerate(table.carried):
+    for index, column in enumerate(table.toastable):
         values[column] = f"cdc__value_{index}.held"
     found = [
         f"CASE WHEN cdc__value_{index} IS NOT NULL THEN {SPARK.text(column)} END"
-        for index, column in enumerate(table.carried)
+        for index, column in enumerate(table.toastable)
     ]
     if found:
         values[naming.UNAVAILABLE] = SPARK.without(f"cdc__row.{naming.UNAVAILABLE}", found)

@@ -6,13 +6,8 @@ those are, so that the decoder can refuse the event first (policy `not_represent
 
 from __future__ import annotations
 
-from cdclake.debezium.types import ColumnType, Conversion
+from cdclake.debezium.types import DATE_RANGE_DAYS, TIMESTAMP_RANGE_US, ColumnType, Conversion
 from cdclake.iceberg.dialect import Dialect
-
-# PostgreSQL's years, 4714 BC to 5874897 and 294246. Outside of them are Debezium's infinities, of
-# which there are several: snapshot and stream write other numbers (tests/recorded/types.sql).
-DAYS = (-2440588, 2145042905)
-MICROSECONDS = (-210866803200000000, 9223372000000000000)
 
 _MICROS_PER_HOUR, _MICROS_PER_MINUTE, _MICROS_PER_SECOND = 3_600_000_000, 60_000_000, 1_000_000
 
@@ -37,9 +32,9 @@ def is_representable(value: str, column_type: ColumnType, dialect: Dialect) -> s
         exact = dialect.matches(value, rf"-?[0-9]+([.][0-9]{{0,{scale}}}0*)?")
         return f"({exact} AND {_convert(value, column_type, dialect)} IS NOT NULL)"
     if conversion is Conversion.DATE:
-        return f"({value} BETWEEN {DAYS[0]} AND {DAYS[1]})"
+        return f"({value} BETWEEN {DATE_RANGE_DAYS[0]} AND {DATE_RANGE_DAYS[1]})"
     if conversion is Conversion.TIMESTAMP:
-        return f"({value} BETWEEN {MICROSECONDS[0]} AND {MICROSECONDS[1]})"
+        return f"({value} BETWEEN {TIMESTAMP_RANGE_US[0]} AND {TIMESTAMP_RANGE_US[1]})"
     if conversion in (Conversion.TIMESTAMPTZ, Conversion.BINARY):
         return f"({_convert(value, column_type, dialect)} IS NOT NULL)"
     return "true"

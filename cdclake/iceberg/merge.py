@@ -8,7 +8,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import Carried, folded_rows, history_part
+from cdclake.iceberg.latest_row import Carried, folded_rows, history_part
 from cdclake.iceberg.state_rows import (
     brings_news,
     in_columns_order,

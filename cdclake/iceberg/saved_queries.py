@@ -12,7 +12,7 @@ from cdclake.plan import Table
 
 # What makes an event the same event; its offset may differ when it was sent again.
 _IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
-_SMALL = 16 * 1024 * 1024  # bytes
+_SMALL_FILE_BYTES = 16 * 1024 * 1024  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
         ),
         "files": (
             "SELECT content, count(*) AS files, sum(file_size_in_bytes) AS bytes,\n"
-            f"  count_if(file_size_in_bytes < {_SMALL}) AS small\nFROM {files}\nGROUP BY content"
+            f"  count_if(file_size_in_bytes < {_SMALL_FILE_BYTES}) AS small\nFROM {files}\nGROUP"
+            " BY content"
         ),
         "snapshots": (
             "SELECT committed_at, snapshot_id, operation, summary\n"

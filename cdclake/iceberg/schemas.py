@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdclake import naming
-from cdclake.access_log import COLUMNS, TIME_LOCAL
 from cdclake.plan import Plan, Table
+from cdclake.web_logs.row import COLUMNS, TIME_LOCAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

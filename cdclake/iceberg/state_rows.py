@@ -8,7 +8,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import Carried, value_position
+from cdclake.iceberg.latest_row import Carried, value_position
 from cdclake.plan import Table
 
 _MISSING = ""  # the position of a value that no event has held yet: below every real one

@@ -1,8 +1,8 @@
 """The upsert: changes into the state as new rows, and the places of those that they replace.
 
-The texts of `glue_jobs.state.upsert`. They give what `merge.merge_changes` says in one statement,
-which is planned as an outer join: it reads and shuffles whole rows of the whole table, however few
-the changes are.
+The texts of `cdclake.jobs.apply.upsert`. They give what `merge.merge_changes` says in one
+statement, which is planned as an outer join: it reads and shuffles whole rows of the whole table,
+however few the changes are.
 
 Most changes are newer than what is stored of their keys, and hold every value. Then the stored row
 has to go, and is not even read. The others are mixed with it, value by value.
@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.fold import Carried
+from cdclake.iceberg.latest_row import Carried
 from cdclake.iceberg.state_rows import (
     brings_news,
     in_columns_order,

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
-from cdclake.iceberg.fold import floor_of_log, folded_rows, history_part, value_position
-from cdclake.iceberg.origins import completed_changes, lacks_values
+from cdclake.iceberg.key_changes import completed_changes, lacks_values
+from cdclake.iceberg.latest_row import floor_of_log, folded_rows, history_part, value_position
 from cdclake.plan import Column, Table
 
 # What the history says of an event, before its values.
@@ -68,7 +68,7 @@ def current_view(
         f"WITH tail AS (SELECT * FROM {changes} WHERE {in_tail}),\n"
         f"truncated AS ({floor_of_log(table, 'tail', applied.floor, dialect)}),\n"
         f"{completed},\n"
-        f"folded AS ({folded_rows(table, 'completed', table.carried, dialect)}),\n"
+        f"folded AS ({folded_rows(table, 'completed', table.toastable, dialect)}),\n"
         f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
         f"SELECT {columns}\nFROM stored AS s FULL OUTER JOIN folded AS f ON {keys}\n"
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "
@@ -83,7 +83,7 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
     which the tail brings: it is completed anew.
     """
     late = f"{naming.INGESTED_AT} > {dialect.instant(applied.ingested)}"
-    if table.delivery == "stream" or not table.taken_along:
+    if table.delivery == "stream" or not table.may_be_unsent:
         return late
     lowest = f"(SELECT min({naming.LSN}) FROM {changes} WHERE {late})"
     return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
@@ -108,9 +108,9 @@ def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
     if column.name in table.key:
         return f"coalesce(s.{name}, f.{name})"
     newer = _FOLDED_IS_NEWER
-    if column.name in table.carried:
+    if column.name in table.toastable:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
         stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
         beats = ">" if table.delivery == "stream" else ">="  # as in the state's rows
-        newer = f"coalesce(f.{value_position(table.carried, column.name)}, '') {beats} {stored}"
+        newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') {beats} {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

@@ -10,7 +10,7 @@ from cdclake.postgres.quoting import identifier, literal, qualified
 
 PLACE = "cdc__place"  # the row's ctid; never fetched, only asked for
 _BLOCKS_PER_CHUNK = 8192  # 64 MB: a task of seconds
-_MOST_CHUNKS = 4000
+_MAX_CHUNKS = 4000
 
 
 def create_slot(slot: str) -> str:
@@ -65,7 +65,7 @@ def chunks(table_blocks: int) -> list[str]:
 
     Open at both ends, so that blocks which were added since belong to the last.
     """
-    count = min(max(1, math.ceil(table_blocks / _BLOCKS_PER_CHUNK)), _MOST_CHUNKS)
+    count = min(max(1, math.ceil(table_blocks / _BLOCKS_PER_CHUNK)), _MAX_CHUNKS)
     starts = [table_blocks * index // count for index in range(1, count)]
     lower = [None, *starts]
     upper = [*starts, None]

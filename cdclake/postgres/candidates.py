@@ -19,8 +19,8 @@ _COMPARABLE = frozenset(
         "citext", "enum", "date", "timestamp", "timestamptz",
     }
 )  # fmt: skip
-_MOST_SINGLES = 12
-_MOST_PAIRED = 6
+_MAX_SINGLES = 12
+_MAX_PAIRED = 6
 
 
 def candidate_keys(table: SourceTable, flowing: frozenset[str]) -> list[Key]:
@@ -33,8 +33,8 @@ def candidate_keys(table: SourceTable, flowing: frozenset[str]) -> list[Key]:
         if column.name in flowing and not column.nullable and _comparable(column)
     ]
     fitting.sort(key=lambda column: _likelihood(table.table, column))
-    singles = [(column.name,) for column in fitting[:_MOST_SINGLES]]
-    pairs = list(combinations([column.name for column in fitting[:_MOST_PAIRED]], 2))
+    singles = [(column.name,) for column in fitting[:_MAX_SINGLES]]
+    pairs = list(combinations([column.name for column in fitting[:_MAX_PAIRED]], 2))
     found = dict.fromkeys([*parts, *indexed, *singles, *pairs])
     return [key for key in found if key and flowing.issuperset(key) and _all_known(table, key)]
 

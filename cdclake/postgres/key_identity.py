@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from cdclake.debezium.unavailable import is_lost_when_unsent
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent
 from cdclake.plan import Table
 from cdclake.postgres.catalog import Relation, SourceTable
 from cdclake.postgres.identity import (

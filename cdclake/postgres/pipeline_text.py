@@ -15,7 +15,7 @@ from cdclake.postgres.file_lines import scalar
 from cdclake.postgres.proposal import Proposal
 from cdclake.postgres.quoting import identifier
 
-_MAX_PIPELINE = 21
+_MAX_PIPELINE_CHARACTERS = 21
 
 
 def pipeline_name(database: str) -> str:
@@ -23,7 +23,7 @@ def pipeline_name(database: str) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", database.lower()).strip("-")
     if not slug or not slug[0].isalpha():
         slug = f"db-{slug}"
-    slug = slug[:_MAX_PIPELINE].strip("-")
+    slug = slug[:_MAX_PIPELINE_CHARACTERS].strip("-")
     return slug if len(slug) > 1 else f"{slug}-db"
 
 

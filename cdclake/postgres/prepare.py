@@ -25,12 +25,7 @@ OWN_TABLES: tuple[TableId, ...] = (
     (SOURCE_SCHEMA, SIGNAL_TABLE),
 )
 
-# Debezium's `heartbeat.action.query`: a quiet source must still move the slot on.
-HEARTBEAT_QUERY = (
-    f"INSERT INTO {HEARTBEAT} (id, beat_at) VALUES (1, now())"
-    " ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at"
-)
-# Ours: a row of its own, so that a heartbeat never overwrites a marker.
+# A row of its own, so that the connector's heartbeat never overwrites a marker.
 MARKER_QUERY = (
     f"INSERT INTO {HEARTBEAT} (id, beat_at, marker) VALUES (2, now(), %s)"
     " ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, marker = excluded.marker"

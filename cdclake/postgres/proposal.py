@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from cdclake import naming
-from cdclake.debezium.unavailable import is_lost_when_unsent
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent
 from cdclake.plan import Column, Table
 from cdclake.postgres.admission import check_kind, check_table
 from cdclake.postgres.candidates import Key

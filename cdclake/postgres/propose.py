@@ -12,7 +12,7 @@ from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.proposal import Proposal, propose_table
 
 _TABLES = frozenset("rpf")
-_MAX_LAKE_NAME = 128
+_MAX_LAKE_NAME_CHARACTERS = 128
 
 
 def is_proposable(table: SourceTable) -> bool:
@@ -65,7 +65,7 @@ class _Names:
         numbered = (f"{base}_{number}" for number in range(2, len(self.taken) + 3))
         for name in chain([naming.lake_name(table), base], numbered):
             objects = {name, *(name + suffix for suffix in naming.DERIVED_SUFFIXES)}
-            if len(name) <= _MAX_LAKE_NAME and not objects & self.taken:
+            if len(name) <= _MAX_LAKE_NAME_CHARACTERS and not objects & self.taken:
                 self.taken |= objects
                 return name
         raise AssertionError("there is always a free number")

@@ -10,7 +10,7 @@ from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.quoting import identifier
 from cdclake.verify import normal
 from cdclake.verify.normal import Normal
-from cdclake.verify.types import TypeTexts, texts_of
+from cdclake.verify.type_rules import TypeTexts, texts_of
 
 SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that the salt stands in no statement
 

@@ -18,7 +18,7 @@ from cdclake.verify.columns import ComparedColumn
 Engine = Literal["postgres", "duckdb"]
 
 ROWS_PER_BUCKET = 5000
-_CHUNK = 50  # PostgreSQL's functions take 100 arguments
+_MAX_COLUMNS_PER_CALL = 50  # PostgreSQL's functions take 100 arguments
 _HASH_DIGITS = 15
 
 
@@ -102,7 +102,10 @@ def _packed(texts: Sequence[str]) -> str:
     marked = [f"coalesce(replace({text}, '|', '||'), '|n')" for text in texts]
     if len(marked) == 1:
         return marked[0]
-    chunks = [", ".join(marked[at : at + _CHUNK]) for at in range(0, len(marked), _CHUNK)]
+    chunks = [
+        ", ".join(marked[at : at + _MAX_COLUMNS_PER_CALL])
+        for at in range(0, len(marked), _MAX_COLUMNS_PER_CALL)
+    ]
     return " || '|,' || ".join(f"concat_ws('|,', {chunk})" for chunk in chunks)
 
 

@@ -13,11 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
-from cdclake.iceberg.moment_tags import hour_of, moment_of
+from cdclake.iceberg.snapshot_tags import hour_of, moment_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class TableSnapshot:
     """One commit of a table."""
 
     id: int
@@ -68,28 +68,28 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IcebergTable:
+class CatalogTable:
     """A table at the moment of loading."""
 
     name: str
     location: str  # of the metadata file
     columns: tuple[Mapping[str, Any], ...]  # the current schema's fields, as in the metadata
-    snapshots: Mapping[int, Snapshot]
-    current: Snapshot | None
+    snapshots: Mapping[int, TableSnapshot]
+    current: TableSnapshot | None
     history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
     tagged: Mapping[int, int]  # what was current at these milliseconds, before the history begins
 
-    def stamped(self, at: Snapshot | None) -> Snapshot | None:
+    def stamped(self, at: TableSnapshot | None) -> TableSnapshot | None:
         """The newest snapshot with a stamp, at or before `at`."""
         return next((s for s in self.ancestors(at) if s.stamp is not None), None)
 
-    def ancestors(self, at: Snapshot | None) -> Iterator[Snapshot]:
+    def ancestors(self, at: TableSnapshot | None) -> Iterator[TableSnapshot]:
         """The snapshot and those it descends from, newest first, as far as they are kept."""
         while at is not None:
             yield at
             at = None if at.parent is None else self.snapshots.get(at.parent)
 
-    def at_time(self, milliseconds: int) -> Snapshot | None:
+    def at_time(self, milliseconds: int) -> TableSnapshot | None:
         """The snapshot that was current then, None before the first; InputError if expired."""
         then = [snapshot for since, snapshot in self.history if since <= milliseconds]
         if then:
@@ -112,7 +112,7 @@ class Catalog:
     def __init__(self, glue: Any, s3: Any, database: str) -> None:
         self._glue, self._s3, self._database = glue, s3, database
 
-    def load(self, name: str) -> IcebergTable:
+    def load(self, name: str) -> CatalogTable:
         """The table now; InputError where there is none."""
         try:
             answer = self._glue.get_table(DatabaseName=self._database, Name=name)
@@ -136,12 +136,12 @@ class Catalog:
         return json.loads(answer["Body"].read())
 
 
-def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> IcebergTable:
+def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> CatalogTable:
     """The table that a metadata file describes."""
     schemas = {schema["schema-id"]: tuple(schema["fields"]) for schema in metadata["schemas"]}
     current = metadata["current-schema-id"]
     snapshots = {
-        raw["snapshot-id"]: Snapshot(
+        raw["snapshot-id"]: TableSnapshot(
             id=raw["snapshot-id"],
             parent=raw.get("parent-snapshot-id"),
             committed_ms=raw["timestamp-ms"],
@@ -152,7 +152,7 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Iceber
         )
         for raw in metadata.get("snapshots", ())
     }
-    return IcebergTable(
+    return CatalogTable(
         name=name,
         location=location,
         columns=schemas[current],

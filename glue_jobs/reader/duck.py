@@ -22,11 +22,11 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.reader.catalog import Catalog, CatalogTable
+from cdclake.jobs.reader.point_in_time import NOW, Moment
+from cdclake.jobs.reader.relations import applied_at, names_of, relation, scan, views
+from cdclake.jobs.reader.tail import with_tail
 from cdclake.plan import Plan, Table
-from glue_jobs.reader.catalog import Catalog, IcebergTable
-from glue_jobs.reader.moment import NOW, Moment
-from glue_jobs.reader.relations import applied_at, names_of, relation, scan, views
-from glue_jobs.reader.tail import with_tail
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # iceberg needs the other two
 _CONFIG: dict[str, str | bool | int | float | list[str]] = {
@@ -35,7 +35,7 @@ _CONFIG: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": "2GB",
     "python_enable_replacements": False,  # a query sees relations, never Python's variables
 }
-_LOADERS = 8
+_LOADER_THREADS = 8
 AUTHORITIES = Path(botocore.__file__).parent / "cacert.pem"
 
 
@@ -98,14 +98,14 @@ class Reader:
         *,
         quarantine: bool = True,
         requests: Collection[str] = (),
-    ) -> Mapping[str, IcebergTable]:
+    ) -> Mapping[str, CatalogTable]:
         """The tables' states and logs by name. Every state is read before any log: then the logs
         hold at least what the states say is applied."""
         # A plan of web logs alone has no job that would have made the quarantine.
         refused = [naming.QUARANTINE] if quarantine and self.plan.tables else []
         states = [*(table.name for table in tables), *refused, *requests]
         logs = [table.changes for table in tables]
-        with ThreadPoolExecutor(_LOADERS) as pool:
+        with ThreadPoolExecutor(_LOADER_THREADS) as pool:
             loaded = [*pool.map(self.catalog.load, states), *pool.map(self.catalog.load, logs)]
         return {table.name: table for table in loaded}
 
@@ -126,7 +126,7 @@ class Reader:
         self,
         session: duckdb.DuckDBPyConnection,
         tables: Sequence[Table],
-        loaded: Mapping[str, IcebergTable],
+        loaded: Mapping[str, CatalogTable],
         moment: Moment,
     ) -> None:
         schema = self.plan.lake_database

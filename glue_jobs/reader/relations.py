@@ -8,10 +8,10 @@ from typing import Any
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.jobs.iceberg.commit_metadata import state_stamp
+from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+from cdclake.jobs.reader.point_in_time import Moment
 from cdclake.plan import Table
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
-from glue_jobs.reader.moment import Moment
-from glue_jobs.runtime.stamps import state_stamp
 
 _TYPES = {
     "boolean": "BOOLEAN",
@@ -37,7 +37,7 @@ def names_of(table: Table) -> tuple[str, ...]:
     )
 
 
-def scan(table: IcebergTable, moment: Moment) -> str:
+def scan(table: CatalogTable, moment: Moment) -> str:
     """SELECT of the table's rows at the moment, empty and typed where it had no snapshot yet."""
     snapshot = moment.of(table)
     if snapshot is None:
@@ -53,7 +53,7 @@ def scan(table: IcebergTable, moment: Moment) -> str:
     return f"{then} UNION ALL BY NAME {_nothing(table)}"
 
 
-def _under_todays_names(table: IcebergTable, snapshot: Snapshot) -> str:
+def _under_todays_names(table: CatalogTable, snapshot: TableSnapshot) -> str:
     """The snapshot's columns: a dropped one must not pass for another that has its name today."""
     today = {field["id"]: field["name"] for field in table.columns}
     return ", ".join(
@@ -62,7 +62,7 @@ def _under_todays_names(table: IcebergTable, snapshot: Snapshot) -> str:
     )
 
 
-def applied_at(state: IcebergTable, moment: Moment) -> AppliedThrough:
+def applied_at(state: CatalogTable, moment: Moment) -> AppliedThrough:
     """What the state held at the moment, by its stamp."""
     stamped = state.stamped(moment.of(state))
     if stamped is None or stamped.stamp is None:
@@ -95,7 +95,7 @@ def relation(schema: str, name: str) -> str:
     return f"{DUCKDB.name(schema)}.{DUCKDB.name(name)}"
 
 
-def _nothing(table: IcebergTable) -> str:
+def _nothing(table: CatalogTable) -> str:
     columns = ", ".join(
         f"CAST(NULL AS {duckdb_type(field['type'])}) AS {DUCKDB.name(field['name'])}"
         for field in table.columns

@@ -16,7 +16,7 @@ import duckdb
 from cdclake import naming
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
+from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 
 # The status of a manifest's entry: the commit has added its file, or has taken it away.
 _ADDED, _DELETED = 1, 2
@@ -34,8 +34,8 @@ class LogFile:
 def with_tail(
     session: duckdb.DuckDBPyConnection,
     applied: AppliedThrough,
-    log: IcebergTable,
-    snapshot: Snapshot | None,
+    log: CatalogTable,
+    snapshot: TableSnapshot | None,
 ) -> AppliedThrough:
     """The same, with the moment after which everything was ingested that is not applied."""
     if snapshot is None or snapshot.sequence <= applied.sequence:
@@ -46,7 +46,7 @@ def with_tail(
 
 
 def files_since(
-    session: duckdb.DuckDBPyConnection, log: IcebergTable, snapshot: Snapshot, sequence: int
+    session: duckdb.DuckDBPyConnection, log: CatalogTable, snapshot: TableSnapshot, sequence: int
 ) -> Iterator[LogFile]:
     """The log's files at the snapshot that hold rows committed after the sequence number."""
     listed = session.execute(
@@ -69,7 +69,7 @@ def files_since(
             yield LogFile(path, own, first)
 
 
-def added_files(session: duckdb.DuckDBPyConnection, log: IcebergTable) -> dict[str, int]:
+def added_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -> dict[str, int]:
     """Each file that a commit has added to the log, as it was then, with the commit's time in ms.
 
     Of the snapshots that are kept; what a compaction wrote is left out.

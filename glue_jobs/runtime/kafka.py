@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
-from glue_jobs.runtime.java import java_with
+from cdclake.jobs.jvm.java import java_with
 
 _CLASSES = (
     "java.util.ArrayList",

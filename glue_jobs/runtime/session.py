@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
-from glue_jobs.runtime.java import java_with
+from cdclake.jobs.jvm.java import java_with
 
 # PySpark's own, which it mentions with each column of each query.
 _MENTIONED_ALWAYS = (

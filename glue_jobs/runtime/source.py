@@ -26,7 +26,7 @@ from cdclake.postgres.source import SESSION_SETTINGS
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-_CONNECT_S = 10
+_CONNECT_TIMEOUT_S = 10
 
 
 @contextmanager
@@ -64,7 +64,7 @@ def connect(dsn: str) -> Iterator[Connection]:
     """
     try:
         connection = psycopg.connect(
-            dsn, autocommit=True, connect_timeout=_CONNECT_S, application_name="cdclake"
+            dsn, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="cdclake"
         )
     except psycopg.ProgrammingError:  # it would repeat the whole DSN
         raise InputError(

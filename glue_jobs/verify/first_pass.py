@@ -11,6 +11,9 @@ import duckdb
 
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.runtime.source import Connection
+from cdclake.jobs.verify import lake_rows, source_rows
+from cdclake.jobs.verify.mismatches import Mismatches
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import as_named_now
@@ -18,9 +21,6 @@ from cdclake.postgres.quoting import qualified
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import differing
 from cdclake.verify.statements import ROWS_PER_BUCKET, Comparable
-from glue_jobs.runtime.source import Connection
-from glue_jobs.verify import lake_rows, source_rows
-from glue_jobs.verify.candidates import Candidates
 
 Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
 
@@ -42,7 +42,7 @@ class FirstPass:
     source_rows: int
     lake_rows: int
     compared_rows: int
-    candidates: Candidates
+    candidates: Mismatches
 
 
 def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
@@ -94,10 +94,10 @@ def _candidates(
     lake: duckdb.DuckDBPyConnection,
     buckets: int,
     wanted: list[int],
-) -> Candidates:
+) -> Mismatches:
     if not wanted:
-        return Candidates(())
-    return Candidates(
+        return Mismatches(())
+    return Mismatches(
         differing(
             source_rows.ordered_rows(source, sides.source.rows_of_buckets(buckets, wanted)),
             lake_rows.ordered_rows(lake, sides.lake.rows_of_buckets(buckets, wanted)),

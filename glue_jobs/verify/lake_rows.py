@@ -9,15 +9,15 @@ import duckdb
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable
 
-_FETCHED = 2000
-_LOADED = 10_000
+_FETCH_ROWS = 2000
+_LOAD_ROWS = 10_000
 _PLACES = "temp.main.cdclake_verify_hashes"
 
 
 def ordered_rows(session: duckdb.DuckDBPyConnection, statement: str) -> Iterator[Row]:
     """The rows of a statement, held a few at a time."""
     result = session.execute(statement)
-    while rows := result.fetchmany(_FETCHED):
+    while rows := result.fetchmany(_FETCH_ROWS):
         yield from map(Row.of, rows)
 
 
@@ -29,7 +29,7 @@ def rows_of(
     batch: list[int] = []
     for hash_ in hashes:
         batch.append(hash_)
-        if len(batch) == _LOADED:
+        if len(batch) == _LOAD_ROWS:
             session.execute(f"INSERT INTO {_PLACES} SELECT unnest(?)", [batch])
             batch = []
     session.execute(f"INSERT INTO {_PLACES} SELECT unnest(?::BIGINT[])", [batch])

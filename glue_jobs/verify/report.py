@@ -18,7 +18,7 @@ class Example:
 
 
 @dataclass(slots=True, kw_only=True)
-class TableReport:
+class TableComparison:
     """One table's outcome; the first ten fields are the contract's."""
 
     table: str
@@ -46,7 +46,7 @@ class TableReport:
 class Report:
     """The whole comparison."""
 
-    tables: list[TableReport]
+    tables: list[TableComparison]
     sample: int | None  # about so many rows of each table were compared; None: all
     rounds: int  # in which differing keys were read again
     seconds: float

@@ -10,21 +10,21 @@ from typing import Any
 
 import duckdb
 
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.runtime.source import Connection
+from cdclake.jobs.verify import lake_rows, source_rows
+from cdclake.jobs.verify.first_pass import Sides
+from cdclake.jobs.verify.mismatches import Digest, Mismatches, Place
+from cdclake.jobs.verify.report import Example
 from cdclake.plan import Table
 from cdclake.verify.compare import Row, differing_columns, lake_digest, shown, source_digest
 from cdclake.verify.statements import unpacked
-from glue_jobs.reader.duck import Reader
-from glue_jobs.runtime.source import Connection
-from glue_jobs.verify import lake_rows, source_rows
-from glue_jobs.verify.candidates import Candidates, Digest, Place
-from glue_jobs.verify.first_pass import Sides
-from glue_jobs.verify.report import Example
 
-ROUNDS = 5
-EXAMPLES = 10
+MAX_ROUNDS = 5
+MAX_EXAMPLES = 10
 _PAUSE_S = 0.5
-_WATCHED_KEYS = 5000
-_LONGEST_TEXT = 200
+_MAX_WATCHED_KEYS = 5000
+_MAX_TEXT_CHARACTERS = 200
 
 # Waits until all that was written has arrived, doing something meanwhile, again and again.
 Wait = Callable[[Collection[Table], Callable[[], None]], Mapping[str, str]]
@@ -35,17 +35,17 @@ class Open:
     """A table with keys to look at again."""
 
     sides: Sides
-    candidates: Candidates
+    candidates: Mismatches
 
 
 def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: Wait) -> int:
-    """Read until every key is decided, `ROUNDS` times at most; how many it took.
+    """Read until every key is decided, `MAX_ROUNDS` times at most; how many it took.
 
     A round reads the source, waits until all of that has arrived, reads the lake, and the source
     again: the lake is right where it shows what the source held at any time since. Of keys that
     are changed all the time, looking again while it waits catches more such times.
     """
-    for number in range(1, ROUNDS + 1):
+    for number in range(1, MAX_ROUNDS + 1):
         undecided = [table for table in tables if len(table.candidates)]
         if not undecided:
             return number - 1
@@ -53,7 +53,7 @@ def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: W
             table.candidates.begin_round()
         _read_source(undecided, source)
         names = [table.sides.table for table in undecided]
-        few = sum(len(table.candidates) for table in undecided) <= _WATCHED_KEYS
+        few = sum(len(table.candidates) for table in undecided) <= _MAX_WATCHED_KEYS
         look = functools.partial(_read_source, undecided, source)
         wait(names, look if few else _look_away)
         with reader.open(names) as lake:
@@ -61,9 +61,9 @@ def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: W
                 _read_lake(table, lake)
         _read_source(undecided, source)
         for table in undecided:
-            table.candidates.judge(last=number == ROUNDS)
+            table.candidates.decide(last=number == MAX_ROUNDS)
         time.sleep(_PAUSE_S)
-    return ROUNDS
+    return MAX_ROUNDS
 
 
 def _look_away() -> None:
@@ -95,7 +95,7 @@ def _hashes(batches: Iterable[list[Place]]) -> Iterator[int]:
 
 def examples(table: Open, source: Connection, lake: duckdb.DuckDBPyConnection) -> list[Example]:
     """The first keys that differ, with both sides' values as of now."""
-    chosen = table.candidates.examples(EXAMPLES)
+    chosen = table.candidates.examples(MAX_EXAMPLES)
     places = [(hash_, key) for hash_, key, _ in chosen]
     sides = table.sides
     of_source = {row.key: row for row in source_rows.rows_of(source, sides.source, places)}
@@ -127,6 +127,8 @@ def _example(sides: Sides, key: str, kind: str, source: Row | None, lake: Row | 
 
 def _short(values: Mapping[str, Any]) -> dict[str, str | None]:
     return {
-        name: f"{text[:_LONGEST_TEXT]}..." if text and len(text) > _LONGEST_TEXT else text
+        name: f"{text[:_MAX_TEXT_CHARACTERS]}..."
+        if text and len(text) > _MAX_TEXT_CHARACTERS
+        else text
         for name, text in values.items()
     }

@@ -6,15 +6,15 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.jobs.verify import source_rows
+from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
+from cdclake.jobs.verify.report import Example, Report, TableComparison
+from cdclake.jobs.verify.rounds import Open, Wait, examples, settle
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.source import read_catalog
-from glue_jobs.reader.duck import Reader
-from glue_jobs.runtime.source import Connection, connect
-from glue_jobs.verify import source_rows
-from glue_jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
-from glue_jobs.verify.report import Example, Report, TableReport
-from glue_jobs.verify.rounds import Open, Wait, examples, settle
 
 
 def verify_tables(
@@ -76,13 +76,13 @@ def _examples(
 
 def _report(
     sides: Sides, passed: FirstPass, error: str | None, first: list[Example]
-) -> TableReport:
+) -> TableComparison:
     """The table's outcome; `error` is why the stream has stopped it, if it has."""
     table, found = sides.table, passed.candidates
     state = "streaming" if error is None else "stopped"
     if error is None and sides.gone:
         error = f"the source has no column {', '.join(map(repr, sides.gone))} any more"
-    return TableReport(
+    return TableComparison(
         table=table.name,
         source=table.source,
         source_rows=passed.source_rows,

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 import psycopg
 
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.jobs.runtime import source
+from cdclake.jobs.runtime.source import Connection
 from cdclake.plan import Table
 from cdclake.verify.columns import SALT_SETTING
 from cdclake.verify.compare import Row
 from cdclake.verify.statements import Comparable, unpacked
-from glue_jobs.runtime import source
-from glue_jobs.runtime.source import Connection
 
-_FETCHED = 2000
+_FETCH_ROWS = 2000
 
 # A row's text may depend on the session only in ways that are set here.
 _SETTINGS = (
@@ -80,7 +80,7 @@ def count(connection: Connection, comparable: Comparable) -> int:
 def ordered_rows(connection: Connection, statement: str) -> Iterator[Row]:
     """The rows of a statement, held a few at a time; only within a snapshot."""
     with connection.cursor("cdclake_verify") as cursor:
-        cursor.itersize = _FETCHED
+        cursor.itersize = _FETCH_ROWS
         cursor.execute(statement)
         yield from map(Row.of, cursor)
 

@@ -21,23 +21,23 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.debezium import refusals
-from cdclake.debezium.delivered import DeliveredRows, encode, otf_metadata
-from cdclake.debezium.log_rows import Place
+from cdclake.debezium.changelog_rows import Place
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.rows import DeliveredRows, encode, otf_metadata
 from cdclake.plan import Plan
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 PLAN = Path(__file__).parent / "plan.json"
-MOST_BYTES = 6_000_000  # Lambda's 6 MB (6,291,456), less what wraps an answer on its way
+MAX_ANSWER_BYTES = 6_000_000  # Lambda's 6 MB (6,291,456), less what wraps an answer on its way
 _ANSWER_BYTES = 96  # of a record's answer, beside its id, its data and its route
 _VALUE = "kafkaRecordValue"
 
 Answer = dict[str, Any]
 
 
-class Transform:
+class RecordTransform:
     """Answers batches for the plan's tables that Firehose delivers."""
 
     def __init__(self, plan: Plan) -> None:
@@ -57,7 +57,7 @@ class Transform:
 
         `ingested_at` is in microseconds since 1970.
         """
-        room = MOST_BYTES - sum(len(r["recordId"]) + self._answer_bytes for r in records)
+        room = MAX_ANSWER_BYTES - sum(len(r["recordId"]) + self._answer_bytes for r in records)
         answers: list[Answer] = []
         failures: dict[str, list[str]] = {}
         for record in records:
@@ -81,7 +81,7 @@ class Transform:
 
     def _answer(self, record: Mapping[str, Any], ingested_at: int, room: int) -> Answer:
         value = base64.b64decode(record.get(_VALUE) or b"")
-        made = self._rows.made(value, place_of(record), ingested_at)
+        made = self._rows.decode(value, place_of(record), ingested_at)
         if made is None:
             return {"result": "Dropped"}
         table, row = made
@@ -106,7 +106,7 @@ def _spelled_place(record: Mapping[str, Any]) -> str:
     return f"the first at {metadata.get('partitionId')}:{metadata.get('offset')}"
 
 
-_transform: Transform | None = None
+_transform: RecordTransform | None = None
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -114,5 +114,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     del context
     global _transform
     if _transform is None:
-        _transform = Transform(Plan.from_json(PLAN.read_text(encoding="utf-8")))
+        _transform = RecordTransform(Plan.from_json(PLAN.read_text(encoding="utf-8")))
     return {"records": _transform.answer(event["records"], time.time_ns() // 1000)}

@@ -28,20 +28,20 @@ from botocore.config import Config
 
 from cdclake import naming
 from cdclake.plan import Plan
+from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
 from cdclake.redrive.objects import FailedObject, FailedObjects
-from cdclake.redrive.puts import MOST_BYTES, Puts
-from cdclake.redrive.rows import Destined, Redrive
+from cdclake.redrive.routed_rows import Redrive, RoutedRow
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 PLAN = Path(__file__).parent / "plan.json"
-TURN_S = 60.0  # no object is begun later: one, as large as Firehose makes it, may take minutes
+MAX_RUN_S = 60.0  # no object is begun later: one, as large as Firehose makes it, may take minutes
 _CALLS = Config(retries={"mode": "standard", "total_max_attempts": 8})
 
 
 @dataclass
-class Done:
+class RedriveResult:
     """What a call did."""
 
     objects: int = 0
@@ -50,7 +50,7 @@ class Done:
     quarantined: Counter[str] = field(default_factory=Counter)  # by reason
     too_large: dict[str, int] = field(default_factory=dict)  # by the object in which they stay
 
-    def note(self, made: Destined | None) -> None:
+    def note(self, made: RoutedRow | None) -> None:
         """Count what became of a record."""
         if made is None:
             self.dropped += 1
@@ -70,8 +70,12 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     del context
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
     before = datetime.fromisoformat(event.get("before") or datetime.now(UTC).isoformat())
-    after, more, turn = event.get("after") or "", False, Turn(plan, event.get("dry_run", False))
-    ends = time.monotonic() + TURN_S
+    after, more, turn = (
+        event.get("after") or "",
+        False,
+        RedriveRun(plan, event.get("dry_run", False)),
+    )
+    ends = time.monotonic() + MAX_RUN_S
     for failed in turn.objects.listed(after=after, before=before):
         if time.monotonic() > ends:
             more = True
@@ -87,7 +91,7 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-class Turn:
+class RedriveRun:
     """One call's work."""
 
     def __init__(self, plan: Plan, dry_run: bool) -> None:
@@ -99,18 +103,18 @@ class Turn:
             boto3.client("s3", config=_CALLS), self._bucket, folders, foreign
         )
         stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
-        self._puts = Puts(boto3.client("firehose", config=_CALLS), stream)
+        self._puts = BatchWriter(boto3.client("firehose", config=_CALLS), stream)
         self._redrive = Redrive(plan, prefix)
-        self.done = Done()
+        self.done = RedriveResult()
 
     def take(self, failed: FailedObject) -> None:
         """Put all rows of an object, and only when they are accepted move it."""
         left: list[bytes] = []
         is_done = False
         for line in self.objects.lines(failed):
-            made = self._redrive.destined(line, now_us())
+            made = self._redrive.route(line, now_us())
             record = made.record() if made is not None else b""
-            if len(record) > MOST_BYTES:
+            if len(record) > MAX_RECORD_BYTES:
                 left.append(line.text)
                 continue
             is_done = True

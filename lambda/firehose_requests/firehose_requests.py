@@ -14,7 +14,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from cdclake.access_log import NoAccess, request_row
+from cdclake.web_logs.row import NoAccess, request_row
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)

@@ -15,9 +15,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cdclake.debezium.delivered import encode, otf_metadata
+from cdclake.firehose.rows import encode, otf_metadata
 from cdclake.plan import Plan
-from cdclake.redrive.rows import unwrapped
+from cdclake.redrive.routed_rows import unwrapped
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)

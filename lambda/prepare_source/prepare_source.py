@@ -35,7 +35,7 @@ AUTHORITIES = HERE / "rds-ca.pem"
 PLAN = HERE / "plan.json"
 # CloudFormation undoes a failed creation by a deletion, of which this says that nothing was made.
 NOT_PREPARED = "not-prepared"
-_CONNECT_S = 10
+_CONNECT_TIMEOUT_S = 10
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
@@ -87,7 +87,7 @@ def connected() -> Iterator[Session]:
         sslmode="verify-full",
         sslrootcert=str(AUTHORITIES),
         autocommit=True,
-        connect_timeout=_CONNECT_S,
+        connect_timeout=_CONNECT_TIMEOUT_S,
         application_name="cdclake",
     ) as connection:
         for setting in SESSION_SETTINGS:

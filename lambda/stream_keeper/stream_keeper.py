@@ -27,14 +27,14 @@ log.setLevel(logging.INFO)
 
 ALIVE = {"STARTING", "RUNNING", "STOPPING", "WAITING"}
 FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # the last, too: it has no end
-FAILURES = 6  # one after the other, and it is for people
-HEALTHY = timedelta(minutes=10)  # a run that lived for so long has not failed to start
-FIRST_PAUSE, LONGEST_PAUSE = timedelta(minutes=1), timedelta(minutes=30)
+MAX_CONSECUTIVE_FAILURES = 6  # one after the other, and it is for people
+HEALTHY_AFTER = timedelta(minutes=10)  # a run that lived for so long has not failed to start
+FIRST_PAUSE, MAX_PAUSE = timedelta(minutes=1), timedelta(minutes=30)
 GRACE = timedelta(minutes=15)  # for a batch to end before its run is stopped from outside
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StreamStatus:
     """What one call found, and did."""
 
     running: bool
@@ -52,7 +52,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return {"did": seen.did, "failures": seen.failures}
 
 
-def keep(now: datetime) -> Seen:
+def keep(now: datetime) -> StreamStatus:
     """Start the stream, end one that an older deployment left behind, or see that all is well."""
     wanted = os.environ["DEPLOYMENT"] or None
     since = order(wanted)
@@ -62,10 +62,10 @@ def keep(now: datetime) -> Seen:
         overdue = [run["Id"] for run in alive if run["StartedOn"] < since and now - since > GRACE]
         if overdue:
             glue().batch_stop_job_run(JobName=os.environ["JOB"], JobRunIds=overdue)
-            return Seen(True, 0, False, "stopped a run that did not end by itself")
-        return Seen(True, 0, False, "nothing: it runs")
+            return StreamStatus(True, 0, False, "stopped a run that did not end by itself")
+        return StreamStatus(True, 0, False, "nothing: it runs")
     if wanted is None:
-        return Seen(False, 0, False, "nothing: no stream is wanted")
+        return StreamStatus(False, 0, False, "nothing: no stream is wanted")
     return start_unless_it_fails([run for run in runs if run["StartedOn"] >= since], now)
 
 
@@ -93,20 +93,20 @@ def recent_runs() -> list[dict[str, Any]]:
     return sorted(runs, key=lambda run: run["StartedOn"], reverse=True)
 
 
-def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> Seen:
+def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> StreamStatus:
     """Start it now, or later, or not at all any more, by how the runs of this deployment ended."""
     failures = count_failures(runs)
-    if failures >= FAILURES:
-        return Seen(False, failures, True, "gave up")
+    if failures >= MAX_CONSECUTIVE_FAILURES:
+        return StreamStatus(False, failures, True, "gave up")
     if failures and now < ended(runs[0]) + pause(failures):
-        return Seen(False, failures, False, "waits")
+        return StreamStatus(False, failures, False, "waits")
     try:
         run = glue().start_job_run(JobName=os.environ["JOB"])["JobRunId"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ConcurrentRunsExceededException":
             raise
-        return Seen(True, failures, False, "nothing: somebody else has started it")
-    return Seen(True, failures, False, f"started {run}")
+        return StreamStatus(True, failures, False, "nothing: somebody else has started it")
+    return StreamStatus(True, failures, False, f"started {run}")
 
 
 def count_failures(runs: list[dict[str, Any]]) -> int:
@@ -114,7 +114,7 @@ def count_failures(runs: list[dict[str, Any]]) -> int:
     failures = 0
     for run in runs:
         lived = ended(run) - run["StartedOn"]
-        if run["JobRunState"] not in FAILED or lived >= HEALTHY:
+        if run["JobRunState"] not in FAILED or lived >= HEALTHY_AFTER:
             break
         failures += 1
     return failures
@@ -126,7 +126,7 @@ def pause(failures: int) -> timedelta:
     >>> [pause(n) // timedelta(minutes=1) for n in range(1, 8)]
     [1, 2, 4, 8, 16, 30, 30]
     """
-    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << (failures - 1)))
+    return min(MAX_PAUSE, FIRST_PAUSE * (1 << (failures - 1)))
 
 
 def ended(run: dict[str, Any]) -> datetime:
@@ -139,7 +139,7 @@ def as_utc(moment: datetime) -> datetime:
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def publish(seen: Seen) -> None:
+def publish(seen: StreamStatus) -> None:
     """The metrics that the alarms look at, also when all is well: silence is an alarm, too."""
     values = {
         metrics.STREAM_RUNNING: seen.running,

@@ -7,16 +7,21 @@ from collections.abc import Sequence
 from aws_cdk import aws_iam, aws_sns
 from constructs import Construct
 
-from stacks.constructs.encryption import alarms_arn
-from stacks.constructs.ground import Ground
-from stacks.constructs.service_role import only_for
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.encryption import alarms_arn
+from cdclake.stacks.constructs.service_role import only_for
 
 
 class AlarmTopic(Construct):
     """A topic under the deployment's key; those who are listed get a mail to confirm."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, emails: Sequence[str], ground: Ground
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        emails: Sequence[str],
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         topic = aws_sns.CfnTopic(

@@ -8,11 +8,15 @@ from typing import Any
 from aws_cdk import Aws, aws_kafkaconnect
 from constructs import Construct
 
-from stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration, content_hash
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.connect_plugin import (
+    ConnectPlugin,
+    WorkerConfiguration,
+    content_hash,
+)
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 # The newest that MSK Connect documents, and the local worker's line (pom.xml).
 _VERSION = "3.7.x"
@@ -40,7 +44,7 @@ class Connector(Construct):
         brokers: str,
         security_group: str,
         grants: Sequence[Grant],
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         own = f"kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
@@ -64,7 +68,9 @@ class Connector(Construct):
         # Plugin and worker configuration are references there, behind which the content changes.
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 
-    def _logged(self, ground: Ground) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
+    def _logged(
+        self, ground: DeploymentContext
+    ) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
         # Under this prefix a service's right to deliver is not counted against the account's few
         # policies on logs.
         log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/connect")
@@ -75,7 +81,7 @@ class Connector(Construct):
 
 
 def _cluster(
-    brokers: str, security_group: str, ground: Ground
+    brokers: str, security_group: str, ground: DeploymentContext
 ) -> aws_kafkaconnect.CfnConnector.KafkaClusterProperty:
     return _Connector.KafkaClusterProperty(
         apache_kafka_cluster=_Connector.ApacheKafkaClusterProperty(

@@ -8,15 +8,15 @@ from typing import Any
 from aws_cdk import CustomResource
 from constructs import Construct
 
-from stacks.constructs.function import Function
-from stacks.constructs.function_zip import build_function
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
+from cdclake.stacks.bundles import build_function
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.grant import Grant
 
 _MODULE = "custom_resources"
 
 
-class OwnResource(Construct):
+class CdclakeResource(Construct):
     """`Custom::Cdclake<what>`, one of the actions in `lambda/custom_resources`.
 
     It is done when it is created and whenever a property changes.
@@ -30,11 +30,11 @@ class OwnResource(Construct):
         what: str,
         properties: Mapping[str, Any],
         grants: Sequence[Grant],
-        ground: Ground,
+        ground: DeploymentContext,
         timeout_s: int = 300,
     ) -> None:
         super().__init__(scope, construct_id)
-        function = Function(
+        function = LambdaFunction(
             self,
             "Doer",
             module=_MODULE,

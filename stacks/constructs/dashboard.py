@@ -11,13 +11,13 @@ from constructs import Construct
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
-from stacks.constructs.delivery_metrics import failed_calls, metrics_of, refused
-from stacks.constructs.deployment_metrics import (
+from cdclake.stacks.constructs.deployment_metrics import (
     FIVE_MINUTES,
     DeploymentMetrics,
     waiting_messages,
 )
-from stacks.constructs.glue_job import log_group_name
+from cdclake.stacks.constructs.firehose_metrics import failed_calls, metrics_of, refused
+from cdclake.stacks.constructs.glue_job import log_group_name
 
 _WIDTH, _HEIGHT, _IN_A_ROW = 24, 6, 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_kms
 from constructs import Construct
 
-from stacks.constructs.service_role import only_for
+from cdclake.stacks.constructs.service_role import only_for
 
 
 class Encryption(Construct):

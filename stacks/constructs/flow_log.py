@@ -5,15 +5,15 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_ec2, aws_iam
 from constructs import Construct
 
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 
 class FlowLog(Construct):
     """Refused connections only: a log of all of Kafka's traffic would cost more than Kafka."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, ground: Ground) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
         group = LogGroup(self, "Log", ground=ground)
         writer = ServiceRole(

@@ -8,16 +8,16 @@ from pathlib import Path
 from aws_cdk import aws_lambda, aws_s3_assets
 from constructs import Construct
 
-from stacks.constructs.grant import Grant, arn
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _RUNTIME = "python3.14"  # what the packages in zips were fetched for
 _Function = aws_lambda.CfnFunction
 
 
-class Function(Construct):
+class LambdaFunction(Construct):
     """`handler` of `<module>.py` in the zip `code`; in the network, if it has a security group."""
 
     def __init__(
@@ -30,7 +30,7 @@ class Function(Construct):
         environment: Mapping[str, str],
         grants: Sequence[Grant],
         timeout_s: int,
-        ground: Ground,
+        ground: DeploymentContext,
         memory_mb: int = 256,
         security_group: str | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ def _logged(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
     return _Function.LoggingConfigProperty(log_group=log.name, log_format="JSON")
 
 
-def _stands_in_network(ground: Ground, security_group: str) -> list[Grant]:
+def _stands_in_network(ground: DeploymentContext, security_group: str) -> list[Grant]:
     """What Lambda asks of a function's role to give it addresses in our subnets.
 
     Source: Lambda's developer guide, "Giving Lambda functions access to resources in an Amazon

@@ -10,11 +10,11 @@ from constructs import Construct, IDependable
 
 from cdclake import naming
 from cdclake.config.jobs_model import Workers
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
-from stacks.constructs.job_access import encrypts_its_logs
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.job_grants import encrypts_its_logs
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _VERSION = "5.1"
 _Job = aws_glue.CfnJob
@@ -46,7 +46,7 @@ class GlueJob(Construct):
         connection: str,
         security_configuration: str,
         after: IDependable,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         self.name = naming.glue_job_name(ground.prefix, spec.job)
@@ -72,7 +72,7 @@ class GlueJob(Construct):
         )
         self.resource.node.add_dependency(after, *logs)
 
-    def _add_logs(self, job: str, ground: Ground) -> list[LogGroup]:
+    def _add_logs(self, job: str, ground: DeploymentContext) -> list[LogGroup]:
         """Glue would make these groups itself, without an end."""
         name = log_group_name(ground.prefix, job)
         return [
@@ -80,7 +80,9 @@ class GlueJob(Construct):
             for kind in ("output", "error")
         ]
 
-    def _add_role(self, spec: JobSpec, logs: Sequence[LogGroup], ground: Ground) -> ServiceRole:
+    def _add_role(
+        self, spec: JobSpec, logs: Sequence[LogGroup], ground: DeploymentContext
+    ) -> ServiceRole:
         return ServiceRole(
             self,
             "Role",

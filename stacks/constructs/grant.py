@@ -9,7 +9,7 @@ from typing import Any
 from aws_cdk import Aws, Stack, aws_iam
 from constructs import Construct
 
-from stacks.constructs.accepted import accept
+from cdclake.stacks.constructs.nag_suppressions import suppress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Grant:
         for resource in self.on if self.because else ():
             spelled = _as_reported(Stack.of(role).resolve(resource))
             if "*" in spelled:
-                accept(role, f"IAM5[Resource::{spelled}]", self.because)
+                suppress(role, f"IAM5[Resource::{spelled}]", self.because)
 
 
 def through_s3(key_arn: str) -> Grant:

@@ -20,7 +20,7 @@ _DAYS = re.compile(r"days\((\w+)\)")
 _FIRST_PARTITION = 1000  # where Iceberg begins to count the fields of partitions
 
 
-class IcebergTable(Construct):
+class IcebergTableResource(Construct):
     """The table by Glue's own making of Iceberg tables, without a `TableInput` beside it.
 
     With one, the service refuses the resource, or loses what makes it Iceberg at the next change.

@@ -10,10 +10,10 @@ from aws_cdk import Aws, aws_s3_assets
 from constructs import Construct
 
 from cdclake import naming
-from stacks.constructs.custom_resource import OwnResource
-from stacks.constructs.grant import Grant, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _HASH_LENGTH = 16
 
@@ -26,7 +26,12 @@ class JobFiles(Construct):
     """
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, bucket: BucketReference, ground: Ground
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: BucketReference,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         self._bucket, self._ground = bucket, ground
@@ -52,9 +57,9 @@ class JobFiles(Construct):
             path.write_text(text)
             return self.add(path)
 
-    def publish(self) -> OwnResource:
+    def publish(self) -> CdclakeResource:
         """Copy everything that was added; whoever needs a file comes after this."""
-        return OwnResource(
+        return CdclakeResource(
             self,
             "Copies",
             what="Files",

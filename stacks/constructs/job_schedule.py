@@ -7,22 +7,22 @@ import json
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_scheduler, aws_sqs
 from constructs import Construct
 
-from stacks.constructs.accepted import accept
-from stacks.constructs.grant import Grant, arn
-from stacks.constructs.ground import Ground
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.nag_suppressions import suppress
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 _Schedule = aws_scheduler.CfnSchedule
-_KEPT_S = 14 * 24 * 3600  # the longest that SQS keeps a message
-_RETRIES = 3
-_LATEST_S = 900  # an older start is not worth while: the next one is near
+_DEAD_LETTER_RETENTION_S = 14 * 24 * 3600  # the longest that SQS keeps a message
+_MAX_RETRIES = 3
+_MAX_EVENT_AGE_S = 900  # an older start is not worth while: the next one is near
 _START_RUN = "aws-sdk:glue:startJobRun"
 
 
-class Schedules(Construct):
+class JobSchedules(Construct):
     """A group of schedules whose failed calls end in one queue."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, ground: Ground) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
         self._ground = ground
         group = aws_scheduler.CfnScheduleGroup(self, "Group", name=ground.prefix)
@@ -82,7 +82,8 @@ class Schedules(Construct):
                 role_arn=role.arn,
                 input=json.dumps(message),
                 retry_policy=_Schedule.RetryPolicyProperty(
-                    maximum_retry_attempts=_RETRIES, maximum_event_age_in_seconds=_LATEST_S
+                    maximum_retry_attempts=_MAX_RETRIES,
+                    maximum_event_age_in_seconds=_MAX_EVENT_AGE_S,
                 ),
                 dead_letter_config=_Schedule.DeadLetterConfigProperty(arn=self._queue.attr_arn),
             ),
@@ -104,10 +105,10 @@ class Schedules(Construct):
             self,
             "Failed",
             kms_master_key_id=self._ground.key_arn,
-            message_retention_period=_KEPT_S,
+            message_retention_period=_DEAD_LETTER_RETENTION_S,
         )
         queue.apply_removal_policy(RemovalPolicy.DESTROY)
-        accept(queue, "SQS3", "this queue is the dead-letter queue")
+        suppress(queue, "SQS3", "this queue is the dead-letter queue")
         over_tls = aws_iam.PolicyStatement(
             sid="OverTlsOnly",
             effect=aws_iam.Effect.DENY,

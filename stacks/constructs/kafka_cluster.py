@@ -10,12 +10,12 @@ from constructs import Construct
 from cdclake.config.aws_model import CreatedKafka
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 from cdclake.debezium.topics import RETENTION_DAYS
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.log_group import LogGroup
 
 # The KRaft mode: a cluster with ZooKeeper and two zones cannot be migrated later.
 _VERSION = "3.9.x.kraft"
-_MOST_REPLICAS = 3
+_MAX_REPLICAS = 3
 # What a cluster's policy lets Firehose do to come by private links.
 FIREHOSE_ACTIONS = (
     "kafka:CreateVpcConnection",
@@ -37,12 +37,12 @@ class KafkaCluster(Construct):
         sizes: CreatedKafka,
         is_private: bool,
         security_group: str,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         """`is_private`: services of AWS may reach it by private links; not while it is created."""
         super().__init__(scope, construct_id)
         subnet_ids = ground.subnet_ids
-        self.replicas = min(_MOST_REPLICAS, len(subnet_ids))
+        self.replicas = min(_MAX_REPLICAS, len(subnet_ids))
         # Under this prefix a service's right to deliver is not counted against the account's few
         # policies on logs (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
         log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/kafka")

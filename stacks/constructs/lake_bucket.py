@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from aws_cdk import Aws, Stack, aws_iam, aws_s3
 from constructs import Construct
 
-from stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 
 _Bucket = aws_s3.CfnBucket
 _PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(
@@ -18,14 +18,14 @@ _PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(
     restrict_public_buckets=True,
 )
 # An upload that nobody ended is paid for, and listed nowhere.
-_ABORTED_DAYS = 1
+_ABORT_UPLOADS_AFTER_DAYS = 1
 _NOTHING: Mapping[str, int] = {}
 
 
 class AccessLog(Construct):
     """The bucket in which S3 writes who asked for what in the others."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, ground: Ground) -> None:
+    def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
         bucket = _Bucket(
             self,
@@ -62,7 +62,7 @@ class LakeBucket(Construct):
         restorable_days: int,
         days: int | None = None,
         expiring: Mapping[str, int] = _NOTHING,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         """`days`: objects are deleted when they are older; None: they stay.
 
@@ -137,7 +137,7 @@ def _expiring(
         noncurrent_version_expiration=restorable,
         expired_object_delete_marker=True if days is None else None,
         abort_incomplete_multipart_upload=_Bucket.AbortIncompleteMultipartUploadProperty(
-            days_after_initiation=_ABORTED_DAYS
+            days_after_initiation=_ABORT_UPLOADS_AFTER_DAYS
         ),
     )
     of_folders = [

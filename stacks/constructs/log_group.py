@@ -5,15 +5,20 @@ from __future__ import annotations
 from aws_cdk import RemovalPolicy, aws_logs
 from constructs import Construct
 
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant
 
 
 class LogGroup(Construct):
     """One log group; `name` where the service that writes it prescribes one."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, ground: Ground, name: str | None = None
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        ground: DeploymentContext,
+        name: str | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
         group = aws_logs.CfnLogGroup(

@@ -9,9 +9,9 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.aws_model import CreatedSource
-from stacks.constructs.accepted import accept
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import suppress
 
 # The major version that the local lake runs (pom.xml). RDS chooses the minor version: one that is
 # named here could not be created or restored any longer once RDS withdraws it.
@@ -38,7 +38,7 @@ class PostgresServer(Construct):
         database: str,
         sizes: CreatedSource,
         security_group: str,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         self._ground = ground
@@ -101,15 +101,15 @@ class PostgresServer(Construct):
         protect = self._ground.protect
         instance.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
         instance.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
-        accept(
+        suppress(
             instance,
             "RDS11",
             "the usual port: nobody but the groups of this pipeline is admitted, over TLS",
         )
         if not protect:
-            accept(instance, "RDS10", "the pipeline file says `protect: false`")
+            suppress(instance, "RDS10", "the pipeline file says `protect: false`")
         if not sizes.multi_az:
-            accept(instance, "RDS3", "the pipeline file says `multi_az: false`")
+            suppress(instance, "RDS3", "the pipeline file says `multi_az: false`")
 
 
 def _administered(key_arn: str) -> dict[str, Any]:

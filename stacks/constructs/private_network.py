@@ -17,7 +17,7 @@ _OF_CHANGES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
 # Of a web server's tasks: their images, the router's own log, where it sends.
 _OF_WEB_LOGS = ("ecr.api", "ecr.dkr", "logs")
 _SENT_TO = {"direct_put": "kinesis-firehose", "kinesis": "kinesis-streams"}
-_QUARTERS = 2  # bits: a quarter of the addresses for each of up to three zones, one left over
+_SUBNET_BITS = 2  # bits: a quarter of the addresses for each of up to three zones, one left over
 
 
 def interfaces_of(plan: Plan) -> list[str]:
@@ -49,7 +49,7 @@ class PrivateNetwork(Construct):
         # Whole names from letters: a list of zones asked of AWS may change its order, and with it
         # every subnet.
         self.zones = [f"{Aws.REGION}{zone}" for zone in zones]
-        blocks = ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_QUARTERS)
+        blocks = ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_SUBNET_BITS)
         self.subnet_ids = [
             self._add_subnet(zone, zone_name, str(block), name)
             for zone, zone_name, block in zip(zones, self.zones, blocks, strict=False)

@@ -8,18 +8,24 @@ from aws_cdk import aws_logs
 from constructs import Construct
 
 from cdclake import naming
-from stacks.constructs.function import Function
-from stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
 
 _TIMEOUT_S = 300  # the longest that Firehose waits
 _MEMORY_MB = 1024  # a call's records, their rows and both spelled in base64
 
 
-class RowsFunction(Function):
+class RowsFunction(LambdaFunction):
     """`lambda/<module>`, which says in a field of its log how many records it refused."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, module: str, code: Path, ground: Ground
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        module: str,
+        code: Path,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,

@@ -8,7 +8,7 @@ from typing import Any
 from aws_cdk import Aws, aws_iam
 from constructs import Construct
 
-from stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.grant import Grant
 
 
 class ServiceRole(Construct):

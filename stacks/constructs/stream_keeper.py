@@ -7,14 +7,14 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.metrics import NAMESPACE
-from stacks.constructs.function import Function
-from stacks.constructs.function_zip import build_function
-from stacks.constructs.glue_job import GlueJob
-from stacks.constructs.grant import Grant, arn, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.job_access import publishes_metrics
-from stacks.constructs.job_schedule import Schedules
-from stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.bundles import build_function
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.glue_job import GlueJob
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.constructs.job_grants import publishes_metrics
+from cdclake.stacks.constructs.job_schedule import JobSchedules
+from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _MODULE = "stream_keeper"
 _EVERY = "rate(5 minutes)"
@@ -32,13 +32,13 @@ class StreamKeeper(Construct):
         job: GlueJob,
         deployment_id: str | None,
         state: BucketReference,
-        schedules: Schedules,
-        ground: Ground,
+        schedules: JobSchedules,
+        ground: DeploymentContext,
     ) -> None:
         """`deployment_id`: whose stream is to run; None if none is."""
         super().__init__(scope, construct_id)
         order = f"{naming.CONTROL_PREFIX}/{naming.STREAM_ORDER}"
-        function = Function(
+        function = LambdaFunction(
             self,
             "Keeper",
             module=_MODULE,
@@ -64,7 +64,7 @@ class StreamKeeper(Construct):
         schedules.call("Keeper", schedule=_EVERY, function_arn=function.arn)
         self._listen(function, job.name)
 
-    def _listen(self, function: Function, job: str) -> None:
+    def _listen(self, function: LambdaFunction, job: str) -> None:
         """An event that is lost is made up for by the clock."""
         rule = aws_events.CfnRule(
             self,

@@ -7,10 +7,10 @@ from typing import Any
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
-from stacks.constructs.grant import Grant, arn, on_tables, through_s3
-from stacks.constructs.ground import Ground
-from stacks.constructs.lake_bucket import BucketReference
-from stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant, arn, on_tables, through_s3
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.service_role import ServiceRole
 
 # Of a table's snapshots one carries the stamp of its last append, and it must stay: after it come
 # compactions alone, of which there are never so many.
@@ -33,7 +33,7 @@ class OptimizerRole(ServiceRole):
         *,
         database: str,
         warehouse: BucketReference,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(
             scope,

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from aws_cdk import Aws, aws_ecs
 from constructs import Construct, IDependable
 
-from cdclake import fluent_bit, nginx
-from stacks.constructs.accepted import accept
-from stacks.constructs.grant import Grant
-from stacks.constructs.ground import Ground
-from stacks.constructs.log_group import LogGroup
-from stacks.constructs.service_role import ServiceRole
-from stacks.constructs.web_server_access import pulls
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import suppress
+from cdclake.stacks.constructs.service_role import ServiceRole
+from cdclake.stacks.constructs.web_server_grants import pulls
+from cdclake.web_logs import fluent_bit, nginx
 
 _Task = aws_ecs.CfnTaskDefinition
 _Service = aws_ecs.CfnService
@@ -22,7 +22,7 @@ _Settings = aws_ecs.CfnCluster.ClusterSettingsProperty
 _SERVICE = "ecs-tasks"
 _TASKS = 2  # in different zones
 _CPU, _MEMORY_MB = 256, 512
-_ROUTER_MB = 128  # kept for Fluent Bit, whose unsent records lie in memory
+_ROUTER_MEMORY_MB = 128  # kept for Fluent Bit, whose unsent records lie in memory
 _SCRATCH = "scratch"
 _ROUTER = "router"
 
@@ -51,7 +51,7 @@ class WebServer(Construct):
         port: int,
         security_group: str,
         after: IDependable,
-        ground: Ground,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         self._port, self._log = port, LogGroup(self, "Log", ground=ground)
@@ -106,7 +106,7 @@ class WebServer(Construct):
                 self._router(router_image, router.files),
             ],
         )
-        accept(task, "ECS2", "the variables contain only configuration that the template shows")
+        suppress(task, "ECS2", "the variables contain only configuration that the template shows")
         return task
 
     def _router(
@@ -117,7 +117,7 @@ class WebServer(Construct):
             name=_ROUTER,
             image=image,
             essential=True,
-            memory_reservation=_ROUTER_MB,
+            memory_reservation=_ROUTER_MEMORY_MB,
             firelens_configuration=_Task.FirelensConfigurationProperty(type="fluentbit"),
             environment=[
                 _Task.KeyValuePairProperty(name=f"aws_fluent_bit_init_s3_{number}", value=file)
@@ -140,7 +140,7 @@ def _back_at_failure() -> aws_ecs.CfnService.DeploymentConfigurationProperty:
 
 
 def _in_private(
-    ground: Ground, security_group: str
+    ground: DeploymentContext, security_group: str
 ) -> aws_ecs.CfnService.NetworkConfigurationProperty:
     place = _Service.AwsVpcConfigurationProperty(
         subnets=list(ground.subnet_ids),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from aws_cdk import Aws, aws_athena
 from constructs import Construct
 
-from stacks.constructs.ground import Ground
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 
 _ENGINE = "Athena engine version 3"
 _GB = 1024**3
@@ -16,7 +16,13 @@ class Workgroup(Construct):
     """An Athena workgroup called like the deployment; its results lie encrypted in `bucket`."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, bucket: str, scan_gb: int, ground: Ground
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        bucket: str,
+        scan_gb: int,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
         encrypted = _Workgroup.EncryptionConfigurationProperty(

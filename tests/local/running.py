@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 import psycopg
 
-from local import strays
+from cdclake.local.process import orphan_processes
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHOP = PROJECT / "pipelines" / "shop.yaml"
@@ -52,7 +52,7 @@ class RunningLake:
     def run(self, *words: str, expect: int | None = 0, **environment: str) -> dict[str, Any]:
         """One command with --json; its object, after a look at the exit code."""
         done = subprocess.run(
-            [sys.executable, "-m", "cli.main", *words, "--json"],
+            [sys.executable, "-m", "cdclake.cli.main", *words, "--json"],
             cwd=PROJECT,
             env={**os.environ, "CDCLAKE_HOME": str(self.home), **environment},
             capture_output=True,
@@ -96,7 +96,7 @@ class RunningLake:
         found = []
         for process in psutil.process_iter():
             try:
-                if strays.component_in(process.environ(), self.home):
+                if orphan_processes.component_in(process.environ(), self.home):
                     found.append(process)
             except psutil.Error:
                 continue

@@ -18,11 +18,11 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
+from cdclake.local.components import postgres
+from cdclake.local.lake.introspect import survey
+from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 from cdclake.postgres.pipeline_text import render_pipeline
-from local.components import postgres
-from local.home import Home
-from local.survey import survey
 
 
 @contextmanager

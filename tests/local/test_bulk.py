@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from local.strays import component_in
+from cdclake.local.process.orphan_processes import component_in
 from tests.local.running import PROJECT, SHOP, SHOP_SQL, Business, RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -89,7 +89,7 @@ def loader(lake: RunningLake) -> list[int]:
 
 def start_up(lake: RunningLake, file: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "up", str(file), "--json"],
+        [sys.executable, "-m", "cdclake.cli.main", "up", str(file), "--json"],
         cwd=PROJECT,
         env={**os.environ, "CDCLAKE_HOME": str(lake.home)},
         stdout=subprocess.PIPE,

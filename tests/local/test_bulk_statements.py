@@ -73,7 +73,7 @@ def test_only_an_index_that_always_holds_keeps_keys_apart(database):
 
 
 def test_our_role_reads_the_declared_columns_and_no_other(database, tmp_path):
-    from local.source import prepare_source
+    from cdclake.local.lake.source import prepare_source
 
     run(
         database,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.components.connect import DIRECT
+from cdclake.local.components.connect import DIRECT
 from tests.local.running import RunningLake, ShopWriter, shop_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]

@@ -10,10 +10,10 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from local.demo.shop import Shop
-from local.demo.tables import KEYS
-from local.demo.writer import Writer, open_shop
-from local.home import PROJECT
+from cdclake.local.demo.shop import Shop
+from cdclake.local.demo.shop_tables import KEYS
+from cdclake.local.demo.writer import Writer, open_shop
+from cdclake.local.process.home import PROJECT
 from tests.local.source_database import running_server
 
 pytestmark = pytest.mark.local
@@ -76,7 +76,7 @@ def test_a_failing_writer_says_why() -> None:
 
 @pytest.mark.slow
 def test_the_demo_proves_itself_and_leaves_nothing(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "cli.main", "demo", "--json", "--seconds", "15"]
+    command = [sys.executable, "-m", "cdclake.cli.main", "demo", "--json", "--seconds", "15"]
     environment = {**os.environ, "CDCLAKE_HOME": str(tmp_path / "home")}
     done = subprocess.run(
         command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=300

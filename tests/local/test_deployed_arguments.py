@@ -10,10 +10,10 @@ import pytest
 
 from cdclake import naming
 from cdclake.deployed_jobs import TABLE_JOBS
-from local.home import Home
-from local.jobs import RunningJob, checkpoint_folder, start_job
-from local.lake import Lake, open_lake, source_parts
-from stacks.preparation_zip import AUTHORITIES
+from cdclake.local.lake.lake import LocalLake, open_lake, source_parts
+from cdclake.local.lake.spark_jobs import RunningJob, checkpoint_folder, start_job
+from cdclake.local.process.home import Home
+from cdclake.stacks.bundles import AUTHORITIES
 from tests.local.running import RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
@@ -27,13 +27,13 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
 
 
 @pytest.fixture
-def lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> Lake:
+def lake(running: RunningLake, monkeypatch: pytest.MonkeyPatch) -> LocalLake:
     for name in ("AWS_REGION", "AWS_ENDPOINT_URL"):
         monkeypatch.delenv(name, raising=False)  # what `open_lake` sets is gone afterwards
     return open_lake(Home(running.home))
 
 
-def started(lake: Lake, job: str, arguments: dict[str, str]) -> RunningJob:
+def started(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJob:
     """A run with these arguments; what begins with the local lake's own addresses stays."""
     return start_job(lake, job, {k.removeprefix("--"): v for k, v in arguments.items()})
 
@@ -87,7 +87,7 @@ def test_operate_needs_no_source_for_its_other_verbs(lake, verb):
     assert report["ok"] and len(report["tables"]) == len(lake.plan.tables)
 
 
-def at_source(lake: Lake, job: str) -> dict[str, str]:
+def at_source(lake: LocalLake, job: str) -> dict[str, str]:
     """The page's arguments with local addresses; nothing here has a certificate to look at."""
     given = deployed_arguments()[job]
     words = json.loads(given["--source"])
@@ -132,7 +132,7 @@ def test_a_deployed_stream_hands_over_to_the_next_deployment(running, lake):
     running.assert_each_identity_once("orders", "order_id")
 
 
-def deployed_stream(lake: Lake, deployment: str) -> RunningJob:
+def deployed_stream(lake: LocalLake, deployment: str) -> RunningJob:
     """The stream with the page's arguments, but for the local broker, which asks for no login."""
     order(lake, deployment)
     given = deployed_arguments()[naming.STREAM_JOB]
@@ -150,7 +150,7 @@ def deployed_stream(lake: Lake, deployment: str) -> RunningJob:
     return started(lake, naming.STREAM_JOB, local)
 
 
-def order(lake: Lake, deployment: str | None) -> None:
+def order(lake: LocalLake, deployment: str | None) -> None:
     """As the keeper does."""
     lake.control.write(naming.STREAM_ORDER, {"deployment": deployment})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from local.topics import end_offsets
+from cdclake.local.lake.topics import end_offsets
 from tests.local.running import RunningLake
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]

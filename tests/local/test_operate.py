@@ -96,7 +96,7 @@ def touch_large_rows(connection: psycopg.Connection[Any], round: int) -> None:
 def resync_beside(lake: RunningLake, counts: list[int]) -> dict[str, object]:
     """`resync orders`, while `orders_current` is counted again and again."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli.main", "resync", "orders", "--json"],
+        [sys.executable, "-m", "cdclake.cli.main", "resync", "orders", "--json"],
         cwd=PROJECT,
         env={**os.environ, "CDCLAKE_HOME": str(lake.home)},
         stdout=subprocess.PIPE,

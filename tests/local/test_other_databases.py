@@ -8,8 +8,8 @@ import psycopg
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from cdclake.local.process.home import Home
 from cdclake.postgres.quoting import identifier
-from local.home import Home
 from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
 from tests.local.source_database import load_dump
 

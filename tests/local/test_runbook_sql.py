@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from local.source import prepare_source
+from cdclake.local.lake.source import prepare_source
 from tests.local.source_database import PASSWORD, proposed, run
 from tests.unit.runbooks import blocks
 

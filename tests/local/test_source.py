@@ -10,10 +10,10 @@ import pytest
 from psycopg.conninfo import make_conninfo
 
 from cdclake.errors import InputError
+from cdclake.jobs.runtime.source import connect, is_signalled, signal_snapshot, write_marker
+from cdclake.local.lake.introspect import survey
+from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.postgres.quoting import identifier, qualified
-from glue_jobs.runtime.source import connect, is_signalled, signal_snapshot, write_marker
-from local.source import prepare_source, remove_from_source
-from local.survey import survey
 from tests.local.source_database import PASSWORD, load_dump, proposed, role_dsn, run, uncommented
 
 pytestmark = pytest.mark.local

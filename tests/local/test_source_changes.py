@@ -12,9 +12,9 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import InputError
+from cdclake.jobs.runtime.source import confirmed_lsn, connect, write_marker
+from cdclake.local.lake.source import prepare_source, remove_from_source, slot_wal
 from cdclake.postgres.source import read_publication
-from glue_jobs.runtime.source import confirmed_lsn, connect, write_marker
-from local.source import prepare_source, remove_from_source, slot_wal
 from tests.local.source_database import PASSWORD, proposed, role_dsn, run, uncommented
 
 pytestmark = pytest.mark.local

@@ -16,11 +16,11 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from local import stack
-from local.components.connect import DIRECT
-from local.home import Home
-from local.stack import Endpoints
-from local.strays import component_in
+from cdclake.local.components.connect import DIRECT
+from cdclake.local.lake import stack
+from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.home import Home
+from cdclake.local.process.orphan_processes import component_in
 
 pytestmark = pytest.mark.local
 

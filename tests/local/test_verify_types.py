@@ -17,9 +17,9 @@ import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import AppliedThrough, current_view
+from cdclake.jobs.verify.report import TableComparison
+from cdclake.jobs.verify.run import verify_tables
 from cdclake.plan import Plan, Table
-from glue_jobs.verify.report import TableReport
-from glue_jobs.verify.run import verify_tables
 from tests.local.source_database import running_server
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import FOLDER, SALT, Recording
@@ -83,7 +83,7 @@ def dsn():
         yield dsn
 
 
-def differing(report: TableReport) -> dict[str, set[str | None]]:
+def differing(report: TableComparison) -> dict[str, set[str | None]]:
     """The ids of the rows that differ, by column."""
     found: dict[str, set[str | None]] = {}
     for example in report.first:
@@ -92,7 +92,7 @@ def differing(report: TableReport) -> dict[str, set[str | None]]:
     return found
 
 
-def compare(dsn: str, plan: Plan, reader: Any, name: str, **more: Any) -> TableReport:
+def compare(dsn: str, plan: Plan, reader: Any, name: str, **more: Any) -> TableComparison:
     """The report of one table."""
     report = verify_tables(
         plan,

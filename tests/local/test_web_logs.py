@@ -14,7 +14,7 @@ from typing import Any
 import boto3
 import pytest
 
-from local.components.installed import LOCAL_KEYS, REGION
+from cdclake.local.components.installed import LOCAL_KEYS, REGION
 from tests.local.running import SHOP, SHOP_SQL, RunningLake, lake_in
 from tests.web_server.forwarder import FirehoseOutput, KinesisOutput, Output, forward
 from tests.web_server.nginx import PAGE, Nginx, Request, nginx_in, request

@@ -40,7 +40,7 @@ def state_row(key: Key, row: Row, table: Table) -> dict[str, Any]:
     at = {
         name: position(origin) if origin else ""
         for name, origin in origins.items()
-        if name in table.carried and origin is not row.newest
+        if name in table.toastable and origin is not row.newest
     }
     lacking = [name for name, place in at.items() if not place]
     return {

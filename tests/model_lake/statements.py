@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from cdclake.iceberg.origins import LONGEST_CHAIN
+from cdclake.iceberg.key_changes import MAX_KEY_CHANGE_CHAIN
 from tests.model_lake.shapes import LARGE, VALUES, Shape
 
 Sql = tuple[str, str]  # a statement, and the rows that it copies
@@ -235,7 +235,7 @@ class Statements:
         names = zip(shape.key_columns, self._key(shape, new), strict=True)
         assigned = [f"{name} = {value}" for name, value in names]
         moved = Row(row.moves + 1)
-        if moved.moves > LONGEST_CHAIN:
+        if moved.moves > MAX_KEY_CHANGE_CHAIN:
             assigned, moved = [*assigned, *self._rewritten()], Row()
         elif self._random.random() < 0.4:
             column = self._random.choice(VALUES)

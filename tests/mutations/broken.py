@@ -12,19 +12,21 @@ ONE_WRITER = "tests/spark/test_one_writer.py"
 FIREHOSE = ("tests/spark/test_firehose_log.py", "-m", "not slow")
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 
-_DECODE = "glue_jobs/ingest/decode.py"
-_FIELDS = "glue_jobs/ingest/fields.py"
-_BATCH = "glue_jobs/ingest/table_batch.py"
-_REPEATS = "glue_jobs/ingest/repeats.py"
-_APPLY = "glue_jobs/state/apply.py"
+_DECODE = "glue_jobs/stream/decode.py"
+_COMMITS = "glue_jobs/apply/changelog_commits.py"
+_KEY_CHANGES = "glue_jobs/apply/key_changes.py"
+_FIELDS = "glue_jobs/stream/fields.py"
+_BATCH = "glue_jobs/stream/table_batch.py"
+_REPEATS = "glue_jobs/stream/deduplicate.py"
+_APPLY = "glue_jobs/apply/state_table.py"
 _MERGE = "cdclake/iceberg/merge.py"
 _UPSERT = "cdclake/iceberg/upsert.py"
-_UPSERTING = "glue_jobs/state/upsert.py"
+_UPSERTING = "glue_jobs/apply/upsert.py"
 _STATE_ROWS = "cdclake/iceberg/state_rows.py"
 _COLLAPSE = "cdclake/iceberg/collapse.py"
-_ROW_DELTA = "glue_jobs/runtime/row_delta.py"
-_DELETES = "glue_jobs/upkeep/deletes.py"
-_FOLD = "cdclake/iceberg/fold.py"
+_ROW_DELTA = "glue_jobs/iceberg/row_delta.py"
+_DELETES = "glue_jobs/maintenance/delete_compaction.py"
+_FOLD = "cdclake/iceberg/latest_row.py"
 _VIEWS = "cdclake/iceberg/views.py"
 _ALWAYS_BEFORE = (_DECODE, " if _logs_whole_rows(table) else []", "")
 
@@ -166,18 +168,18 @@ MUTATIONS = (
     ),
     Mutation(
         "no fence", (ONE_WRITER, "-k", "wakes_up_after"),
-        (("glue_jobs/ingest/append.py",
+        (("glue_jobs/stream/append.py",
           "writer.overwrite(_ingested_after(follows))", "writer.append()"),),
     ),
     Mutation(
         "the fence takes in what its own stamp covers only", (ONE_WRITER, "-k", "wakes_up_after"),
-        (("glue_jobs/ingest/append.py", "> timestamp'{at.isoformat()}'",
+        (("glue_jobs/stream/append.py", "> timestamp'{at.isoformat()}'",
           "> timestamp'{at.isoformat()}' + INTERVAL 1 DAY"),),
     ),
     Mutation(
         "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
-        (("glue_jobs/state/apply.py",
-          "return retried(table.name, lambda: _apply(lake, table, through, batch))",
+        (("glue_jobs/apply/state_table.py",
+          "return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))",
           "return _apply(lake, table, through, batch)"),),
     ),
     Mutation(
@@ -220,7 +222,7 @@ MUTATIONS = (
     ),
     Mutation(
         "quarantine a replayed event again", _cases("F7"),
-        (("glue_jobs/ingest/quarantine.py", '"left_anti"', '"left"'),
+        (("glue_jobs/stream/quarantine.py", '"left_anti"', '"left"'),
          (_BATCH, "if partition in ranges and ranges[partition][0] < offset:", "if False:")),
     ),
     Mutation(
@@ -261,25 +263,25 @@ MUTATIONS = (
     ),
     Mutation(
         "pair a changed key's events by the previous commit, too", _cases("P5"),
-        (("glue_jobs/state/origins.py", "_PAIR = (naming.EPOCH,",
+        ((_KEY_CHANGES, "_PAIR = (naming.EPOCH,",
           "_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN,"),),
     ),
     Mutation(
         "so does the view", VIEWS,
-        (("cdclake/iceberg/origins.py", "_PAIR = (naming.EPOCH,",
+        (("cdclake/iceberg/key_changes.py", "_PAIR = (naming.EPOCH,",
           "_PAIR = (naming.EPOCH, naming.PREV_COMMIT_LSN,"),),
     ),
     Mutation(
         "a key's earlier row gives its values, too", VIEWS,
-        (("cdclake/iceberg/origins.py", ">= coalesce(s.__born_at, '')", ">= ''"),),
+        (("cdclake/iceberg/key_changes.py", ">= coalesce(s.__born_at, '')", ">= ''"),),
     ),
     Mutation(
         "a key's earlier row gives its values, too, in the merge", _cases("P5"),
-        (("glue_jobs/state/origins.py", 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
+        ((_KEY_CHANGES, 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
     ),
     Mutation(
         "follow a changed key one step only", _cases("P5"),
-        (("glue_jobs/state/origins.py", "_LONGEST_CHAIN = 64", "_LONGEST_CHAIN = 1"),),
+        ((_KEY_CHANGES, "_MAX_KEY_CHANGE_CHAIN = 64", "_MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a creation that was applied early keeps waiting", _cases("P5"),
@@ -316,7 +318,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the view follows a changed key one step only", VIEWS,
-        (("cdclake/iceberg/origins.py", "LONGEST_CHAIN = 4", "LONGEST_CHAIN = 1"),),
+        (("cdclake/iceberg/key_changes.py",
+          "MAX_KEY_CHANGE_CHAIN = 4", "MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,
@@ -347,12 +350,12 @@ MUTATIONS = (
     ),
     Mutation(
         "bound a log of Firehose's by the moment of ingestion", (*FIREHOSE, "-k", "earlier_rows"),
-        (("glue_jobs/state/apply_log.py", "SPARK.instant(commits.after)",
+        (("glue_jobs/apply/firehose_changelog.py", "SPARK.instant(commits.after)",
           "SPARK.instant(applied.ingested)"),),
     ),
     Mutation(
         "forget that an epoch of Firehose's sweeps", (*FIREHOSE, "-k", "epoch"),
-        (("glue_jobs/state/commits.py", 'history_part(str(epoch_start(start))) if start else ""',
+        ((_COMMITS, 'history_part(str(epoch_start(start))) if start else ""',
           '""'),),
     ),
     Mutation(
@@ -363,7 +366,7 @@ MUTATIONS = (
     Mutation(
         "a changed key that Firehose brought is not completed anew",
         (*FIREHOSE, "-k", "committed_after_it"),
-        (("glue_jobs/state/apply_log.py",
+        (("glue_jobs/apply/firehose_changelog.py",
           "late if lowest is None else late.unionByName(carried_creations(earlier, lowest))",
           "late"),),
     ),
@@ -373,12 +376,12 @@ MUTATIONS = (
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
-        ((_VIEWS, 'if table.delivery == "stream" or not table.taken_along:', "if True:"),),
+        ((_VIEWS, 'if table.delivery == "stream" or not table.may_be_unsent:', "if True:"),),
     ),
     Mutation(
         "commit offsets of rows that the local Firehose holds back",
         ("tests/unit/firehose/test_delivery.py",),
-        (("local/firehose/delivery.py",
+        (("cdclake/local/firehose/delivery.py",
           "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
     *BATCHES,

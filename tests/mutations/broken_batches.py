@@ -6,12 +6,19 @@ from tests.mutations.mutation import Mutation
 
 MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
-_BATCH = "glue_jobs/ingest/batch.py"
-_TABLE_BATCH = "glue_jobs/ingest/table_batch.py"
+_BATCH = "glue_jobs/stream/batch.py"
+_TABLE_BATCH = "glue_jobs/stream/table_batch.py"
+_SCHEDULER = "glue_jobs/stream/apply_scheduler.py"
 _THINNING_TESTS = ("tests/unit/jobs/test_thinning.py",)
-_SNAPSHOTS, _SNAPSHOT_TESTS = "glue_jobs/upkeep/snapshots.py", ("tests/spark/test_snapshots.py",)
-_BETWEEN = "glue_jobs/ingest/between_batches.py"
-_PACKING, _PACKING_TESTS = "glue_jobs/ingest/packing.py", ("tests/unit/jobs/test_packing.py",)
+_SNAPSHOTS, _SNAPSHOT_TESTS = (
+    "glue_jobs/maintenance/snapshot_expiration.py",
+    ("tests/spark/test_snapshots.py",),
+)
+_BETWEEN = "glue_jobs/stream/inline_maintenance.py"
+_PACKING, _PACKING_TESTS = (
+    "glue_jobs/stream/inline_compaction.py",
+    ("tests/unit/jobs/test_packing.py",),
+)
 
 BATCHES = (
     Mutation(
@@ -22,12 +29,12 @@ BATCHES = (
     Mutation(
         "refuse a delete for values that nobody needs",
         ("tests/spark/test_engine.py", "-k", "last_values_the_state"),
-        (("glue_jobs/ingest/decode.py",
+        (("glue_jobs/stream/decode.py",
           'F.col(naming.OP) == "d" if table.deletes == "hard" else F.lit(False)', "F.lit(False)"),),
     ),
     Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),
-        (("glue_jobs/ingest/replay.py", "may_revive & (", "F.lit(False) & ("),),
+        (("glue_jobs/operations/replay.py", "may_revive & (", "F.lit(False) & ("),),
     ),
     Mutation(
         "a lost progress begins where Kafka does", (MICRO_BATCH, "-k", "lost_progress"),
@@ -35,11 +42,11 @@ BATCHES = (
     ),
     Mutation(
         "a state that waits its time never has its turn", ("tests/unit/jobs/test_turns.py",),
-        (("glue_jobs/ingest/turns.py", "max(fitting, int(self._owed), ", "max(fitting, "),),
+        ((_SCHEDULER, "max(fitting, int(self._owed), ", "max(fitting, "),),
     ),
     Mutation(
         "a batch without events brings all states up", ("tests/unit/jobs/test_turns.py",),
-        (("glue_jobs/ingest/turns.py", "if len(lacking) * self._state_seconds <= room:",
+        ((_SCHEDULER, "if len(lacking) * self._state_seconds <= room:",
           "if not arriving or len(lacking) * self._state_seconds <= room:"),),
     ),
     Mutation(

@@ -19,7 +19,7 @@ from tests.mutations.broken import MUTATIONS
 from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
-COPIED = ("cdclake", "glue_jobs", "lambda", "local", "tests")
+COPIED = ("cdclake", "glue_jobs", "lambda", "stacks", "tests")
 TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
 LONGEST_S = 1800
 AT_ONCE = 2  # half of a mutation's time is one thread that starts a JVM and plans
@@ -57,7 +57,7 @@ def copied(folder: Path) -> Path:
     folder.mkdir()
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PROJECT / name, folder / name, ignore=ignored)
+        shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=ignored)
     shutil.copy(PROJECT / "pyproject.toml", folder)
     (folder / "jars").symlink_to(PROJECT / "jars")
     return folder

@@ -24,18 +24,18 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from cdclake.debezium.log_rows import LogRows, Place, read_event
+from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import TableSchema, changes_schema
+from cdclake.local.firehose import records as firehose
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.failures import Kind
+from cdclake.local.firehose.fault_injection import CALM, Trouble
+from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.load_function import load
+from cdclake.local.firehose.records import Failure
 from cdclake.plan import Plan, Table
-from local.firehose import records as firehose
-from local.firehose.delivery import Delivery
-from local.firehose.failures import Kind
-from local.firehose.function import Function
-from local.firehose.records import Failure
-from local.firehose.trouble import CALM, Trouble
-from local.functions import load
 from tests.recorded.recording import Record
 
 INGESTED_AT = 1_790_000_000_000_000
@@ -188,7 +188,7 @@ def deliver(
         stream,
         plan.lake_database,
         source=topic,
-        function=Function(handler_of(plan), stream, trouble=trouble),
+        function=LocalFunction(handler_of(plan), stream, trouble=trouble),
         tables=done.logs,
         errors=done.kept,
         trouble=trouble,
@@ -202,7 +202,7 @@ def deliver(
 
 def handler_of(plan: Plan) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
     """The real function for a plan; each call is ingested a second after the one before."""
-    transform = load("firehose_changes").Transform(plan)
+    transform = load("firehose_changes").RecordTransform(plan)
     moments = itertools.count(INGESTED_AT, 1_000_000)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -28,19 +28,19 @@ from cdclake.debezium.connector import (
     snapshot_signal,
 )
 from cdclake.debezium.worker import password_of, salt_of
+from cdclake.jobs.runtime.source import write_marker
+from cdclake.local.components import connect
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.lake import aws_environment
+from cdclake.local.lake.source import prepare_source, remove_from_source
+from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.stack import Endpoints
+from cdclake.local.lake.topics import MarkerReader, create_topics
+from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 from cdclake.postgres.prepare import SIGNAL
 from cdclake.postgres.quoting import identifier
-from glue_jobs.runtime.source import write_marker
-from local import stack
-from local.components import connect
-from local.connector import Connector
-from local.home import Home
-from local.lake import aws_environment
-from local.login import keep_login, keep_salt
-from local.source import prepare_source, remove_from_source
-from local.stack import Endpoints
-from local.topics import MarkerReader, create_topics
 from tests.recorded import recording, witness
 from tests.recorded.recording import EPOCH, FOLDER, SALT
 from tests.recorded.script import Directive, Statement, steps
@@ -130,7 +130,7 @@ class Recorder:
             mask_salt=salt,
             max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
         )
-        self._connector = Connector(self._endpoints.connect, self._plan)
+        self._connector = ConnectorClient(self._endpoints.connect, self._plan)
         self._connector.start(config)
         self._settle()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
-from local.topics import end_offsets
+from cdclake.local.lake.topics import end_offsets
 from tests.recorded.recording import Record
 
 _WAIT_S = 60.0

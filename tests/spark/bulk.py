@@ -11,10 +11,10 @@ from typing import Any
 import psycopg
 from pyspark.sql import SparkSession
 
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, JdbcSource, exported_snapshot
+from cdclake.jobs.bulk_load.table_load import Loaded, TableLoad
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Plan, Table
-from glue_jobs.load.snapshot import ExportedSnapshot, Source, exported_snapshot
-from glue_jobs.load.table_load import Loaded, TableLoad
-from glue_jobs.runtime.tables import LakeTables
 
 _slots = count(1)
 
@@ -47,7 +47,7 @@ class BulkSource:
         slot = f"load_{next(_slots)}"
         try:
             with exported_snapshot(
-                Source(self.spark, json.dumps(address), salt), slot, tables
+                JdbcSource(self.spark, json.dumps(address), salt), slot, tables
             ) as snapshot:
                 yield snapshot
         finally:

@@ -8,14 +8,14 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.schemas import all_schemas
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.store import StoredObject
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.jvm.java import each
+from cdclake.jobs.stream.reader import TableReader
+from cdclake.jobs.stream.schema_drift import KnownColumns
+from cdclake.jobs.stream.table_batch import Outcome, TableBatch
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.drift import Known
-from glue_jobs.ingest.reader import TableReader
-from glue_jobs.ingest.table_batch import Outcome, TableBatch
-from glue_jobs.runtime.java import each
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.objects import Stored
-from glue_jobs.runtime.tables import LakeTables
 
 RECORD = (
     "topic string, partition int, offset bigint, key binary, value binary, "
@@ -48,20 +48,20 @@ class MemoryStore:
     """As much of an object store as leases and repairs need."""
 
     def __init__(self) -> None:
-        self.stored: dict[str, Stored] = {}
+        self.stored: dict[str, StoredObject] = {}
 
-    def read(self, name: str) -> Stored | None:
+    def read(self, name: str) -> StoredObject | None:
         return self.stored.get(name)
 
     def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
         present = self.stored.get(name)
         if (present.etag if present else None) != etag:
             return None
-        self.stored[name] = Stored(content, uuid.uuid4().hex)
+        self.stored[name] = StoredObject(content, uuid.uuid4().hex)
         return self.stored[name].etag
 
     def write(self, name: str, content: dict[str, Any]) -> None:
-        self.stored[name] = Stored(content, uuid.uuid4().hex)
+        self.stored[name] = StoredObject(content, uuid.uuid4().hex)
 
     def names(self, folder: str) -> list[str]:
         found = [name for name in self.stored if name.startswith(f"{folder}/")]
@@ -79,7 +79,7 @@ class Engine:
     plan: Plan = field(default_factory=plan_of)
     leases: Leases = field(default_factory=FreeLeases)
     next_offset: int = 0
-    known: Known = field(default_factory=Known)
+    known: KnownColumns = field(default_factory=KnownColumns)
 
     def __post_init__(self) -> None:
         self.table = self.plan.tables[0]

@@ -16,11 +16,11 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import current_view
+from cdclake.jobs.apply.changelog_commits import commits_since
+from cdclake.jobs.apply.firehose_changelog import apply_log
+from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.plan import Plan, Table
-from glue_jobs.state.apply import applied_through, rebuild_state
-from glue_jobs.state.apply_log import apply_log
-from glue_jobs.state.commits import commits_since
-from local.firehose.trouble import CALM, Trouble
 from tests.recorded.firehose import Delivered, deliver, delivered
 from tests.recorded.recording import EPOCH, Record, Recording
 from tests.spark.events import Engine

@@ -10,11 +10,11 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.bulk_load.loaded_rows import loaded_events
+from cdclake.jobs.stream.decode import REFUSAL, EventDecoder
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres import bulk_read
-from glue_jobs.ingest.decode import REFUSAL, EventDecoder
-from glue_jobs.load.rows import loaded_events
-from glue_jobs.state.apply import rebuild_state
 from tests.local.source_database import running_server
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import FOLDER, SALT, Recording

@@ -11,7 +11,7 @@ import uuid
 import pytest
 from pyspark.sql import SparkSession
 
-from glue_jobs.state import apply
+from cdclake.jobs.apply import state_table
 from tests.model.scenarios import Case, Live, cases
 from tests.spark.packed import Packed, Seen, can_be_cut_anew, in_one_batch, written
 
@@ -47,7 +47,7 @@ class Outcomes:
         instances = [CUTS[cut](case, number) for number, (case, cut, _) in enumerate(members)]
         with pytest.MonkeyPatch.context() as patch:
             if way == "merge":
-                patch.setattr(apply, "LARGEST_DELTA", 0)
+                patch.setattr(state_table, "MAX_DELTA_EVENTS", 0)
             seen = packed.run(instances)
         for number, (case, cut, _) in enumerate(members):
             self._seen[(case.id, cut, way)] = seen[number]

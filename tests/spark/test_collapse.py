@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from cdclake.iceberg.schemas import changes_schema, state_schema
-from glue_jobs.state.apply import rebuild_state
-from glue_jobs.upkeep.collapse import Collapse
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.maintenance.changelog_compaction import Collapse
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -22,7 +22,7 @@ MICROS = 1_000_000
 def ingest_at(monkeypatch):
     def set_clock(moment: datetime) -> None:
         nanos = int(moment.timestamp() * MICROS) * 1000
-        monkeypatch.setattr("glue_jobs.runtime.stamps.time.time_ns", lambda: nanos)
+        monkeypatch.setattr("cdclake.jobs.iceberg.commit_metadata.time.time_ns", lambda: nanos)
 
     return set_clock
 

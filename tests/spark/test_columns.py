@@ -11,11 +11,11 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.field_values import Digits, reader
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.iceberg.schemas import changes_schema, state_schema
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.stream.decode import REFUSAL, EventDecoder
+from cdclake.jobs.stream.schema_drift import describe_drift
+from cdclake.jobs.stream.table_batch import Outcome
 from cdclake.plan import Column
-from glue_jobs.ingest.decode import REFUSAL, EventDecoder
-from glue_jobs.ingest.drift import describe_drift
-from glue_jobs.ingest.table_batch import Outcome
-from glue_jobs.state.apply import rebuild_state
 from tests.spark.events import RECORD, Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -56,7 +56,7 @@ def rows(engine: Engine, *names: str) -> dict[int, tuple[Any, ...]]:
 def stopped_at(outcome: Outcome) -> int | None:
     """The offset from which the table's events do not fit; None if they all do."""
     assert outcome.drift is not None
-    return outcome.drift.cuts.get(0)
+    return outcome.drift.stop_offsets.get(0)
 
 
 # --- a column that is gone -----------------------------------------------------------------------

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.debezium.log_rows import LogRows, Place
+from cdclake.debezium.changelog_rows import LogRows, Place
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
 from cdclake.plan import Column
-from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.debezium.log_rows import LogRows, Place, read_event
+from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
+from cdclake.local.firehose.fault_injection import KINDS, Trouble
 from cdclake.plan import Plan
-from glue_jobs.state.apply import applied_through
-from glue_jobs.upkeep.actions import Upkeep, compact
-from local.firehose.trouble import KINDS, Trouble
 from tests.recorded.recording import Record, Recording
 from tests.spark.events import plan_of
 from tests.spark.firehose_log import (
@@ -223,7 +223,11 @@ def test_rows_that_were_packed_meanwhile_are_not_taken_for_applied_ones(log: Fir
     log.apply()
     for row in made[4:]:
         log.commit([row])
-    compact(Upkeep(log.engine.lake, log.table, log.table.changes, datetime.now(UTC), timedelta(90)))
+    compact_files(
+        MaintainedTable(
+            log.engine.lake, log.table, log.table.changes, datetime.now(UTC), timedelta(90)
+        )
+    )
     files = log.engine.lake.read(log.table.changes).inputFiles()
     assert len(files) < 8
     assert log.current() == [(n, str(n), None) for n in range(8)]

@@ -10,8 +10,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame
 
 from cdclake import naming
-from glue_jobs.ingest import handover
-from glue_jobs.ingest.handover import Handover
+from cdclake.jobs.stream import handover
+from cdclake.jobs.stream.handover import Handover
 from tests.spark.events import MemoryStore
 
 pytestmark = pytest.mark.spark
@@ -52,7 +52,7 @@ class Batches:
 
 @pytest.fixture
 def store(monkeypatch: pytest.MonkeyPatch) -> MemoryStore:
-    monkeypatch.setattr(handover, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(handover, "CHECK_INTERVAL_S", 0.2)
     return MemoryStore()
 
 

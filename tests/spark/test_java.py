@@ -7,7 +7,7 @@ from py4j.java_gateway import JVMView
 from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
-from glue_jobs.runtime.java import each, java_with
+from cdclake.jobs.jvm.java import each, java_with
 
 pytestmark = pytest.mark.spark
 

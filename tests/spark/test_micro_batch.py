@@ -12,16 +12,18 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg import moment_tags
+from cdclake.iceberg import snapshot_tags
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.iceberg.commit_retry import Fenced
+from cdclake.jobs.maintenance import snapshot_expiration as kept
+from cdclake.jobs.operations.executor import OperationExecutor
+from cdclake.jobs.stream import batch as micro_batch
+from cdclake.jobs.stream import inline_compaction, table_batch
+from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
+from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.stream.table_batch import Outcome, TableBatch
+from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan
-from glue_jobs.ingest import batch as micro_batch
-from glue_jobs.ingest import packing, table_batch
-from glue_jobs.ingest.batch import MicroBatch, Work, in_order
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.table_batch import Outcome, TableBatch
-from glue_jobs.ingest.turns import ApplyTurns
-from glue_jobs.runtime.conflicts import Fenced
-from glue_jobs.upkeep import snapshots as kept
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark
@@ -60,7 +62,7 @@ class Stream:
         """As a new process."""
         plans: Any = FixedPlan(self.plan)
         control: Any = self.control
-        self.process = MicroBatch(plans, control, {})
+        self.process = MicroBatch(plans, control, {}, OperationExecutor(control, {}))
 
     def records(self, *sent: tuple[Engine, Any]) -> list[tuple[Any, ...]]:
         """Events at the next offsets of their tables' topics."""
@@ -125,7 +127,7 @@ def test_what_the_states_took_of_a_batch_is_known_for_the_next(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     noted: list[dict[str, Any]] = []
-    monkeypatch.setattr(ApplyTurns, "note_batch", lambda _, **batch: noted.append(batch))
+    monkeypatch.setattr(ApplyScheduler, "note_batch", lambda _, **batch: noted.append(batch))
     stream.run(*stream.records((stream.one, stream.one.event("c", 10, 10, v="a"))))
     [batch] = noted
     assert (batch["busy"], batch["states"]) == (True, 2)  # each waits in a stream's first batch
@@ -138,7 +140,7 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is packed is what was there."""
-    monkeypatch.setattr(packing, "BATCHES", 5)
+    monkeypatch.setattr(inline_compaction, "COMPACT_EVERY_N_COMMITS", 5)
     both = (stream.one, stream.two)
 
     def batch(number: int) -> None:  # each puts a row in the place of the one before
@@ -160,8 +162,8 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
 def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moment_tags, "EVERY", timedelta(seconds=1))
-    monkeypatch.setattr(kept, "EVERY_COMMIT", timedelta(seconds=0))
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(seconds=1))
+    monkeypatch.setattr(kept, "KEEP_EVERY_COMMIT_FOR", timedelta(seconds=0))
     both = (stream.one, stream.two)
 
     def snapshots_of() -> list[tuple[bool, bool]]:  # log and state of each: whether any has a tag
@@ -336,7 +338,7 @@ def test_a_batch_that_brings_nothing_makes_no_snapshot(stream: Stream) -> None:
     stream.run(*stream.records((one, (b'{"id": 1}', None))))
     assert (snapshots(one), snapshots(stream.two)) == before
     assert stream.progress().table(one.table.name).offsets == {0: 3}
-    assert stream.progress().beat_us == BEAT_US  # what freshness is told by
+    assert stream.progress().heartbeat_committed_us == BEAT_US  # what freshness is told by
 
 
 def test_a_fenced_stream_ends_and_stops_no_table(

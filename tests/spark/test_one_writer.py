@@ -12,16 +12,16 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
 from cdclake.errors import TableError
+from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
+from cdclake.jobs.iceberg import commit_retry
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.commit_retry import CommitConflict, Fenced
+from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, expire_snapshots
+from cdclake.jobs.operations.replay import replay_quarantine
+from cdclake.jobs.operations.stale_rows import delete_stale_rows
+from cdclake.jobs.stream import table_batch
+from cdclake.jobs.stream.append import append_changes
 from cdclake.plan import Column
-from glue_jobs.ingest import table_batch
-from glue_jobs.ingest.append import append_changes
-from glue_jobs.ingest.ghosts import sweep_ghosts
-from glue_jobs.ingest.replay import replay_quarantine
-from glue_jobs.runtime import conflicts
-from glue_jobs.runtime.conflicts import CommitConflict, Fenced
-from glue_jobs.runtime.stamps import ChangesStamp
-from glue_jobs.state.apply import apply_changes, ingested_through, rebuild_state
-from glue_jobs.upkeep.actions import Upkeep, compact, expire_snapshots
 from tests.spark.events import Engine, plan_of
 from tests.spark.listeners import Meanwhile
 
@@ -35,7 +35,7 @@ def engine(spark: SparkSession) -> Engine:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conflicts, "pause", lambda _: None)
+    monkeypatch.setattr(commit_retry, "pause", lambda _: None)
 
 
 def asleep_before_its_commit(
@@ -107,7 +107,7 @@ def test_a_repair_that_wakes_up_after_a_takeover_is_refused(
     position = str(just_after(engine.log()[-1]["cdc_position"]))
     asleep_before_its_commit(monkeypatch, lambda: engine.run(e("c", 20, 20, id=2, v="b")))
     with pytest.raises(Fenced):
-        sweep_ghosts(engine.batch(), position)
+        delete_stale_rows(engine.batch(), position)
     assert (lsns(engine), stamp_of(engine).offsets) == ([10, 20], {0: 2})
     assert engine.state() == {1: ("ghost", None), 2: ("b", None)}
 
@@ -151,12 +151,12 @@ def test_the_fence_stands_in_a_table_of_many_columns(spark: SparkSession) -> Non
 # --- merge and maintenance ------------------------------------------------------------------------
 
 
-def small_files(engine: Engine) -> Upkeep:
+def small_files(engine: Engine) -> MaintainedTable:
     """Maintenance of a state of several files, some with position deletes."""
     for lsn in range(10, 16):
         engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
     engine.run(engine.event("u", 20, 20, id=10, v="b"))
-    return Upkeep(
+    return MaintainedTable(
         engine.lake, engine.table, engine.table.name, datetime.now(UTC), timedelta(days=90)
     )
 
@@ -167,7 +167,7 @@ def test_a_merge_that_lost_to_a_compaction_is_done_again(
 ) -> None:
     upkeep = small_files(engine)
     e = engine.event
-    with Meanwhile(engine.spark).at_scan_of(engine.table.name, lambda: compact(upkeep)):
+    with Meanwhile(engine.spark).at_scan_of(engine.table.name, lambda: compact_files(upkeep)):
         outcome = engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
     assert outcome.applied
     assert "try 1 lost to another writer" in caplog.text
@@ -206,7 +206,7 @@ def test_a_compaction_that_lost_to_a_merge_is_done_again(
         engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
 
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, merge):
-        conflicts.retried(engine.table.name, lambda: compact(upkeep))
+        commit_retry.retry_on_conflict(engine.table.name, lambda: compact_files(upkeep))
     assert "try 1 lost to another writer" in caplog.text
     assert engine.state() == {
         10: ("b", None), 11: ("c", None), **dict.fromkeys((13, 14, 15), ("a", None)),
@@ -219,7 +219,7 @@ def test_a_compaction_that_lost_to_a_merge_is_done_again(
 def test_a_merge_that_always_loses_leaves_the_state_for_later(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conflicts, "TRIES", 2)
+    monkeypatch.setattr(commit_retry, "MAX_TRIES", 2)
     upkeep = small_files(engine)
 
     def rewrite_all() -> None:
@@ -317,9 +317,9 @@ def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(engine: 
         engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
     later = datetime.now(UTC) + timedelta(days=30)
     for name in (engine.table.changes, engine.table.name):
-        upkeep = Upkeep(engine.lake, engine.table, name, later, timedelta(days=90))
+        upkeep = MaintainedTable(engine.lake, engine.table, name, later, timedelta(days=90))
         before = engine.lake.stamped(name).stamp
-        compact(upkeep)
+        compact_files(upkeep)
         expire_snapshots(upkeep)
         assert len(list(engine.lake.load(name).snapshots())) == 2
         assert engine.lake.stamped(name).stamp == before

@@ -18,9 +18,9 @@ from cdclake.debezium.types import parse_type
 from cdclake.iceberg.conversions import is_representable, to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
+from cdclake.jobs.stream.decode import REFUSAL, EventDecoder
+from cdclake.jobs.stream.fields import ABSENT, ODD
 from cdclake.plan import Column, Table
-from glue_jobs.ingest.decode import REFUSAL, EventDecoder
-from glue_jobs.ingest.fields import ABSENT, ODD
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, rows_of
 from tests.recorded.limits import LIMITS

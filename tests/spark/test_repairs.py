@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,15 +13,16 @@ from cdclake.debezium.refusals import TOO_OLD
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
+from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.requests import outcome_name, request_name
+from cdclake.jobs.iceberg.commit_retry import Fenced
+from cdclake.jobs.maintenance.actions import MaintainedTable, collapse_history, purge_tombstones
+from cdclake.jobs.operations import executor, replay
+from cdclake.jobs.operations.executor import OperationExecutor, scan_end
+from cdclake.jobs.operations.replay import replay_quarantine
+from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from cdclake.plan import Column
-from glue_jobs.ingest import repairs, replay
-from glue_jobs.ingest.ghosts import count_older_values, sweep_ghosts
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.ingest.repairs import Repairs, outcome_name, request_name, scan_end
-from glue_jobs.ingest.replay import replay_quarantine
-from glue_jobs.runtime.conflicts import Fenced
-from glue_jobs.state.apply import applied_through, rebuild_state
-from glue_jobs.upkeep.actions import Upkeep, collapse_history, purge_tombstones
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
@@ -109,7 +110,9 @@ def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
     )  # fmt: skip
     for action in (purge_tombstones, collapse_history):
         for name in (numbers.table.changes, numbers.table.name):
-            action(Upkeep(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30)))
+            action(
+                MaintainedTable(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30))
+            )
     mend(numbers)
     done = replay_quarantine(numbers.batch(), epoch=1)
     assert (done.replayed, done.refused) == (2, {TOO_OLD: 1})
@@ -172,10 +175,10 @@ def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
         e("r", 20, 30, id=1, v="read", incremental=True), e("u", 30, 35, id=3, v="changed"),
         e("c", 40, 45, id=4, v="new"),
     )  # fmt: skip
-    assert sweep_ghosts(engine.batch(), position) == 1
+    assert delete_stale_rows(engine.batch(), position) == 1
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
     log = log_of(engine)
-    assert sweep_ghosts(engine.batch(), position) == 0
+    assert delete_stale_rows(engine.batch(), position) == 0
     assert log_of(engine) == log
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
@@ -187,7 +190,7 @@ def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) ->
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
     position = known(engine)
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
-    assert sweep_ghosts(engine.batch(), position) == 0
+    assert delete_stale_rows(engine.batch(), position) == 0
     engine.run(e("c", 30, 30, id=2, v="b"))
     assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
     rebuild_state(engine.lake, engine.table)
@@ -198,7 +201,7 @@ def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: E
     """Kafka promises no order between the topic of the rows and that of the reading's end."""
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
-    assert sweep_ghosts(engine.batch(), known(engine)) == 1
+    assert delete_stale_rows(engine.batch(), known(engine)) == 1
     assert engine.state() == {}
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
     view = current_view(
@@ -227,7 +230,7 @@ def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
         e("u", 30, 30, id=2, v="3", big=...),
         e("u", 30, 31, id=3, v="2", big="SENT"), e("d", 30, 32, id=4),
     )  # fmt: skip
-    assert sweep_ghosts(engine.batch(), position) == 1
+    assert delete_stale_rows(engine.batch(), position) == 1
     assert count_older_values(engine.batch(), position) == 1
     engine.run(e("u", 40, 40, id=1, v="3", big="SENT"))
     assert count_older_values(engine.batch(), position) == 0
@@ -237,7 +240,7 @@ def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: Spark
     engine = Engine(spark, plan_of(deletes="soft", replica_identity="full"))
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="kept", big="B"))
-    assert sweep_ghosts(engine.batch(), known(engine)) == 1
+    assert delete_stale_rows(engine.batch(), known(engine)) == 1
     [row] = engine.lake.read(engine.table.name).collect()
     assert (row["v"], row["big"], row["cdc_deleted"]) == ("kept", "B", True)
     engine.run(e("r", 20, 20, id=1, v="here", big="C", incremental=True))
@@ -248,7 +251,7 @@ def test_keys_that_are_gone_already_are_no_ghosts(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="truncated"), e("t", 20, 20, id=None))
     engine.run(e("c", 30, 30, id=2, v="deleted"), e("d", 40, 40, id=2))
-    assert sweep_ghosts(engine.batch(), known(engine)) == 0
+    assert delete_stale_rows(engine.batch(), known(engine)) == 0
 
 
 # --- requests ------------------------------------------------------------------------------------
@@ -267,7 +270,7 @@ def asked(engine: Engine, store: MemoryStore, progress: Progress, *said: object)
     ]
     frame = engine.spark.createDataFrame(records, RECORD)
     ranges = {engine.plan.notification_topic: {0: (0, len(said))}} if said else {}
-    repairs_of = Repairs(store, {})  # type: ignore[arg-type]
+    repairs_of = OperationExecutor(store, {})  # type: ignore[arg-type]
     repairs_of.run(engine.plan, frame, ranges, progress, lambda _: engine.batch())
 
 
@@ -280,7 +283,7 @@ def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(
     progress.table(name).offsets = {0: 2}
     request, outcome = request_name(name, "resync"), outcome_name(name, "resync")
     store.write(request, {"id": "i", "position": known(engine), "notified": 1})
-    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {0: (2, 3)}))
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {0: (2, 3)}))
     end = notification(engine, "TABLE_SCAN_COMPLETED", status="SUCCEEDED", total_rows_scanned="1")
     asked(engine, store, progress, end)  # an earlier reading's: before the request
     assert "ended" not in store.stored[request].content
@@ -305,7 +308,7 @@ def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     )
     store, progress = MemoryStore(), Progress(epoch=1)
     mine = progress.table(name)
-    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {0: (2, 4)}))
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {0: (2, 4)}))
     end = notification(engine, "TABLE_SCAN_COMPLETED", status="SUCCEEDED", total_rows_scanned="1")
 
     def read_again(**more: object) -> dict[str, object]:
@@ -322,7 +325,7 @@ def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     assert (outcome["ghosts"], outcome["older_values"]) == (1, 1)
     assert mine.state == "streaming" and mine.last_error is not None
     assert f"cdclake resync {name}" in mine.last_error
-    progress = Progress.parse(json.loads(json.dumps(asdict(progress))))
+    progress = Progress.parse(json.loads(json.dumps(progress.to_stored())))
     read_again()
     engine.run(e("r", 40, 40, id=1, v="2", big="NOW", incremental=True),
                e("r", 40, 41, id=3, v="new", incremental=True))  # fmt: skip
@@ -341,7 +344,7 @@ def test_a_fenced_streams_request_stays_for_the_other_one(
 
     store, progress, name = MemoryStore(), Progress(epoch=1), engine.table.name
     store.write(request_name(name, "replay"), {"id": "i"})
-    monkeypatch.setattr(repairs, "replay_quarantine", lambda *_, **__: fenced())
+    monkeypatch.setattr(executor, "replay_quarantine", lambda *_, **__: fenced())
     with pytest.raises(Fenced):
         asked(engine, store, progress)
     assert list(store.stored) == [request_name(name, "replay")]
@@ -352,7 +355,7 @@ def test_a_table_that_the_connector_did_not_read_is_not_swept(
 ) -> None:
     engine.run(engine.event("c", 10, 10, id=1, v="a"))
     store, progress, name = MemoryStore(), Progress(epoch=1), engine.table.name
-    monkeypatch.setattr(repairs, "read_gap", lambda *_: (None, {}))
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {}))
     store.write(request_name(name, "resync"), {"id": "i", "position": known(engine), "notified": 0})
     failed = {"status": "NO_PRIMARY_KEY", "total_rows_scanned": "0"}
     asked(engine, store, progress, notification(engine, "TABLE_SCAN_COMPLETED", **failed))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from glue_jobs.runtime.row_delta import RowDelta
+from cdclake.jobs.iceberg.row_delta import RowDelta
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark

@@ -9,12 +9,12 @@ from urllib.parse import urlparse
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg import moment_tags
-from cdclake.iceberg.moment_tags import hour_of, moment_of
-from glue_jobs.runtime.java import each
-from glue_jobs.upkeep import snapshots
-from glue_jobs.upkeep.actions import ORPHAN_AGE, Upkeep, remove_orphans
-from glue_jobs.upkeep.snapshots import forget_snapshots
+from cdclake.iceberg import snapshot_tags
+from cdclake.iceberg.snapshot_tags import hour_of, moment_of
+from cdclake.jobs.jvm.java import each
+from cdclake.jobs.maintenance import snapshot_expiration
+from cdclake.jobs.maintenance.actions import ORPHAN_AGE, MaintainedTable, remove_orphans
+from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots
 from tests.spark.events import Engine
 
 pytestmark = pytest.mark.spark
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.spark
 
 @pytest.fixture(autouse=True)
 def short_hours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moment_tags, "EVERY", timedelta(seconds=2))
-    monkeypatch.setattr(snapshots, "EVERY_COMMIT", timedelta(seconds=0))
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(seconds=2))
+    monkeypatch.setattr(snapshot_expiration, "KEEP_EVERY_COMMIT_FOR", timedelta(seconds=0))
 
 
 def commit(engine: Engine, number: int) -> None:
@@ -35,7 +35,7 @@ def commit(engine: Engine, number: int) -> None:
 
 def next_hour() -> None:
     now = datetime.now(UTC)
-    time.sleep((hour_of(now) + moment_tags.EVERY - now).total_seconds())
+    time.sleep((hour_of(now) + snapshot_tags.EVERY - now).total_seconds())
 
 
 def moments(table: Any) -> dict[int, datetime]:
@@ -67,14 +67,14 @@ def test_of_old_snapshots_the_last_of_each_hour_stays(spark: SparkSession) -> No
     commit(engine, 40)
     recent = set(moments(engine.lake.load(name))) - set(before)
 
-    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
 
     table = engine.lake.load(name)
     kept = tags(table)
     assert kept == {
         end: max((at, one) for one, at in before.items() if at <= end)[1] for end in kept
     }
-    ends = {hour_of(at - timedelta(milliseconds=1)) + moment_tags.EVERY for at in before.values()}
+    ends = {hour_of(at - timedelta(milliseconds=1)) + snapshot_tags.EVERY for at in before.values()}
     assert set(kept) == ends and len(kept) < len(before)
     assert set(moments(table)) == set(kept.values()) | recent
     held = [engine.lake.read(name, kept[end]).collect()[0]["v"] for end in sorted(kept)]
@@ -93,10 +93,10 @@ def test_who_comes_again_finds_nothing_to_do(spark: SparkSession) -> None:
     engine.run(engine.event("u", 20, 20, v="20"))
     next_hour()
     later = datetime.now(UTC)
-    forget_snapshots(engine.lake, name, later)
+    remove_old_snapshots(engine.lake, name, later)
     kept = metadata_of(engine.lake.load(name))
-    forget_snapshots(engine.lake, name, later)
-    forget_snapshots(engine.lake, name, later + timedelta(days=1))
+    remove_old_snapshots(engine.lake, name, later)
+    remove_old_snapshots(engine.lake, name, later + timedelta(days=1))
     assert metadata_of(engine.lake.load(name)) == kept
 
 
@@ -107,7 +107,7 @@ def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
     next_hour()
     commit(engine, 20)
     stamped = engine.lake.stamped(name)
-    forget_snapshots(engine.lake, name, datetime.now(UTC) + timedelta(days=30))
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC) + timedelta(days=30))
     assert engine.lake.stamped(name).stamp == stamped.stamp
     assert engine.lake.stamped(name).stamped_at_ms == stamped.stamped_at_ms
     engine.run(engine.event("u", 30, 30, v="30"))
@@ -115,17 +115,17 @@ def test_the_newest_stamp_and_what_follows_it_stay(spark: SparkSession) -> None:
 
 
 def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "LAST_OF_HOUR", timedelta(seconds=6))
+    monkeypatch.setattr(snapshot_expiration, "KEEP_HOURLY_FOR", timedelta(seconds=6))
     engine = Engine(spark)
     name = engine.table.name
     commit(engine, 10)
     next_hour()
     commit(engine, 20)
-    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
     first = tags(engine.lake.load(name))
     time.sleep(6)
     commit(engine, 30)
-    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
     left = tags(engine.lake.load(name))
     assert first and not set(first.values()) & set(moments(engine.lake.load(name)))
     assert not set(first) & set(left)
@@ -134,7 +134,7 @@ def test_tags_go_when_they_are_old(spark: SparkSession, monkeypatch: pytest.Monk
 def test_a_table_without_commits_has_nothing_to_forget(spark: SparkSession) -> None:
     engine = Engine(spark)
     before = metadata_of(engine.lake.load(engine.table.name))
-    forget_snapshots(engine.lake, engine.table.name, datetime.now(UTC))
+    remove_old_snapshots(engine.lake, engine.table.name, datetime.now(UTC))
     assert metadata_of(engine.lake.load(engine.table.name)) == before
 
 
@@ -143,7 +143,9 @@ def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
 ) -> None:
     """Thinning cuts the history; the tagged snapshots say how old the table is."""
     called: list[str] = []
-    monkeypatch.setattr(Upkeep, "call", lambda _, procedure, **__: called.append(procedure))
+    monkeypatch.setattr(
+        MaintainedTable, "call", lambda _, procedure, **__: called.append(procedure)
+    )
     engine = Engine(spark)
     name = engine.table.name
     for number in (10, 20, 30):
@@ -151,10 +153,10 @@ def test_what_nothing_refers_to_is_looked_for_though_the_history_is_young(
         next_hour()
     first = min(moments(engine.lake.load(name)).values())
     commit(engine, 40)
-    forget_snapshots(engine.lake, name, datetime.now(UTC))
+    remove_old_snapshots(engine.lake, name, datetime.now(UTC))
     oldest = min(moments(engine.lake.load(name)).values())
-    assert oldest - first < moment_tags.EVERY
+    assert oldest - first < snapshot_tags.EVERY
     for age, expected in ((timedelta(0), []), (timedelta(milliseconds=1), ["remove_orphan_files"])):
         now = oldest + ORPHAN_AGE + age
-        remove_orphans(Upkeep(engine.lake, engine.table, name, now, timedelta(days=90)))
+        remove_orphans(MaintainedTable(engine.lake, engine.table, name, now, timedelta(days=90)))
         assert called == expected

@@ -10,12 +10,12 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg.catalog import catalog_conf
-from glue_jobs.runtime import conflicts
-from glue_jobs.runtime.conflicts import cause_of
-from glue_jobs.state.apply import rebuild_state
-from local.aws.http_server import Answer, Server
-from local.aws.server import DurableAws
+from cdclake.iceberg.catalog_conf import catalog_conf
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.iceberg import commit_retry
+from cdclake.jobs.iceberg.commit_retry import cause_of
+from cdclake.local.aws.aws_server import DurableAws
+from cdclake.local.aws.http_server import Answer, Server
 from tests.spark.events import Engine
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -146,7 +146,7 @@ def test_a_merge_of_unknown_end_is_looked_for_and_not_done_again(
         tries.append(tried)
         lossy.find()
 
-    monkeypatch.setattr(conflicts, "pause", pause)
+    monkeypatch.setattr(commit_retry, "pause", pause)
     lossy.lose(engine.table.name, answers=1000)
     assert engine.run(e("u", 20, 20, v="b"), e("d", 20, 21, id=2)).applied
     assert (tries, lossy.committed) == ([1], 1)

@@ -7,8 +7,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
-from glue_jobs.upkeep import actions
-from glue_jobs.upkeep.actions import Upkeep, compact, pack, purge_tombstones
+from cdclake.jobs.maintenance import actions
+from cdclake.jobs.maintenance.actions import (
+    MaintainedTable,
+    compact,
+    compact_files,
+    purge_tombstones,
+)
 from tests.spark.events import Engine, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark
@@ -26,8 +31,8 @@ def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
     engine.run(*(e("c", 10, 10 + key, id=key, v="a", ts=micros[key]) for key in ages))
     engine.run(e("c", 20, 20, id=3, v="alive", ts=micros[1]))
     engine.run(*(e("d", 30, 30 + key, id=key, ts=micros[key]) for key in ages))
-    state = Upkeep(engine.lake, engine.table, engine.table.name, now, timedelta(days=90))
-    log = Upkeep(engine.lake, engine.table, engine.table.changes, now, timedelta(days=90))
+    state = MaintainedTable(engine.lake, engine.table, engine.table.name, now, timedelta(days=90))
+    log = MaintainedTable(engine.lake, engine.table, engine.table.changes, now, timedelta(days=90))
     for upkeep in (state, log, state):
         purge_tombstones(upkeep)
     rows = engine.lake.read(engine.table.name).select("id").collect()
@@ -50,13 +55,13 @@ def test_small_files_are_packed_and_large_ones_left_alone(
     log = engine.table.changes
     for key in range(5):
         engine.run(engine.event("c", 10, 10 + key, id=key, v="a"))
-    upkeep = Upkeep(engine.lake, engine.table, log, datetime.now(UTC), timedelta(days=90))
-    monkeypatch.setattr(actions, "LARGE_ENOUGH", 1)
+    upkeep = MaintainedTable(engine.lake, engine.table, log, datetime.now(UTC), timedelta(days=90))
+    monkeypatch.setattr(actions, "LARGE_FILE_BYTES", 1)
     before = files_of(engine, log)
-    compact(upkeep)
+    compact_files(upkeep)
     assert files_of(engine, log) == before and len(before) == 5
     monkeypatch.undo()
-    compact(upkeep)
+    compact_files(upkeep)
     assert len(files_of(engine, log)) == 1
     assert len(engine.log()) == 5
 
@@ -74,8 +79,10 @@ def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
 ) -> None:
     engine = Engine(spark, replace(plan_of(), format_version=version))
     state, e = engine.table.name, engine.event
-    upkeep = Upkeep(engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90))
-    monkeypatch.setattr(actions, "LARGE_ENOUGH", 1)  # then whatever was written is large
+    upkeep = MaintainedTable(
+        engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90)
+    )
+    monkeypatch.setattr(actions, "LARGE_FILE_BYTES", 1)  # then whatever was written is large
     engine.run(*(e("c", 10, 10 + key, id=key, v="a", big="A") for key in range(100)))
     [large] = files_of(engine, state)
 
@@ -83,7 +90,7 @@ def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
         for key in keys:  # a batch each, with deletes in the large file and in the last batch's
             changed = [e("u", 200, 200 + key, id=id, v="b", big=...) for id in (0, key)]
             engine.run(*changed)
-        pack(upkeep)
+        compact(upkeep)
         return files_of(engine, state)
 
     assert large in maintained_after(range(1, 6))
@@ -99,7 +106,9 @@ def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) ->
         engine.run(e("u", 10, 10 + batch, v=str(batch)), e("c", 10, 20 + batch, id=2 + batch))
     assert sorted(deletes_to_open(engine)) == [0, 1, 1, 1, 1, 1]
     before = engine.state()
-    pack(Upkeep(engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90)))
+    compact(
+        MaintainedTable(engine.lake, engine.table, state, datetime.now(UTC), timedelta(days=90))
+    )
     assert deletes_to_open(engine) == [0]
     assert engine.state() == before == {1: ("5", None), **dict.fromkeys(range(2, 8), (None, None))}
 
@@ -107,5 +116,7 @@ def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) ->
 def test_an_empty_table_has_nothing_to_pack(spark: SparkSession) -> None:
     engine = Engine(spark)
     for name in (engine.table.name, engine.table.changes):
-        pack(Upkeep(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90)))
+        compact(
+            MaintainedTable(engine.lake, engine.table, name, datetime.now(UTC), timedelta(days=90))
+        )
         assert files_of(engine, name) == set()

@@ -69,5 +69,5 @@ def test_merged_state_reads_like_the_log(spark):
         ]  # fmt: skip
         before = spark.sql(views[0]).toJSON().collect()
         for _ in range(2):  # a repeated merge changes nothing
-            spark.sql(merge_changes(table, "merged", table.changes, table.carried))
+            spark.sql(merge_changes(table, "merged", table.changes, table.toastable))
         assert spark.sql(views[1]).toJSON().collect() == before, case

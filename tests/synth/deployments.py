@@ -11,7 +11,7 @@ from typing import Any
 from aws_cdk import App
 
 from cdclake.config.deployment import load_deployment
-from stacks.pipeline_app import add_stacks, check_security
+from cdclake.stacks.pipeline_app import add_stacks, check_security
 
 PROJECT = Path(__file__).resolve().parents[2]
 FLAGS = json.loads((PROJECT / "cdk.json").read_text())["context"]

@@ -12,7 +12,7 @@ from cdclake.config.problems import InvalidPipeline
 from cdclake.debezium.connector import SourceAddress, connector_config
 from cdclake.debezium.worker import OWN_PROVIDER, password_of, worker_settings
 from cdclake.errors import InputError
-from stacks import plugin_zip
+from cdclake.stacks import bundles
 from tests.synth.deployments import LARGER, OFF, PIPELINE, WIDER, Synthesized, synthesize
 from tests.synth.roles import allowances
 from tests.synth.rules import broken_rules
@@ -43,7 +43,7 @@ def other_jars(tmp_path, monkeypatch) -> None:
     for profile in ("debezium", "secrets"):
         (tmp_path / "jars" / profile).mkdir(parents=True)
         (tmp_path / "jars" / profile / f"{profile}-newer.jar").write_bytes(b"newer")
-    monkeypatch.setitem(plugin_zip.build_plugin.__kwdefaults__, "jars", tmp_path / "jars")
+    monkeypatch.setitem(bundles.build_plugin.__kwdefaults__, "jars", tmp_path / "jars")
 
 
 def test_it_is_told_the_same_as_locally_but_for_the_place(created, tmp_path):
@@ -142,7 +142,7 @@ def test_a_provider_that_is_not_there_ends_synth(tmp_path):
 
 
 def test_without_the_jars_synth_says_what_to_run(tmp_path, monkeypatch):
-    monkeypatch.setitem(plugin_zip.build_plugin.__kwdefaults__, "jars", tmp_path / "none")
+    monkeypatch.setitem(bundles.build_plugin.__kwdefaults__, "jars", tmp_path / "none")
     with pytest.raises(InputError, match=r"no connector jars in .*; run `make plugins`"):
         synthesize(PIPELINE, tmp_path)
 

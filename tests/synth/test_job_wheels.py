@@ -12,7 +12,7 @@ import pytest
 from cdclake import packing
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT
-from stacks.job_wheels_zip import SUFFIX, WHEELS, build_job_wheels
+from cdclake.stacks.bundles import JOB_WHEELS, JOB_WHEELS_SUFFIX, build_job_wheels
 
 
 @pytest.fixture
@@ -31,19 +31,19 @@ def test_it_holds_a_wheel_for_each_locked_package_and_lists_them(built):
         names, listed = archive.namelist(), archive.read("wheels/requirements.txt").decode()
     wheels = [name for name in names if name.endswith(".whl")]
     assert set(names) == {*wheels, "wheels/requirements.txt"}
-    assert pinned(listed) == pinned(WHEELS.lock.read_text())
+    assert pinned(listed) == pinned(JOB_WHEELS.lock.read_text())
     assert len(wheels) == len(pinned(listed))
 
 
 def test_they_are_the_packages_that_the_local_lake_runs():
     local = pinned(re.sub(r"\[\w+\]", "", (PROJECT / "requirements.lock").read_text()))
-    deployed = pinned(WHEELS.lock.read_text())
+    deployed = pinned(JOB_WHEELS.lock.read_text())
     assert {"duckdb", "psycopg"} <= set(deployed)
     assert deployed == {name: local[name] for name in deployed}
 
 
 def test_they_are_for_glues_python_and_processor():
-    for wheel in WHEELS.folder.glob("*.whl"):
+    for wheel in JOB_WHEELS.folder.glob("*.whl"):
         python, abi, platform = wheel.stem.split("-")[2:]
         assert (python, abi) in {("cp311", "cp311"), ("py3", "none")}
         assert platform == "any" or "x86_64" in platform
@@ -57,7 +57,7 @@ def test_equal_wheels_give_equal_bytes(built, tmp_path, monkeypatch):
 
 def test_without_them_it_says_what_to_run(tmp_path):
     with pytest.raises(InputError, match=r"run `make plugins`"):
-        build_job_wheels(replace(WHEELS, folder=tmp_path))
+        build_job_wheels(replace(JOB_WHEELS, folder=tmp_path))
 
 
 def test_the_job_that_compares_installs_them_and_asks_no_index(created):
@@ -67,7 +67,7 @@ def test_the_job_that_compares_installs_them_and_asks_no_index(created):
         if job["Properties"]["Name"] == "shop-verify_tables"
     ]
     told = job["DefaultArguments"]
-    assert str(told["--additional-python-modules"]).endswith(f"{SUFFIX}']]}}")
+    assert str(told["--additional-python-modules"]).endswith(f"{JOB_WHEELS_SUFFIX}']]}}")
     assert told["--python-modules-installer-option"] == "--no-index"
     assert told["--login"] == "shop/source"
     assert "verify-full" in str(told["--source"])

@@ -11,8 +11,8 @@ import pytest
 from cdclake import packing
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
-from local.components.connect import PLUGIN
-from stacks.plugin_zip import JARS, build_plugin
+from cdclake.local.components.connect import PLUGIN
+from cdclake.stacks.bundles import JARS, build_plugin
 
 OURS = "cdclake-connect.jar"
 

@@ -15,8 +15,8 @@ from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
 from cdclake.packing import PROJECT
 from cdclake.plan import Plan
-from stacks.locked_wheels import STAMP
-from stacks.preparation_zip import WHEELS, build_preparation
+from cdclake.stacks.bundles import PREPARATION_WHEELS, build_preparation
+from cdclake.stacks.locked_wheels import STAMP
 from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
 
@@ -38,11 +38,14 @@ def test_it_holds_all_that_it_imports_and_the_plan(plan):
     for module in re.findall(r"^from (cdclake[.\w]+) import", code, re.MULTILINE):
         assert module.replace(".", "/") + ".py" in names
     assert {"psycopg/__init__.py", "psycopg_binary/__init__.py", "rds-ca.pem"} <= names
-    assert not any(name.startswith(("cdclake/config/", "stacks/", "local/")) for name in names)
+    others = {
+        f"cdclake/{name}" for name in ("cli", "config", "functions", "jobs", "local", "stacks")
+    }
+    assert not any(name.startswith(tuple(others)) for name in names)
 
 
 def test_its_packages_are_for_the_function_s_python_and_processor(created):
-    [binary] = [wheel.name for wheel in WHEELS.folder.glob("psycopg_binary-*.whl")]
+    [binary] = [wheel.name for wheel in PREPARATION_WHEELS.folder.glob("psycopg_binary-*.whl")]
     properties = prepares(created)
     assert (properties["Runtime"], properties["Architectures"]) == ("python3.14", ["arm64"])
     assert "-cp314-cp314-" in binary and "aarch64" in binary
@@ -51,7 +54,7 @@ def test_its_packages_are_for_the_function_s_python_and_processor(created):
 def test_it_runs_the_driver_that_the_local_lake_runs():
     pinned = r"^psycopg(?:\[binary\])?==(\S+) \\$"
     [local] = set(re.findall(pinned, (PROJECT / "requirements.lock").read_text(), re.MULTILINE))
-    assert re.findall(pinned, WHEELS.lock.read_text(), re.MULTILINE) == [local]
+    assert re.findall(pinned, PREPARATION_WHEELS.lock.read_text(), re.MULTILINE) == [local]
 
 
 def test_equal_plans_give_equal_bytes_and_another_plan_another_name(plan, tmp_path, monkeypatch):
@@ -70,7 +73,7 @@ def test_without_its_packages_it_says_what_to_run(plan, tmp_path, stamp):
     if stamp is not None:
         (tmp_path / STAMP).write_text(stamp)
     with pytest.raises(InputError, match=r"run `make plugins`"):
-        build_preparation(plan, wheels=replace(WHEELS, folder=tmp_path))
+        build_preparation(plan, wheels=replace(PREPARATION_WHEELS, folder=tmp_path))
 
 
 def prepares(deployed: Synthesized) -> Template:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from aws_cdk import App, Stack, aws_s3
 
+from cdclake.stacks.pipeline_app import check_security
 from scripts.nist_report import findings
-from stacks.pipeline_app import check_security
 from tests.synth.deployments import FLAGS, PROJECT, VARIANTS
 
 ALWAYS = {"IAM5", "SMG4", "SQS3"}

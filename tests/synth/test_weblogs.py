@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from cdclake import fluent_bit, nginx
-from cdclake.access_log import COLUMNS
 from cdclake.config.problems import InvalidPipeline
+from cdclake.web_logs import fluent_bit, nginx
+from cdclake.web_logs.row import COLUMNS
 from tests.synth.deployments import EXISTING, PIPELINE, WEB_LOGS, Deploy, Synthesized
 from tests.synth.permissions import allows, role_of
 from tests.synth.upgrades import changes

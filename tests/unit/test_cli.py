@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from cdclake.cli import main as command
 from cdclake.errors import ComponentFailed, NotRunning
-from cli import main as command
 from tests.unit.config.pipelines import VALID
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -103,7 +103,7 @@ def test_our_errors_carry_their_exit_code(run, monkeypatch, error, code, shown):
     found, out, _ = run("fails", "--json-output", "--json")
     assert found == 2  # the stand-in has no --json; the frame still answers in JSON
     assert json.loads(out)["ok"] is False
-    from cli.output import error_object
+    from cdclake.cli.output import error_object
 
     assert shown.items() <= error_object(error)["error"].items()
 
@@ -122,7 +122,7 @@ def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
 
 def test_the_command_starts_without_the_heavy_half():
     heavy = ["pyspark", "pydantic", "ruamel.yaml", "boto3", "duckdb", "psycopg", "confluent_kafka"]
-    probe = f"import sys, cli.main; print([m for m in {heavy!r} if m in sys.modules])"
+    probe = f"import sys, cdclake.cli.main; print([m for m in {heavy!r} if m in sys.modules])"
     found = subprocess.run(
         [sys.executable, "-c", probe], cwd=PROJECT, capture_output=True, text=True, check=True
     )
@@ -131,7 +131,7 @@ def test_the_command_starts_without_the_heavy_half():
 
 def test_as_a_process(pipeline):
     found = subprocess.run(
-        [sys.executable, "-m", "cli.main", "validate", str(pipeline), "--json"],
+        [sys.executable, "-m", "cdclake.cli.main", "validate", str(pipeline), "--json"],
         cwd=PROJECT,
         capture_output=True,
         text=True,

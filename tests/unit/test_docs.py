@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from cli.main import make_app
+from cdclake.cli.main import make_app
 from tests.unit.markdown import PROJECT, anchors, blocks, links, pages, spans
 
 PAGES = pages()
@@ -47,7 +47,7 @@ def names_of_tests() -> set[str]:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_tests_and_files_that_a_page_names_exist(page: Path) -> None:
     words = re.findall(r"`([^`\s]+)`", page.read_text())
-    paths = [w for w in words if re.match(r"(cdclake|glue_jobs|local|cli|tests|docs)/", w)]
+    paths = [w for w in words if re.match(r"(cdclake|glue_jobs|lambda|stacks|tests|docs)/", w)]
     missing = [path for path in paths if not list(PROJECT.glob(path.rstrip("/")))]
     names = {word for word in words if re.fullmatch(r"test_\w+", word)}
     assert (missing, names - names_of_tests()) == ([], set())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cli.main import VERBS
+from cdclake.cli.main import VERBS
 from scripts.reference_pages import FOLDER, PAGES, commands_page, pipeline_file_page
 
 

@@ -13,9 +13,9 @@ import pytest
 import typer.main
 from botocore import xform_name
 
+from cdclake.cli.main import make_app
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.deployed_jobs import JOBS
-from cli.main import make_app
 from tests.unit.runbooks import FOLDER, PAGES, blocks, commands
 
 PROJECT = Path(__file__).resolve().parents[2]

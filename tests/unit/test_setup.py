@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import InputError
+from cdclake.stacks.bundles import PREPARATION_WHEELS
 from scripts import fetch_jars, plugins
-from stacks.preparation_zip import WHEELS
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -46,7 +46,7 @@ def test_packages_that_cannot_be_fetched_leave_no_stamp(tmp_path, monkeypatch):
     with (tmp_path / "python").open("a") as tool:
         tool.write("exit 1\n")
     monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
-    wheels = replace(WHEELS, folder=tmp_path / "wheels")
+    wheels = replace(PREPARATION_WHEELS, folder=tmp_path / "wheels")
     for _ in range(2):
         with pytest.raises(InputError, match=r"no matching distribution; check the network"):
             plugins.fetch(wheels)

@@ -15,8 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from cdclake.access_log import BODY_BYTES_SENT, STATUS
-from cdclake.fluent_bit import EXPRESSION
+from cdclake.web_logs.fluent_bit import EXPRESSION
+from cdclake.web_logs.row import BODY_BYTES_SENT, STATUS
 
 _BATCH = 500
 _WAIT_S = 0.1

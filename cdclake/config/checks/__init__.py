@@ -20,7 +20,7 @@ from cdclake.config.checks import (
     web_logs,
 )
 from cdclake.config.document import Document
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 
 Check = Callable[[Document, Sequence[TableOutline]], Iterable[Problem]]

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from cdclake.config.aws_model import CreatedSource
 from cdclake.config.document import Document
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 from cdclake.config.schedule import shortest_minutes
 
@@ -16,10 +16,10 @@ _SOURCE = ("aws", "source", "create")
 _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
 # CloudFormation takes 500 resources a stack; some are left for what a table may need one day.
-_RESOURCES = 450
-_STREAMS = 80  # 11 kB each with its role, of the 1 MB that a template may have
+_MAX_RESOURCES = 450
+_MAX_STREAMS = 80  # 11 kB each with its role, of the 1 MB that a template may have
 # A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
-_LEAST_APPLY_MINUTES = 10
+_MIN_APPLY_MINUTES = 10
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
 
@@ -75,7 +75,7 @@ def check_schedules(document: Document, tables: Sequence[TableOutline]) -> Itera
     location = ("schedules", "apply")
     declared = document.get(*location)
     minutes = shortest_minutes(declared) if isinstance(declared, str) else None
-    if minutes is not None and minutes < _LEAST_APPLY_MINUTES:
+    if minutes is not None and minutes < _MIN_APPLY_MINUTES:
         yield document.problem(
             location,
             f"{declared!r} starts a Glue job every {minutes} min: it would mostly be refused, since"
@@ -90,10 +90,11 @@ def check_delivery(document: Document, tables: Sequence[TableOutline]) -> Iterat
     streams: set[str] = set()
     for table in delivered:
         streams.add(str(table.entry.get("domain") or table.spelled))
-        if len(streams) > _STREAMS:
+        if len(streams) > _MAX_STREAMS:
             yield document.problem(
                 (*table.location, "delivery"),
-                f"the stack of the streams is full before {table.spelled!r}: it holds {_STREAMS}",
+                f"the stack of the streams is full before {table.spelled!r}:"
+                f" it holds {_MAX_STREAMS}",
                 "let tables share a `domain:`",
             )
             return
@@ -115,7 +116,7 @@ def check_shards(document: Document, tables: Sequence[TableOutline]) -> Iterator
             continue
         before = filled[shard]
         filled[shard] += _OPTIMIZED if table.entry.get("maintenance") == "glue" else _TABLE
-        if before <= _RESOURCES < filled[shard]:
+        if before <= _MAX_RESOURCES < filled[shard]:
             yield document.problem(
                 table.location,
                 f"the stack of shard {shard} is full before {table.spelled!r}",

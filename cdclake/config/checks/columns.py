@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from cdclake.config import partition, spellings
+from cdclake.config import literals, partition
 from cdclake.config.document import Document, Location
-from cdclake.config.outline import TableOutline, understood
+from cdclake.config.partial_model import TableOutline, try_parse
 from cdclake.config.problems import Problem, Refused, did_you_mean
 
 
@@ -52,7 +52,7 @@ def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iter
     for table in tables:
         seen: set[tuple[str, str]] = set()
         for location, spelling in table.texts("partition_by"):
-            transform = understood(partition.parse_transform, spelling)
+            transform = try_parse(partition.parse_transform, spelling)
             if transform is None:
                 continue
             if transform.family in seen:
@@ -93,7 +93,7 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
     """No excluded column under `full`: PostgreSQL would refuse the table's own updates."""
     for table in tables:
         spelling = table.entry.get("replica_identity")
-        identity = understood(spellings.parse_replica_identity, spelling)
+        identity = try_parse(literals.parse_replica_identity, spelling)
         excluded = [column.source for column in table.columns if column.excluded]
         if identity is not None and identity.kind == "full" and excluded:
             yield document.problem(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cdclake.config.document import Document
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 
 _DEFAULT_READERS = ("athena", "spark", "duckdb")

@@ -13,16 +13,18 @@ from pydantic import ValidationError
 
 from cdclake.config.document import Document, Location
 from cdclake.config.firehose_model import STREAMS_PER_REGION, StreamSettings, settings_of
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
 from cdclake.debezium.topics import PARTITIONS
 
 _SECTION = "firehose"
 _MIB = 1 << 20
-FUNCTION_BYTES = 6 * _MIB  # that a function is given, or gives, at most
-_LEAST_EVENT = 450  # bytes of an event beside its row, none of them is smaller
-_WRAPPING = 320  # bytes that wrap a record on its way to the function or from it, beside base64
-_PARTITION_BYTES = 10_000_000  # that a stream reads of a partition of MSK in a second
+MAX_FUNCTION_BYTES = 6 * _MIB  # that a function is given, or gives, at most
+_MIN_EVENT_BYTES = 450  # bytes of an event beside its row, none of them is smaller
+_WRAPPING_BYTES = (
+    320  # bytes that wrap a record on its way to the function or from it, beside base64
+)
+_PARTITION_BYTES_PER_S = 10_000_000  # that a stream reads of a partition of MSK in a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,7 @@ def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator
 
 
 def _check_rate(document: Document, stream: _Stream) -> Iterator[Problem]:
-    rate, most = stream.settings.mib_per_second, PARTITIONS * _PARTITION_BYTES
+    rate, most = stream.settings.mib_per_second, PARTITIONS * _PARTITION_BYTES_PER_S
     if rate * _MIB > most:
         yield document.problem(
             _place(document, stream, "mib_per_second"),
@@ -119,21 +121,23 @@ def _check_rate(document: Document, stream: _Stream) -> Iterator[Problem]:
 def _check_function(document: Document, stream: _Stream) -> Iterator[Problem]:
     mib = stream.settings.function.mib
     least = min(_least_event(table) for table in stream.tables)
-    if bytes_of_a_call(mib, least) > FUNCTION_BYTES:
-        smaller = (less for less in range(1, mib) if bytes_of_a_call(less, least) <= FUNCTION_BYTES)
+    if bytes_of_a_call(mib, least) > MAX_FUNCTION_BYTES:
+        smaller = (
+            less for less in range(1, mib) if bytes_of_a_call(less, least) <= MAX_FUNCTION_BYTES
+        )
         fits = max(smaller, default=0)
         yield document.problem(
             _place(document, stream, "function", "mib"),
             f"{mib} MiB of events of {least} bytes may take"
             f" {bytes_of_a_call(mib, least) / 1e6:.1f} MB a call for"
-            f" {stream.spelled}, and a function takes and gives {FUNCTION_BYTES / 1e6:.1f}",
+            f" {stream.spelled}, and a function takes and gives {MAX_FUNCTION_BYTES / 1e6:.1f}",
             f"write `mib: {fits}`",
         )
 
 
 def bytes_of_a_call(mib: int, least: int) -> int:
     """Bytes of a call with so many MiB of records of `least` bytes, as base64 and wrapped."""
-    return mib * _MIB * 4 // 3 + mib * _MIB // least * _WRAPPING
+    return mib * _MIB * 4 // 3 + mib * _MIB // least * _WRAPPING_BYTES
 
 
 def _check_tables(document: Document, stream: _Stream) -> Iterator[Problem]:
@@ -150,7 +154,9 @@ def _check_tables(document: Document, stream: _Stream) -> Iterator[Problem]:
 def _least_event(table: TableOutline) -> int:
     """Bytes of an event whose values are all NULL."""
     flowing = (column for column in table.columns if not column.excluded)
-    return _LEAST_EVENT + sum(len(column.source.encode()) + len('"":null,') for column in flowing)
+    return _MIN_EVENT_BYTES + sum(
+        len(column.source.encode()) + len('"":null,') for column in flowing
+    )
 
 
 def _place(document: Document, stream: _Stream, *path: str) -> Location:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from cdclake.config.document import Document
 from cdclake.config.monitoring_model import Monitoring
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
 from cdclake.debezium.connector import HEARTBEAT_SECONDS
 

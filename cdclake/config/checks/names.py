@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cdclake import naming
-from cdclake.config import spellings
+from cdclake.config import literals
 from cdclake.config.document import Document
-from cdclake.config.outline import ColumnOutline, TableOutline
+from cdclake.config.partial_model import ColumnOutline, TableOutline
 from cdclake.config.problems import Problem, Refused
 
 
@@ -16,7 +16,7 @@ def check_table_keys(document: Document, tables: Sequence[TableOutline]) -> Iter
     seen: dict[tuple[str, str], TableOutline] = {}
     for spelled in document.mapping("tables"):
         try:
-            spellings.parse_table_key(spelled)
+            literals.parse_table_key(spelled)
         except Refused as refused:
             place = ("tables", spelled)
             yield document.key_problem(place, refused.message, refused.remedy)
@@ -99,7 +99,7 @@ def check_column_names(document: Document, tables: Sequence[TableOutline]) -> It
         seen: dict[str, ColumnOutline] = {}
         for column in table.columns:
             try:
-                spellings.check_source_name(column.source)
+                literals.check_source_name(column.source)
             except Refused as refused:
                 yield document.key_problem(column.location, refused.message, refused.remedy)
                 continue

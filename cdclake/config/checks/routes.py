@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from cdclake.config.document import Document, Location
 from cdclake.config.problems import Problem, Refused
 from cdclake.config.routing import Nowhere, destinations
-from cdclake.config.samples import sample_rows
-from cdclake.delivery import DeliveryStream
+from cdclake.config.sample_rows import sample_rows
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
 _REMEDY = "a row has every column of its log, and the table in none of them: `has(...)` tells it"

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from cdclake.config.document import Document, Location
-from cdclake.config.explain import NO_PASSWORDS
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
+from cdclake.config.validation_errors import NO_PASSWORDS
 
 _PASSWORD_KEY = re.compile(r"passw(or)?d|passphrase|\bpwd\b", re.IGNORECASE)
 _SECRET_KEY = re.compile(r"secret", re.IGNORECASE)

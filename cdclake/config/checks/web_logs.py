@@ -7,17 +7,19 @@ from collections.abc import Iterator, Sequence
 from pydantic import ValidationError
 
 from cdclake import naming
-from cdclake.config.checks.firehose import FUNCTION_BYTES, bytes_of_a_call
-from cdclake.config.deliveries import web_logs_settings
+from cdclake.config.checks.firehose import MAX_FUNCTION_BYTES, bytes_of_a_call
 from cdclake.config.document import Document
-from cdclake.config.outline import TableOutline
+from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
+from cdclake.config.resolve_firehose import web_logs_settings
 from cdclake.config.weblogs_model import WebLogsEntry
-from cdclake.web_logs import request_tables
+from cdclake.web_logs.model import request_tables
 
 _SECTION = "weblogs"
-_LEAST_REQUEST = 190  # bytes of a request as Fluent Bit sends it, with nothing in it
-_DIRECT_MIB = 5  # a second that Direct PUT takes for Iceberg in its fastest regions, without asking
+_MIN_REQUEST_BYTES = 190  # bytes of a request as Fluent Bit sends it, with nothing in it
+_DIRECT_PUT_MIB_PER_S = (
+    5  # a second that Direct PUT takes for Iceberg in its fastest regions, without asking
+)
 
 
 def check_contents(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -65,20 +67,21 @@ def check_settings(document: Document, tables: Sequence[TableOutline]) -> Iterat
             message = "with `route: day` no status has a table of its own"
             remedy = "remove this, or write `route: status`"
             yield document.key_problem((*place, "statuses"), message, remedy)
-        if entry.source == "direct_put" and entry.mib_per_second > _DIRECT_MIB:
+        if entry.source == "direct_put" and entry.mib_per_second > _DIRECT_PUT_MIB_PER_S:
             yield document.problem(
                 (*place, "mib_per_second"),
-                f"{entry.mib_per_second} MiB a second, and Direct PUT takes {_DIRECT_MIB} for"
+                f"{entry.mib_per_second} MiB a second, and Direct PUT takes"
+                f" {_DIRECT_PUT_MIB_PER_S} for"
                 " Iceberg in us-east-1, us-west-2 and eu-west-1, and 1 elsewhere",
                 "write `source: kinesis`",
             )
-        size = bytes_of_a_call(entry.function.mib, _LEAST_REQUEST)
-        if size > FUNCTION_BYTES:
+        size = bytes_of_a_call(entry.function.mib, _MIN_REQUEST_BYTES)
+        if size > MAX_FUNCTION_BYTES:
             yield document.problem(
                 (*place, "function", "mib"),
-                f"{entry.function.mib} MiB of requests of {_LEAST_REQUEST} bytes may take"
+                f"{entry.function.mib} MiB of requests of {_MIN_REQUEST_BYTES} bytes may take"
                 f" {size / 1e6:.1f} MB a call, and a function takes and gives"
-                f" {FUNCTION_BYTES / 1e6:.1f}",
+                f" {MAX_FUNCTION_BYTES / 1e6:.1f}",
                 "write `mib: 1`",
             )
 

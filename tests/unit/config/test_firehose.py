@@ -10,7 +10,7 @@ import pytest
 
 from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.yaml_reader import parse_document
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 from tests.unit.config.mistakes import assert_reported
 

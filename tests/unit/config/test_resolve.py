@@ -11,11 +11,11 @@ import jsonschema
 import pytest
 
 from cdclake.config.deployment import load_deployment
+from cdclake.config.literals import parse_table_key
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.resolve import load_plan
 from cdclake.config.schedule import parse_schedule, shortest_minutes
 from cdclake.config.schema import pipeline_schema, render_schema
-from cdclake.config.spellings import parse_table_key
 from cdclake.errors import InputError
 from cdclake.plan import Plan
 from tests.unit.config.pipelines import VALID
@@ -105,7 +105,7 @@ def test_a_renamed_column_keeps_its_name_in_the_lake(tmp_path):
     _, remark, seen = plan.tables[0].columns
     assert (remark.name, remark.names) == ("note", ("Remark", "notes", "note"))
     assert (seen.name, plan.tables[0].partition_by) == ("placed_at", ("day(placed_at)",))
-    assert plan.tables[0].carried == ("note", "placed_at")
+    assert plan.tables[0].toastable == ("note", "placed_at")
     assert Plan.from_json(plan.to_json()) == plan
 
 
@@ -227,7 +227,7 @@ def test_the_committed_schema_is_the_generated_one():
 
 
 def test_the_schema_takes_what_we_ship_and_refuses_an_unknown_key():
-    from cdclake.config.document import read_document
+    from cdclake.config.yaml_reader import read_document
 
     validator = jsonschema.Draft202012Validator(pipeline_schema())
     validator.check_schema(pipeline_schema())

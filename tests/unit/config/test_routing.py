@@ -13,10 +13,10 @@ from cdclake.config import routing
 from cdclake.config.problems import Refused
 from cdclake.config.resolve import find_problems
 from cdclake.config.routing import Destination, Nowhere, destinations
-from cdclake.config.samples import sample_rows
+from cdclake.config.sample_rows import sample_rows
 from cdclake.config.yaml_reader import parse_document
-from cdclake.delivery import DeliveryStream
-from local.functions import load
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.local.firehose.load_function import load
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over
 from tests.recorded.recording import Recording, names
 
@@ -69,7 +69,7 @@ BROKEN = {
 
 @pytest.mark.parametrize(("query", "message"), BROKEN.items(), ids=BROKEN)
 def test_a_query_that_is_none_is_refused(query, message, monkeypatch):
-    monkeypatch.setattr(routing, "_SECONDS", 1 if "ended" in message else 20)
+    monkeypatch.setattr(routing, "_TIMEOUT_S", 1 if "ended" in message else 20)
     with pytest.raises(Refused) as refused:
         destinations(query, [b"{}"])
     assert message in refused.value.message
@@ -161,7 +161,7 @@ def test_both_ways_send_the_recorded_rows_to_the_same_logs():
     topics = [plan.table(table).topic for table in domain.tables]
     records = [record for topic in topics for record in recording.of_topic(topic)]
     handed = handed_over(records)["records"]
-    transform = load("firehose_changes").Transform
+    transform = load("firehose_changes").RecordTransform
     by_function = transform(plan).answer(handed, INGESTED_AT)
     by_query = transform(replace(plan, deliveries=(domain,))).answer(handed, INGESTED_AT)
     assert not any("metadata" in answer for answer in by_query)

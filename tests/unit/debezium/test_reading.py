@@ -2,7 +2,7 @@
 
 import json
 
-from cdclake.debezium.reading import tables_being_read
+from cdclake.debezium.incremental_snapshot import tables_being_read
 
 STORED = [
     {"incremental_snapshot_collections_id": '"public"."orders"', "additional_condition": None},

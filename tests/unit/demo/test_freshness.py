@@ -2,8 +2,8 @@
 
 import pytest
 
-from local.demo.freshness import Appended, Freshness, ages, first_visible, freshness
-from local.demo.ledger import Ledger
+from cdclake.local.demo.freshness import Appended, Freshness, ages, first_visible, freshness
+from cdclake.local.demo.transaction_log import Ledger
 
 
 def test_the_first_snapshot_with_a_stamp_counts() -> None:

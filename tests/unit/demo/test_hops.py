@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest.progress import Progress
-from local.demo import hops
-from local.demo.ledger import Ledger
-from local.demo.writer import Written
+from cdclake.jobs.control.progress import Progress
+from cdclake.local.demo import pipeline_stages
+from cdclake.local.demo.transaction_log import Ledger
+from cdclake.local.demo.writer import Written
 
 COMMITTED = 1_000.0
 
@@ -27,15 +27,17 @@ class Watched:
         lake: Any = SimpleNamespace(plan=plan, control=None, kafka=None)
         writer: Any = SimpleNamespace(written=Written(), ledgers={"orders": ledger})
         monkeypatch.setattr("time.monotonic", lambda: self.clock)
-        monkeypatch.setattr(hops, "end_offsets", lambda *_: {})
-        monkeypatch.setattr(hops, "arrived_offsets", lambda *_: {"orders": {0: self.offset}})
+        monkeypatch.setattr(pipeline_stages, "end_offsets", lambda *_: {})
+        monkeypatch.setattr(
+            pipeline_stages, "arrived_offsets", lambda *_: {"orders": {0: self.offset}}
+        )
         monkeypatch.setattr(Progress, "load", lambda _: self._progress())
-        self._hops = hops.Hops(lake, writer)
+        self._hops = pipeline_stages.Hops(lake, writer)
 
     def _progress(self) -> Progress:
         return Progress(written_at=datetime.fromtimestamp(self.done, UTC).isoformat())
 
-    def look(self, *, after: float, offset: int, age: float) -> hops.Look:
+    def look(self, *, after: float, offset: int, age: float) -> pipeline_stages.Look:
         """So many seconds after the look before; the newest batch ended `age` after the commit."""
         self.clock += after
         self.offset, self.done = offset, COMMITTED + age

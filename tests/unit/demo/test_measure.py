@@ -8,30 +8,30 @@ import duckdb
 import pytest
 
 from cdclake import naming
-from glue_jobs.reader.catalog import IcebergTable, Snapshot
-from glue_jobs.runtime.stamps import ChangesStamp
-from local.demo import measure as measuring
-from local.demo.measure import Seen, measure
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+from cdclake.local.demo import measure as measuring
+from cdclake.local.demo.measure import EventCounts, measure
 from tests.spark.events import plan_of
 
 SECOND = 1_000_000
 
 
-def snapshot(number: int, committed_ms: int, stamp: str | None) -> Snapshot:
-    return Snapshot(
+def snapshot(number: int, committed_ms: int, stamp: str | None) -> TableSnapshot:
+    return TableSnapshot(
         id=number, parent=None, committed_ms=committed_ms, sequence=number, manifests="",
         summary={} if stamp is None else {naming.STAMP_PROPERTY: stamp}, columns=(),
     )  # fmt: skip
 
 
-def log_of(name: str, *snapshots: Snapshot) -> IcebergTable:
-    return IcebergTable(
+def log_of(name: str, *snapshots: TableSnapshot) -> CatalogTable:
+    return CatalogTable(
         name=name, location="", columns=(), current=None, history=(), tagged={},
         snapshots={each.id: each for each in snapshots},
     )  # fmt: skip
 
 
-def lake_of(monkeypatch: pytest.MonkeyPatch, *snapshots: Snapshot) -> Any:
+def lake_of(monkeypatch: pytest.MonkeyPatch, *snapshots: TableSnapshot) -> Any:
     """A lake whose log has two appends of changes, and one of a snapshot's rows."""
     plan = plan_of()
     [table] = plan.tables
@@ -73,7 +73,7 @@ def test_a_streamed_run_in_figures(monkeypatch) -> None:
     measured = measure(lake)
 
     [table] = lake.plan.tables
-    assert measured.seen == {table.name: Seen(inserts=2, updates=1, deletes=1)}
+    assert measured.seen == {table.name: EventCounts(inserts=2, updates=1, deletes=1)}
     assert (measured.first_row_ms, measured.last_row_ms) == (1_500, 10_000)
     # Committed at 2, 3, 5 and 5 s; seen from 6, 6, 10 and 10 s on.
     assert measured.freshness.rows == 4

@@ -5,8 +5,8 @@ from decimal import Decimal
 from itertools import islice
 from typing import Any
 
-from local.demo.shop import OPENING_CUSTOMERS, OPENING_ORDERS, Shop
-from local.demo.tables import KEYS, STATUSES, Change, Transaction
+from cdclake.local.demo.shop import OPENING_CUSTOMERS, OPENING_ORDERS, Shop
+from cdclake.local.demo.shop_tables import KEYS, STATUSES, RowChange, Transaction
 
 BUSINESS = 3000
 Key = tuple[Any, ...]
@@ -18,11 +18,11 @@ class Shelf:
     def __init__(self) -> None:
         self.tables: dict[str, dict[Key, dict[str, Any]]] = {table: {} for table in KEYS}
 
-    def run(self, change: Change) -> None:
+    def run(self, change: RowChange) -> None:
         for row in change.rows:
             self.run_row(change, row)
 
-    def run_row(self, change: Change, row: Key) -> None:
+    def run_row(self, change: RowChange, row: Key) -> None:
         table, key = self.tables[change.table], KEYS[change.table]
         values = dict(zip(change.columns, row, strict=False))
         assert change.sql.count("%s") == len(row)
@@ -112,6 +112,6 @@ def test_events_and_records_of_a_change() -> None:
     counted = {
         kind: (change.events, change.records)
         for kind in ("insert", "update", "delete", "rekey")
-        if (change := Change(kind, "customers", (), rows))
+        if (change := RowChange(kind, "customers", (), rows))
     }
     assert counted == {"insert": (2, 2), "update": (2, 2), "delete": (2, 4), "rekey": (4, 6)}

@@ -14,15 +14,15 @@ import boto3
 import pytest
 
 from cdclake import naming
-from cdclake.debezium.delivered import encode
+from cdclake.cli.redrive import redriven
+from cdclake.firehose.rows import encode
+from cdclake.local.firehose.failures import ErrorPrefix, Kind
+from cdclake.local.firehose.load_function import load
+from cdclake.local.firehose.records import Failure
+from cdclake.local.firehose.records import Record as Read
 from cdclake.plan import Plan
-from cdclake.redrive import puts
-from cdclake.redrive.rows import unwrapped
-from cli.redrive import redriven
-from local.firehose.failures import ErrorPrefix, Kind
-from local.firehose.records import Failure
-from local.firehose.records import Record as Read
-from local.functions import load
+from cdclake.redrive import batch_writer
+from cdclake.redrive.routed_rows import unwrapped
 from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 
@@ -116,7 +116,7 @@ def set_up(stream: Stream, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setenv("BUCKET", BUCKET)
     monkeypatch.setenv("PREFIX", PREFIX)
     monkeypatch.setattr(function, "now_us", lambda: NOW)
-    monkeypatch.setattr(puts, "PAUSES_S", (0.0, 0.0))
+    monkeypatch.setattr(batch_writer, "PAUSES_S", (0.0, 0.0))
     deploy(plan(), folder, monkeypatch)
 
 

@@ -13,9 +13,9 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoRegionEr
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
-from cli import aws_jobs
-from cli import main as command
-from glue_jobs.verify.report import TableReport
+from cdclake.cli import aws_jobs
+from cdclake.cli import main as command
+from cdclake.jobs.verify.report import TableComparison
 from tests.unit.config.pipelines import VALID
 
 NAME = "shop-dev-apply_changes"
@@ -75,7 +75,7 @@ def writes_its_report(
             Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
 
-    monkeypatch.setattr("cli.aws_jobs.time.sleep", end)
+    monkeypatch.setattr("cdclake.cli.aws_jobs.time.sleep", end)
     # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
 
@@ -125,7 +125,7 @@ def test_nothing_is_asked_of_the_stream_for_what_firehose_delivers(run, deployed
 
 
 VERIFY = "shop-dev-verify_tables"
-COMPARED = {"tables": [asdict(TableReport(table="orders", source="public.orders", missing=1))]}
+COMPARED = {"tables": [asdict(TableComparison(table="orders", source="public.orders", missing=1))]}
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])

@@ -12,7 +12,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from cli import main as command
+from cdclake.cli import main as command
 
 PROJECT = Path(__file__).resolve().parents[3]
 ANSWER: dict[str, Any] = {

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from cdclake import naming, packing
 from cdclake.debezium import field_values
-from cdclake.debezium.log_rows import LogRows
+from cdclake.debezium.changelog_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
 from cdclake.iceberg.schemas import changes_schema
+from cdclake.local.firehose.load_function import load
 from cdclake.plan import Plan, Table
-from local.functions import load
-from stacks.firehose_zip import build_firehose_changes
+from cdclake.stacks.bundles import build_firehose_changes
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over, rows_of
 from tests.recorded.limits import LIMITS
@@ -50,7 +50,7 @@ def plan() -> Plan:
 
 @lru_cache
 def transform() -> Any:
-    return function.Transform(plan())
+    return function.RecordTransform(plan())
 
 
 @lru_cache
@@ -307,7 +307,7 @@ def test_each_row_is_routed_to_its_own_log():
 
 
 def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFixture) -> None:
-    streaming = function.Transform(recorded("changes").plan)
+    streaming = function.RecordTransform(recorded("changes").plan)
     [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text

@@ -15,8 +15,8 @@ import pytest
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.iceberg.schemas import QUARANTINE_COLUMNS
-from cdclake.web_logs import WebLogs
-from local.functions import load
+from cdclake.local.firehose.load_function import load
+from cdclake.web_logs.model import WebLogs
 from tests.unit.deployed.redriving import (
     BUCKET,
     NOW,
@@ -207,7 +207,7 @@ def test_soft_deletes_are_never_forgotten(
 def test_a_fault_of_ours_holds_up_nobody(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     fail("processing-failed", "plain", events("plain")[:2])
     monkeypatch.setattr(
-        "cdclake.debezium.delivered.DeliveredRows.made", lambda *_: [][0]  # IndexError
+        "cdclake.firehose.rows.DeliveredRows.decode", lambda *_: [][0]  # IndexError
     )  # fmt: skip
     assert redrive()["quarantined"] == {"FAULT: IndexError": 2}
 

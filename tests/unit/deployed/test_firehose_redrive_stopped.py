@@ -11,7 +11,7 @@ import pytest
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.redrive import puts
+from cdclake.redrive import batch_writer
 from tests.unit.deployed.redriving import (
     BUCKET,
     Stream,
@@ -100,7 +100,7 @@ def test_what_is_not_accepted_is_put_again_and_alone(stream: Stream) -> None:
     fail("processing-failed", "plain", events("plain"))
     turns = iter([False, True] * 1000)
     stream.refuses = lambda: next(turns)
-    with pytest.raises(puts.NotAccepted, match="ServiceUnavailableException"):
+    with pytest.raises(batch_writer.PutRejected, match="ServiceUnavailableException"):
         redrive()  # a half each of three times
     assert len(waiting()) == 1
     assert stream.calls == [35, 17, 9]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cdclake import fluent_bit
+from cdclake.web_logs import fluent_bit
 from tests.web_server.forwarder import parse
 
 LINE = (

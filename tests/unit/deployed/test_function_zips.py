@@ -18,14 +18,14 @@ from cdclake import packing
 from cdclake.config.deployment import load_deployment
 from cdclake.packing import PROJECT, Packed
 from cdclake.plan import Plan
-from stacks.constructs.function_zip import build_function
-from stacks.firehose_zip import (
+from cdclake.stacks.bundles import (
     build_firehose_changes,
     build_firehose_redrive,
     build_firehose_requests,
     build_firehose_unwrap,
+    build_function,
+    build_preparation,
 )
-from stacks.preparation_zip import build_preparation
 
 LAMBDAS = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
 FOREIGN = ("psycopg", "psycopg_binary")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import zipfile
 
 from cdclake.deployed_jobs import AT_SOURCE, JOBS
 from cdclake.job_package import build_job_package
@@ -12,7 +13,7 @@ WITHOUT = """
 import importlib, sys
 sys.modules.update(dict.fromkeys(("duckdb", "psycopg", "pydantic", "ruamel"), None))
 for job in sys.argv[1:]:
-    print(importlib.import_module("glue_jobs." + job).__file__)
+    print(importlib.import_module("cdclake.jobs." + job).__file__)
 """
 
 
@@ -27,4 +28,14 @@ def test_the_other_jobs_are_imported_from_the_zip_without_what_glue_lacks():
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [f"{package}/glue_jobs/{job}.py" for job in jobs]
+    assert done.stdout.split() == [f"{package}/cdclake/jobs/{job}.py" for job in jobs]
+
+
+def test_the_zip_has_one_root_and_nothing_that_no_job_imports():
+    with zipfile.ZipFile(build_job_package()) as archive:
+        names = archive.namelist()
+    assert {"cdclake/naming.py", "cdclake/jobs/runtime/session.py"} <= set(names)
+    assert len(names) == len(set(names))
+    assert {name.split("/")[0] for name in names} == {"cdclake"}
+    packages = {name.split("/")[1] for name in names}
+    assert not packages & {"cli", "config", "functions", "local", "stacks"}

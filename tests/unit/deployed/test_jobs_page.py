@@ -11,11 +11,11 @@ import pytest
 from cdclake import naming
 from cdclake.deployed_jobs import JOBS, TABLE_JOBS
 from cdclake.job_package import script_of
-from glue_jobs.runtime.arguments import read_arguments
+from cdclake.jobs.runtime.arguments import read_arguments
 from scripts.jobs_page import PAGE, page
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
-RUNTIME = Path(__file__).resolve().parents[3] / "glue_jobs" / "runtime" / "job.py"
+RUNTIME = Path(__file__).resolve().parents[3] / "glue_jobs" / "table_jobs" / "table_job.py"
 
 
 def read_by(job: str) -> tuple[list[str], list[str]]:

@@ -14,10 +14,10 @@ from botocore.exceptions import ClientError, NoRegionError
 from botocore.parsers import ResponseParserError
 
 from cdclake import metrics
-from glue_jobs.ingest.gauges import StreamGauges
-from glue_jobs.ingest.progress import Progress, TableProgress
-from glue_jobs.runtime.metrics import Metrics
-from glue_jobs.runtime.reports import TableReport, failed_tables, worst_sizes
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.stream.gauges import StreamGauges
+from cdclake.jobs.table_jobs.table_reports import TableReport, failed_tables, worst_sizes
 from tests.spark.events import MemoryStore, plan_of
 
 
@@ -54,7 +54,7 @@ def test_a_stream_tells_how_it_stands(control):
     stream = StreamGauges(control, Metrics("shop"))
     tables = {"a": TableProgress(quarantined=3), "b": TableProgress(state="stopped")}
     beat = int((time.time() - 90) * 1e6)
-    stands(control, seconds=2.5, events=70, beat_us=beat, tables=tables)
+    stands(control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables)
     stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
     found = told()
     figures = {name: value for name, (value, _, _) in found.items()}

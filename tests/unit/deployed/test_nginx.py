@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from cdclake import nginx
+from cdclake.web_logs import nginx
 from tests.web_server.forwarder import parse
 
 START_S = 20.0

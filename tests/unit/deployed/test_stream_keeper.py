@@ -14,7 +14,7 @@ from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
 from cdclake import metrics
-from local.functions import load
+from cdclake.local.firehose.load_function import load
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
 ACCOUNT, REGION = "123456789012", "eu-west-1"
@@ -89,21 +89,21 @@ def test_one_that_people_stopped_early_is_started_at_once(stream):
 def test_failures_are_followed_by_longer_pauses_and_then_by_an_alarm(stream):
     stream.call()
     told = []
-    for failures in range(1, stream.keeper.FAILURES + 1):
+    for failures in range(1, stream.keeper.MAX_CONSECUTIVE_FAILURES + 1):
         stream.end("FAILED")
         told.append(stream.call(MINUTE).failures)
-        if failures < stream.keeper.FAILURES:
+        if failures < stream.keeper.MAX_CONSECUTIVE_FAILURES:
             assert stream.call(MINUTE + timedelta(seconds=30)).did == "waits"
             assert stream.call(MINUTE + stream.keeper.pause(failures)).did.startswith("started")
     assert told == [1, 2, 3, 4, 5, 6]
     last = stream.call(timedelta(hours=5))
     assert (last.given_up, last.running, last.did) == (True, False, "gave up")
-    assert len(stream.runs) == stream.keeper.FAILURES
+    assert len(stream.runs) == stream.keeper.MAX_CONSECUTIVE_FAILURES
 
 
 def test_one_that_ends_at_once_without_an_error_is_not_started_for_ever(stream):
     stream.call()
-    for _ in range(stream.keeper.FAILURES):
+    for _ in range(stream.keeper.MAX_CONSECUTIVE_FAILURES):
         stream.end("SUCCEEDED", lived=timedelta(seconds=20))
         last = stream.call(timedelta(hours=1))
     assert last.given_up
@@ -111,7 +111,7 @@ def test_one_that_ends_at_once_without_an_error_is_not_started_for_ever(stream):
 
 def test_people_who_start_it_after_it_was_given_up_end_the_alarm(stream):
     stream.call()
-    for _ in range(stream.keeper.FAILURES):
+    for _ in range(stream.keeper.MAX_CONSECUTIVE_FAILURES):
         stream.end("FAILED")
         stream.call(timedelta(hours=1))
     stream.glue.start_job_run(JobName=JOB)
@@ -122,7 +122,7 @@ def test_people_who_start_it_after_it_was_given_up_end_the_alarm(stream):
 
 def test_a_new_deployment_begins_to_count_anew(stream, monkeypatch):
     stream.call()
-    for _ in range(stream.keeper.FAILURES):
+    for _ in range(stream.keeper.MAX_CONSECUTIVE_FAILURES):
         stream.end("FAILED")
         stream.call(timedelta(hours=1))
     for run in stream.runs:

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto.athena.models import athena_backends
 
-from cli import main as command
+from cdclake.cli import main as command
 from tests.unit.config.pipelines import VALID
 
 WORKGROUP = "shop-dev"

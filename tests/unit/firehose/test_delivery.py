@@ -10,10 +10,10 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
-from local.firehose.delivery import Delivery
-from local.firehose.function import Function
-from local.firehose.records import Record
-from local.firehose.trouble import CALM, KINDS, Trouble
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.fault_injection import CALM, KINDS, Trouble
+from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.records import Record
 from tests.recorded.firehose import (
     Kept,
     Logs,
@@ -55,7 +55,7 @@ def make(
     time = clock or Clock()
     delivery = Delivery(
         stream, PLAN.lake_database, source=topic, tables=logs, errors=kept, trouble=trouble,
-        function=Function(handler_of(PLAN), stream), clock=time, pause=time.pass_by,
+        function=LocalFunction(handler_of(PLAN), stream), clock=time, pause=time.pass_by,
     )  # fmt: skip
     return delivery, topic
 
@@ -171,7 +171,7 @@ def test_one_bad_record_fails_alone() -> None:
     logs, kept, stream = Logs(PLAN), Kept(), stream_of(TABLE)
     delivery = Delivery(
         stream, PLAN.lake_database, source=topic, tables=logs, errors=kept,
-        function=Function(handler_of(PLAN), stream),
+        function=LocalFunction(handler_of(PLAN), stream),
     )  # fmt: skip
     delivery.drain()
     [(kind, failure)] = kept.failures

@@ -15,11 +15,11 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from local.aws.http_server import Server
-from local.firehose.direct_put import MOST_RECORD_BYTES, DirectPut
-from local.firehose.journal import Journal, JournalSource
-from local.firehose.trouble import Trouble
-from local.home import PROJECT
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose.direct_put import MAX_RECORD_BYTES, DirectPut
+from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.journal import Journal, JournalSource
+from cdclake.local.process.home import PROJECT
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
 
@@ -100,7 +100,7 @@ def test_what_is_delivered_is_forgotten_and_its_offsets_never_come_again(journal
 
 
 def test_a_batch_is_read_in_parts_of_some_megabytes(journal: Journal) -> None:
-    large = [bytes([number]) * MOST_RECORD_BYTES for number in range(40)]
+    large = [bytes([number]) * MAX_RECORD_BYTES for number in range(40)]
     journal.append("x-logs", large)
     source = JournalSource(journal, "x-logs")
     parts = []
@@ -117,8 +117,8 @@ def test_a_batch_is_read_in_parts_of_some_megabytes(journal: Journal) -> None:
         ("x-topic", [b"1"], "InvalidArgumentException"),
         ("x-shards", [b"1"], "InvalidArgumentException"),
         ("x-logs", [b"1"] * 501, "ValidationException"),
-        ("x-logs", [b"1", b"x" * (MOST_RECORD_BYTES + 1)], "ValidationException"),
-        ("x-logs", [b"x" * MOST_RECORD_BYTES] * 5, "InvalidArgumentException"),
+        ("x-logs", [b"1", b"x" * (MAX_RECORD_BYTES + 1)], "ValidationException"),
+        ("x-logs", [b"x" * MAX_RECORD_BYTES] * 5, "InvalidArgumentException"),
     ],
 )
 def test_what_aws_refuses_is_refused_as_a_whole(
@@ -132,7 +132,7 @@ def test_what_aws_refuses_is_refused_as_a_whole(
 
 
 def test_what_just_fits_is_taken(firehose: Any, journal: Journal) -> None:
-    batch = [b"x" * MOST_RECORD_BYTES] * 4 + [b"1"] * 496
+    batch = [b"x" * MAX_RECORD_BYTES] * 4 + [b"1"] * 496
     answer = firehose.put_record_batch(DeliveryStreamName="x-logs", Records=records(*batch))
     assert (answer["FailedPutCount"], journal.waiting("x-logs")) == (0, 500)
 
@@ -175,9 +175,9 @@ def test_with_trouble_a_producer_that_sends_again_what_was_refused_loses_nothing
 SERVE = """
 import sys
 from pathlib import Path
-from local.aws.http_server import Server
-from local.firehose.direct_put import DirectPut
-from local.firehose.journal import Journal
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.journal import Journal
 from tests.unit.firehose.test_direct_put import STREAMS
 with Server(0, DirectPut(STREAMS, Journal(Path(sys.argv[1])))) as server:
     print(server.server_address[1], flush=True)

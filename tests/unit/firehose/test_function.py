@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from local.firehose.function import LIMIT_BYTES, Function, Handler
-from local.firehose.records import Failure, Made, Record
-from local.firehose.trouble import Trouble
+from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.function import MAX_CALL_BYTES, Handler, LocalFunction
+from cdclake.local.firehose.records import Failure, Made, Record
 from tests.recorded.firehose import handed_over, stream_of
 from tests.recorded.recording import Recording
 
@@ -18,7 +18,7 @@ RECORDS = [Record(0, offset, 1_790_000_000_000, b'{"n": %d}' % offset) for offse
 
 def transform(handler: Handler, **how: Any) -> tuple[list[Made], list[Failure]]:
     settings = {"function_retries": how.pop("retries", 2)}
-    return Function(handler, stream_of(TABLE, **settings), **how).transform(RECORDS)
+    return LocalFunction(handler, stream_of(TABLE, **settings), **how).transform(RECORDS)
 
 
 def ok(event: dict[str, Any], context: Any) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def without_the_last(event: dict[str, Any], context: Any) -> dict[str, Any]:
         (lambda event, _: {"rows": []}, [0, 1, 2], "Lambda.JsonProcessingException"),
         (lambda event, _: {"records": object()}, [0, 1, 2], "Lambda.FunctionError"),
         (
-            lambda event, _: {"records": [answer(event["records"][0], more="x" * LIMIT_BYTES)]},
+            lambda event, _: {"records": [answer(event["records"][0], more="x" * MAX_CALL_BYTES)]},
             [0, 1, 2], "Lambda.FunctionError",
         ),
     ],
@@ -127,8 +127,8 @@ def test_a_call_that_does_not_end_fails() -> None:
 
 
 def test_a_record_that_no_call_has_room_for_fails() -> None:
-    large = Record(0, 9, 0, b"x" * LIMIT_BYTES)
-    made, [failure] = Function(ok, stream_of(TABLE)).transform([large])
+    large = Record(0, 9, 0, b"x" * MAX_CALL_BYTES)
+    made, [failure] = LocalFunction(ok, stream_of(TABLE)).transform([large])
     assert (made, failure.code) == ([], "Lambda.FunctionRequestTooLarge")
 
 
@@ -163,7 +163,7 @@ def test_other_sources_hand_over_and_take_data(source: str, metadata: dict[str, 
 
     stream = stream_of(TABLE, name="logs", source=source, topic="s" if metadata else "")
     record = Record(7, 3, 5, b"abc", "k")
-    made, failures = Function(handler, stream).transform([record])
+    made, failures = LocalFunction(handler, stream).transform([record])
     assert (made, failures) == ([Made(record, b"ABC", {})], [])
     [call] = calls
     assert ("sourceKinesisStreamArn" in call) == (source == "kinesis")

@@ -12,17 +12,17 @@ from pyiceberg.schema import Schema
 
 from cdclake import naming
 from cdclake.iceberg.schemas import quarantine_schema
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.journal import Journal, JournalSource
+from cdclake.local.firehose.load_function import load
+from cdclake.redrive.batch_writer import BatchWriter
 from cdclake.redrive.objects import Line
-from cdclake.redrive.puts import Puts
-from cdclake.redrive.rows import Redrive
-from cdclake.redrive.stream import FUNCTION, redrive_stream
-from local.aws.http_server import Server
-from local.firehose.delivery import Delivery
-from local.firehose.direct_put import DirectPut
-from local.firehose.function import Function
-from local.firehose.journal import Journal, JournalSource
-from local.firehose.trouble import Trouble
-from local.functions import load
+from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
+from cdclake.redrive.routed_rows import Redrive
 from tests.recorded.firehose import Kept, Logs, iceberg_schema
 from tests.unit.deployed.redriving import NOW, events, plan, rows
 from tests.unit.firehose.test_direct_put import client_of
@@ -59,18 +59,18 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
     journal, trouble = Journal(tmp_path / "journal.db"), Trouble(3, ["fail", "split", "duplicate"])
     with Server(0, DirectPut({NAME: stream}, journal, trouble)) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-        puts = Puts(client_of(server.server_address[1]), NAME, pause=lambda _: None)
+        puts = BatchWriter(client_of(server.server_address[1]), NAME, pause=lambda _: None)
         redrive = Redrive(plan(), "changes")
         for line in lines([*events("plain"), b"no event"]):
-            made = redrive.destined(line, NOW)
+            made = redrive.route(line, NOW)
             assert made is not None
             puts.add(made.record())
         puts.flush()
         server.shutdown()
     delivery = Delivery(
         stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
-        function=Function(unwrap.handler, stream, trouble=trouble), errors=kept, trouble=trouble,
-        pause=lambda _: None,
+        function=LocalFunction(unwrap.handler, stream, trouble=trouble), errors=kept,
+        trouble=trouble, pause=lambda _: None,
     )  # fmt: skip
     delivery.drain()
     assert kept.failures == []

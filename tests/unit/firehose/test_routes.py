@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.firehose.records import Made, Record
-from local.firehose.routes import routed
+from cdclake.local.firehose.records import Made, Record
+from cdclake.local.firehose.routes import routed
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
 
@@ -60,7 +60,7 @@ def test_a_query_names_the_table() -> None:
 def test_a_query_that_breaks_off_fails_its_rows_alone(
     route: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cdclake.config.routing._SECONDS", 1)
+    monkeypatch.setattr("cdclake.config.routing._TIMEOUT_S", 1)
     by_table, failures = routed(stream_of(TABLE, route=route), "lake", [row(0, "{}"), row(1, "{}")])
     assert by_table == {}
     assert len(failures) == 2

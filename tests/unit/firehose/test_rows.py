@@ -20,7 +20,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from local.firehose.rows import Misfit, read_row, to_arrow
+from cdclake.local.firehose.rows import Misfit, read_row, to_arrow
 
 KINDS = {
     "b": BooleanType(), "i": IntegerType(), "l": LongType(), "f": FloatType(), "d": DoubleType(),

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from local.firehose import schedule
-from local.firehose.schedule import ApplySchedule, seconds_between
+from cdclake.local.firehose import schedule
+from cdclake.local.firehose.schedule import ApplySchedule, seconds_between
 
 
 class Process:

@@ -5,14 +5,14 @@ import threading
 
 import pytest
 
-from local.firehose import server
+from cdclake.local.firehose import firehose_server
 
 
 @pytest.mark.timeout(20)
 def test_what_fails_is_told_and_done_again(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(server, "_RETRY_S", 0.0)
+    monkeypatch.setattr(firehose_server, "_RETRY_S", 0.0)
     stop = threading.Event()
     done: list[int] = []
 
@@ -23,7 +23,7 @@ def test_what_fails_is_told_and_done_again(
         stop.set()
 
     with caplog.at_level(logging.ERROR):
-        server.keep_doing("the schedule", work, stop)
+        firehose_server.keep_doing("the schedule", work, stop)
     assert done == [0, 1, 2]
     told = [(record.getMessage(), str(record.exc_info[1])) for record in caplog.records]  # type: ignore[index]
     assert told == [("the schedule failed, and is tried again", f"no {n}") for n in (1, 2)]

@@ -8,8 +8,8 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from local.firehose.records import Record
-from local.firehose.shards import KinesisSource
+from cdclake.local.firehose.records import Record
+from cdclake.local.firehose.shards import KinesisSource
 
 
 @pytest.fixture

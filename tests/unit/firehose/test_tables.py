@@ -16,20 +16,20 @@ from cdclake import naming
 from cdclake.debezium.refusals import UNREADABLE_VALUE
 from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.reader.catalog import Catalog
+from cdclake.jobs.reader.duck import _secret, extension_file
+from cdclake.jobs.reader.tail import added_files, files_since, with_tail
+from cdclake.local.components.installed import REGION
+from cdclake.local.firehose.backup import Backup
+from cdclake.local.firehose.delivery import Delivery
+from cdclake.local.firehose.failed import failed_records
+from cdclake.local.firehose.failures import ErrorPrefix
+from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.iceberg_tables import LogTables
+from cdclake.local.firehose.records import Failure, Record
+from cdclake.local.firehose.rows import read_row
 from cdclake.redrive.objects import Line
-from cdclake.redrive.rows import Redrive, unwrapped
-from glue_jobs.reader.catalog import Catalog
-from glue_jobs.reader.duck import _secret, extension_file
-from glue_jobs.reader.tail import added_files, files_since, with_tail
-from local.components.installed import REGION
-from local.firehose.backup import Backup
-from local.firehose.delivery import Delivery
-from local.firehose.failed import failed_records
-from local.firehose.failures import ErrorPrefix
-from local.firehose.function import Function
-from local.firehose.records import Failure, Record
-from local.firehose.rows import read_row
-from local.firehose.tables import LogTables
+from cdclake.redrive.routed_rows import Redrive, unwrapped
 from tests.recorded.firehose import (
     INGESTED_AT,
     Kept,
@@ -148,7 +148,7 @@ def test_the_quarantine_takes_rows_as_the_redrive_makes_them(
         location=f"s3://{BUCKET}/warehouse/q", properties={"format-version": "2"},
     )  # fmt: skip
     line = Line("processing-failed", "changes-plain", "s3://b/k", 3, b'{"rawData": "AP9hYg=="}')
-    made = Redrive(PLAN, "changes").destined(line, 1_790_000_000_000_000)
+    made = Redrive(PLAN, "changes").route(line, 1_790_000_000_000_000)
     assert made is not None and made.relation == naming.QUARANTINE
     _, row = unwrapped(made.record())
     for _ in range(2):  # Firehose may
@@ -205,7 +205,7 @@ def test_a_backup_of_all_holds_what_was_read_as_it_came(server: AwsProcess) -> N
     read = [read_by_firehose(record) for record in RECORDING.of_topic(TABLE.topic)]
     delivery = Delivery(
         stream, PLAN.lake_database, source=RecordedTopic(read), tables=Logs(PLAN), errors=Kept(),
-        function=Function(handler_of(PLAN), stream),
+        function=LocalFunction(handler_of(PLAN), stream),
         backup=Backup(s3, BUCKET, stream, "shop-plain"),
     )  # fmt: skip
     delivery.drain()

@@ -2,7 +2,7 @@
 
 import json
 
-from glue_jobs.ingest.gap import starting_offsets
+from cdclake.jobs.stream.kafka_range import starting_offsets
 
 
 def test_a_partition_that_never_had_a_record_is_named_as_well() -> None:

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from cdclake.errors import TableError
-from glue_jobs.runtime import leases
-from glue_jobs.runtime.leases import Leases
+from cdclake.jobs.control import leases
+from cdclake.jobs.control.leases import Leases
 from tests.spark.events import MemoryStore
 
 
@@ -30,8 +30,8 @@ def test_a_held_table_is_nobody_elses(store):
 
 
 def test_a_lease_is_renewed_as_long_as_it_is_held(store, monkeypatch):
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
-    monkeypatch.setattr(leases, "RENEWAL_SECONDS", 0.05)
+    monkeypatch.setattr(leases, "LEASE_DURATION_S", 0.3)
+    monkeypatch.setattr(leases, "RENEWAL_INTERVAL_S", 0.05)
     with Leases(store, "a").hold("t"):
         time.sleep(0.6)
         with Leases(store, "b").try_hold("t") as held:
@@ -39,11 +39,11 @@ def test_a_lease_is_renewed_as_long_as_it_is_held(store, monkeypatch):
 
 
 def test_a_dead_holders_lease_is_taken_over_and_not_taken_away_again(store, monkeypatch):
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.1)
+    monkeypatch.setattr(leases, "LEASE_DURATION_S", 0.1)
     sleeper = Leases(store, "a").hold("t")
     sleeper.__enter__()  # with the usual pause between renewals: as good as asleep
     time.sleep(0.2)
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 600.0)
+    monkeypatch.setattr(leases, "LEASE_DURATION_S", 600.0)
     with Leases(store, "b").hold("t"):
         sleeper.__exit__(None, None, None)
         with Leases(store, "c").try_hold("t") as held:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake.errors import TableError
-from glue_jobs.maintain_tables import maintain_table
+from cdclake.jobs.maintenance.table_maintenance import maintain_table
 from tests.spark.events import plan_of
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from cdclake.debezium.position import Position
 from cdclake.errors import InputError
-from glue_jobs import operate
-from glue_jobs.ingest.progress import GIVEN_UP, Progress
-from glue_jobs.ingest.repairs import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.jobs.control.progress import GIVEN_UP, Progress
+from cdclake.jobs.control.requests import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.jobs.operations import table_operations as operate
 from tests.spark.events import MemoryStore, plan_of
 
 TABLE = plan_of().tables[0]
@@ -20,7 +20,7 @@ REPLAYED: dict[str, Any] = {"replayed": 2, "known": 1, "refused": {"UNREADABLE_V
 
 @pytest.fixture
 def control(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(operate, "POLL_S", 0.0)
+    monkeypatch.setattr(operate, "POLL_INTERVAL_S", 0.0)
     return MemoryStore()
 
 
@@ -56,9 +56,9 @@ class Around:
         return request in self.signals
 
 
-def run(control: Any, verb: str, around: Any = None) -> dict[str, Any]:
+def run(control: Any, verb: str, backend: Any = None) -> dict[str, Any]:
     """The line of the one table."""
-    report = operate.operate(operate.Operator(control, around), verb, [TABLE])
+    report = operate.operate(operate.TableOperations(control, backend), verb, [TABLE])
     [line] = report["tables"]
     assert report["ok"] == (line["error"] is None)
     return dict(line)
@@ -76,7 +76,7 @@ def stream_answers(
         if control.read(f"resume/{TABLE.name}.json") is not None:
             Progress().save(control)
 
-    monkeypatch.setattr("glue_jobs.operate.time.sleep", answer)
+    monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
 
 
 def stop_table(control: Any) -> None:
@@ -104,8 +104,8 @@ def test_a_replay_that_fails_or_never_ends_is_an_error(control, monkeypatch):
     stream_answers(control, monkeypatch, error="no place")
     assert "no place" in run(control, "replay")["error"]
     control.delete(outcome_name(TABLE.name, REPLAY))
-    monkeypatch.setattr("glue_jobs.operate.time.sleep", lambda seconds: None)
-    monkeypatch.setitem(operate.WAIT_S, REPLAY, 0.0)
+    monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", lambda seconds: None)
+    monkeypatch.setitem(operate.TIMEOUTS_S, REPLAY, 0.0)
     assert "was not done within 0 s" in run(control, "replay")["error"]
 
 
@@ -131,20 +131,20 @@ SWEPT: dict[str, Any] = {"rows": 9, "ghosts": 2, "older_values": 0}
 
 def test_a_resync_is_asked_of_the_stream_before_the_connector_reads(control, monkeypatch):
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    around = Around(control)
-    line = run(control, RESYNC, around)
+    backend = Around(control)
+    line = run(control, RESYNC, backend)
     assert line["did"] == "read 9 rows, removed 2 that the source does not have"
-    [asked] = around.signalled
+    [asked] = backend.signalled
     assert (asked["notified"], asked["rejoins"]) == (41, False)
-    assert around.signals == {asked["id"]}
+    assert backend.signals == {asked["id"]}
 
 
 def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control, monkeypatch):
     control.write(request_name(TABLE.name, RESYNC), {"id": "of-the-dead"})
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    around = Around(control, signals={"of-the-dead"})
-    assert run(control, RESYNC, around)["rows"] == 9
-    assert around.signalled == []
+    backend = Around(control, signals={"of-the-dead"})
+    assert run(control, RESYNC, backend)["rows"] == 9
+    assert backend.signalled == []
 
 
 def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):
@@ -155,9 +155,9 @@ def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control
         run(control, RESYNC, first)
     left = control.read(request_name(TABLE.name, RESYNC)).content
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    around = Around(control, known=known)
-    assert run(control, RESYNC, around)["rows"] == 9
-    [asked] = around.signalled
+    backend = Around(control, known=known)
+    assert run(control, RESYNC, backend)["rows"] == 9
+    [asked] = backend.signalled
     assert asked["id"] != left["id"]
     assert asked["position"] > left["position"]
 
@@ -166,16 +166,16 @@ def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control
 def test_what_another_signal_reads_is_waited_for(control, monkeypatch, more):
     control.write(request_name(TABLE.name, RESYNC), {"id": "of-another", **more})
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    around = Around(control)
-    assert run(control, RESYNC, around)["rows"] == 9
-    assert around.signalled == []
+    backend = Around(control)
+    assert run(control, RESYNC, backend)["rows"] == 9
+    assert backend.signalled == []
 
 
 def test_a_table_that_is_being_read_is_not_read_twice(control):
-    around = Around(control, read=True)
-    assert "still reading it" in run(control, RESYNC, around)["error"]
+    backend = Around(control, read=True)
+    assert "still reading it" in run(control, RESYNC, backend)["error"]
     assert control.read(request_name(TABLE.name, RESYNC)) is None
-    assert around.signalled == []
+    assert backend.signalled == []
 
 
 def test_a_stopped_table_is_resynced_only_if_kafka_has_lost_its_gap(control, monkeypatch):

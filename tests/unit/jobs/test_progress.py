@@ -1,8 +1,8 @@
 """A table's place in the stream: how it stops, flows again, and what it remembers of columns."""
 
-from dataclasses import asdict
+import json
 
-from glue_jobs.ingest.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress, TableProgress
 
 
 def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
@@ -34,21 +34,30 @@ def test_a_table_that_flows_goes_on_counting() -> None:
 
 
 def test_a_column_that_is_declared_otherwise_is_forgotten() -> None:
-    place = TableProgress(seen={"y text": "1", "z int": "2"})
+    place = TableProgress(first_seen={"y text": "1", "z int": "2"})
     place.forget_all_but({"y int", "z int"})
-    assert place.seen == {"z int": "2"}
+    assert place.first_seen == {"z int": "2"}
 
 
 def test_what_an_earlier_version_wrote_is_read() -> None:
-    raw = asdict(Progress(tables={"t": TableProgress(offsets={0: 7})}))
+    raw = Progress(tables={"t": TableProgress(offsets={0: 7})}).to_stored()
     raw["heartbeat_offsets"] = {}
     raw["tables"]["t"] = {"offsets": {"0": 7}, "state": "streaming", "quarantined": 0}
     assert Progress.parse(raw).tables["t"] == TableProgress(offsets={0: 7})
 
 
+def test_the_stored_object_keeps_its_keys() -> None:
+    table = TableProgress(offsets={0: 7}, first_seen={"y text": "1"})
+    progress = Progress(heartbeat_committed_us=5, tables={"t": table})
+    stored = json.loads(json.dumps(progress.to_stored()))
+    assert (stored["beat_us"], stored["tables"]["t"]["seen"]) == (5, {"y text": "1"})
+    assert not {"heartbeat_committed_us", "first_seen"} & {*stored, *stored["tables"]["t"]}
+    assert Progress.parse(stored) == progress
+
+
 def test_what_a_later_version_has_added_is_let_go() -> None:
     written = Progress(batch=3, tables={"t": TableProgress(offsets={0: 7})})
-    raw = {**asdict(written), "new": 1}
+    raw = {**written.to_stored(), "new": 1}
     raw["tables"] = {"t": {**raw["tables"]["t"], "new": 1}}
     assert Progress.parse(raw) == written
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cdclake.errors import InputError
-from glue_jobs.runtime.secrets import resolve_secret
+from cdclake.jobs.runtime.secrets import resolve_secret
 
 
 def test_a_reference_is_looked_up(tmp_path):

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest import between_batches, thinning
-from glue_jobs.ingest.thinning import Thinning
-from glue_jobs.runtime.conflicts import CommitConflict
-from glue_jobs.runtime.leases import Leases
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.iceberg.commit_retry import CommitConflict
+from cdclake.jobs.stream import inline_expiration, inline_maintenance
+from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it
@@ -32,12 +32,14 @@ def store():
 def thinned(monkeypatch):
     """The Iceberg tables that were thinned."""
     names: list[str] = []
-    monkeypatch.setattr(thinning, "forget_snapshots", lambda _lake, name, _now: names.append(name))
+    monkeypatch.setattr(
+        inline_expiration, "remove_old_snapshots", lambda _lake, name, _now: names.append(name)
+    )
     return names
 
 
 def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
-    each = Thinning(Leases(store, "stream"))
+    each = InlineExpiration(Leases(store, "stream"))
     a, b = tables()
     assert each.chosen([a, b]) == "a"
     each.thin(LAKE, a)
@@ -49,9 +51,9 @@ def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
 
 def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     """With a trigger of an hour each batch is in another one."""
-    each, hours = Thinning(Leases(store, "stream")), iter(range(1, 9))
+    each, hours = InlineExpiration(Leases(store, "stream")), iter(range(1, 9))
     monkeypatch.setattr(
-        thinning, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
+        inline_expiration, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
     )
     by_name = {table.name: table for table in tables()}
     for _ in range(4):
@@ -61,12 +63,12 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
 
 @pytest.mark.parametrize("maintenance", ["glue", "none"])
 def test_what_others_maintain_is_theirs(store, maintenance):
-    assert Thinning(Leases(store, "stream")).chosen(tables(a=maintenance)) == "b"
+    assert InlineExpiration(Leases(store, "stream")).chosen(tables(a=maintenance)) == "b"
 
 
 @pytest.mark.parametrize(("held", "before"), [("a_changes", []), ("a", ["a_changes"])])
 def test_one_that_another_job_holds_comes_later(store, thinned, held, before):
-    later = Thinning(Leases(store, "stream"))
+    later = InlineExpiration(Leases(store, "stream"))
     a, _ = tables()
     with Leases(store, "maintain").hold(held):
         later.thin(LAKE, a)
@@ -77,8 +79,8 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     def loses(*_: Any) -> None:
         raise CommitConflict("a", "other writers changed it", "look which")
 
-    monkeypatch.setattr(between_batches, "retried", loses)
-    later = Thinning(Leases(store, "stream"))
+    monkeypatch.setattr(inline_maintenance, "retry_on_conflict", loses)
+    later = InlineExpiration(Leases(store, "stream"))
     a, _ = tables()
     later.thin(LAKE, a)
     assert (later.chosen([a]), store.stored) == ("a", {})

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from glue_jobs.ingest.turns import LONGEST_WAIT_S, ApplyTurns
+from cdclake.jobs.stream.apply_scheduler import MAX_APPLY_DELAY_S, ApplyScheduler
 
 TABLES = ("a", "b", "c")
 FLOWING = frozenset(TABLES)
@@ -28,7 +28,7 @@ def clock():
 
 @pytest.fixture
 def turns(clock):
-    return ApplyTurns(clock)
+    return ApplyScheduler(clock)
 
 
 def plan(mode: str = "always_on", **apply: str) -> Any:
@@ -101,7 +101,7 @@ def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(t
         turns.wait([table])
         clock.now += 1
     taken = []
-    for clock.now in range(int(LONGEST_WAIT_S * 2) + 1):
+    for clock.now in range(int(MAX_APPLY_DELAY_S * 2) + 1):
         for table in turns.chosen(plan(), FLOWING, FLOWING):
             taken.append((clock.now, table))
             turns.settle(table)
@@ -112,15 +112,15 @@ def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(t
 
 
 def test_so_many_at_once_that_each_has_its_turn_in_time(turns, clock):
-    turns.note_batch(busy=True, seconds=LONGEST_WAIT_S * 2 / 3, states=0, merging=0)
+    turns.note_batch(busy=True, seconds=MAX_APPLY_DELAY_S * 2 / 3, states=0, merging=0)
     turns.wait(TABLES)
-    clock.now = LONGEST_WAIT_S * 2 / 3
+    clock.now = MAX_APPLY_DELAY_S * 2 / 3
     assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 2
 
 
 def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
     turns.wait(TABLES)
-    clock.now = LONGEST_WAIT_S
+    clock.now = MAX_APPLY_DELAY_S
     assert turns.chosen(plan(), FLOWING, FLOWING) == {*TABLES}
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     assert turns.chosen(plan(), FLOWING, FLOWING) == set()
@@ -129,7 +129,7 @@ def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
 def test_no_turns_are_owed_for_a_time_in_which_no_state_waited(turns, clock):
     """Else the first batch after a silence would bring all states up, late as it is."""
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
-    clock.now = LONGEST_WAIT_S * 20
+    clock.now = MAX_APPLY_DELAY_S * 20
     assert turns.chosen(plan(), FLOWING, FLOWING) == set()
 
 
@@ -138,5 +138,5 @@ def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
     turns.wait(["a"])
     clock.now = 1
     turns.wait(["b"])
-    clock.now = LONGEST_WAIT_S + 5
+    clock.now = MAX_APPLY_DELAY_S + 5
     assert turns.chosen(plan(), FLOWING - {"a"}, FLOWING) == {"b"}

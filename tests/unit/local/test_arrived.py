@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.local.lake import delivered_offsets
+from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.plan import Column, Plan, Table
-from glue_jobs.ingest.progress import Progress, TableProgress
-from local import arrived
-from local.arrived import arrived_offsets
 from tests.recorded.firehose import stream_of
 
 
@@ -35,7 +35,7 @@ def test_the_stream_says_it_of_its_tables_and_kafka_of_firehoses(
         asked.append((kafka, group, topic))
         return {0: 7}
 
-    monkeypatch.setattr(arrived, "group_offsets", group_offsets)
+    monkeypatch.setattr(delivered_offsets, "group_offsets", group_offsets)
     progress = Progress(tables={"s": TableProgress(offsets={0: 3}), "a": TableProgress()})
     assert arrived_offsets("k", plan, progress) == {"s": {0: 3}, "a": {0: 7}, "b": {0: 7}}
     assert asked == [("k", "firehose.x.sales", "x.sales")]

@@ -21,8 +21,8 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from local.components import aws
-from local.home import PROJECT
+from cdclake.local.components import aws
+from cdclake.local.process.home import PROJECT
 
 BUCKET = "lake"
 
@@ -41,7 +41,7 @@ class AwsProcess:
     def start(self) -> "AwsProcess":
         self.process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "local.aws.server"),
+                *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
                 *("--port", str(self.port), "--data", str(self.folder)),
             ],
             cwd=PROJECT,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from local.components import class_archive
-from local.home import Home
+from cdclake.local.components import class_archive
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture

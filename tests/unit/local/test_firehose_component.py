@@ -10,12 +10,12 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.local.firehose import component
+from cdclake.local.firehose.journal import Journal, journal_file
+from cdclake.local.lake.lake import LakeState, LocalLake
+from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.home import Home
 from cdclake.plan import Column, Plan, Table
-from local.components import firehose
-from local.firehose.journal import Journal, journal_file
-from local.home import Home
-from local.lake import Lake, LakeState
-from local.stack import Endpoints
 from tests.recorded.firehose import stream_of
 
 TABLE = Table(
@@ -46,48 +46,48 @@ class Stack:
 @pytest.fixture
 def processes(monkeypatch: pytest.MonkeyPatch) -> Stack:
     stack = Stack()
-    monkeypatch.setattr(firehose, "stack", stack)
-    monkeypatch.delenv(firehose.TROUBLE_KEY, raising=False)
+    monkeypatch.setattr(component, "stack", stack)
+    monkeypatch.delenv(component.TROUBLE_KEY, raising=False)
     return stack
 
 
-def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> Lake:
+def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> LocalLake:
     home = Home(folder)
     home.create()
     LakeState(plan=before.to_json()).save(home)
     where = Endpoints(None, "k:1", "http://c", "http://s", "http://s", str(home.logs))
-    return Lake(home=home, state=LakeState(), plan=plan, endpoints=where, dsn="")
+    return LocalLake(home=home, state=LakeState(), plan=plan, endpoints=where, dsn="")
 
 
 def test_another_plan_or_other_trouble_is_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(firehose.TROUBLE_KEY, raising=False)
-    first = firehose.spec(lake_of(tmp_path, PLAN))
-    assert firehose.spec(lake_of(tmp_path, PLAN)) == first
-    assert firehose.spec(lake_of(tmp_path, OTHER)) != first
+    monkeypatch.delenv(component.TROUBLE_KEY, raising=False)
+    first = component.spec(lake_of(tmp_path, PLAN))
+    assert component.spec(lake_of(tmp_path, PLAN)) == first
+    assert component.spec(lake_of(tmp_path, OTHER)) != first
     file = Path(first.argv[first.argv.index("--plan") + 1])
     assert Plan.from_json(file.read_text()) == PLAN
-    monkeypatch.setenv(firehose.TROUBLE_KEY, "7:fail")
-    assert firehose.spec(lake_of(tmp_path, PLAN)).argv[-1] == "7:fail"
-    monkeypatch.setenv(firehose.TROUBLE_KEY, "fail")
+    monkeypatch.setenv(component.TROUBLE_KEY, "7:fail")
+    assert component.spec(lake_of(tmp_path, PLAN)).argv[-1] == "7:fail"
+    monkeypatch.setenv(component.TROUBLE_KEY, "fail")
     with pytest.raises(InputError, match="no trouble that there is"):
-        firehose.asked_trouble()
+        component.asked_trouble()
 
 
 def test_it_runs_for_a_plan_with_streams_and_for_no_other(tmp_path: Path, processes: Stack) -> None:
     lake = lake_of(tmp_path, PLAN)
-    firehose.run(lake)
-    firehose.run(replace(lake, plan=NONE))
-    assert processes.asked == [("run", firehose.spec(lake)), ("stop", "firehose")]
+    component.run(lake)
+    component.run(replace(lake, plan=NONE))
+    assert processes.asked == [("run", component.spec(lake)), ("stop", "firehose")]
 
 
 def test_it_ends_before_the_first_event_under_another_plan(
     tmp_path: Path, processes: Stack
 ) -> None:
-    firehose.end_that_of_before(lake_of(tmp_path, PLAN))
+    component.end_that_of_before(lake_of(tmp_path, PLAN))
     assert processes.asked == []
-    firehose.end_that_of_before(lake_of(tmp_path, OTHER))
+    component.end_that_of_before(lake_of(tmp_path, OTHER))
     assert processes.asked == [("stop", "firehose")]
 
 
@@ -99,17 +99,17 @@ def offsets(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     def arrived_offsets(*_: Any) -> dict[str, dict[int, int]]:
         return {"t": next(said.arrived)}
 
-    monkeypatch.setattr(firehose, "end_offsets", lambda *_: {"x.public.t": {0: 9}})
-    monkeypatch.setattr(firehose, "arrived_offsets", arrived_offsets)
-    monkeypatch.setattr(firehose, "_POLL_S", 0.0)
+    monkeypatch.setattr(component, "end_offsets", lambda *_: {"x.public.t": {0: 9}})
+    monkeypatch.setattr(component, "arrived_offsets", arrived_offsets)
+    monkeypatch.setattr(component, "_POLL_S", 0.0)
     return said
 
 
 def test_what_was_sent_is_delivered_by_the_function_of_before(
     tmp_path: Path, processes: Stack, offsets: SimpleNamespace
 ) -> None:
-    firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER))
-    assert processes.asked == [("run", firehose.spec(lake_of(tmp_path, PLAN)))]
+    component.deliver_what_was_sent(lake_of(tmp_path, OTHER))
+    assert processes.asked == [("run", component.spec(lake_of(tmp_path, PLAN)))]
     assert next(offsets.arrived, None) is None
 
 
@@ -120,11 +120,11 @@ def test_what_was_redriven_is_delivered_by_the_one_of_before(
     redriven = naming.delivery_stream_name("x", naming.REDRIVE)
     Journal(journal_file(lake.home)).append(redriven, [b"{}"])
     offsets.arrived = iter([{0: 9}] * 1000)
-    monkeypatch.setattr(firehose, "DELIVERED_S", 0.01)
+    monkeypatch.setattr(component, "DELIVERY_TIMEOUT_S", 0.01)
     with pytest.raises(ComponentFailed, match="file of before was not delivered"):
-        firehose.deliver_what_was_sent(lake)
+        component.deliver_what_was_sent(lake)
     Journal(journal_file(lake.home)).forget(redriven, 2)
-    firehose.deliver_what_was_sent(lake)
+    component.deliver_what_was_sent(lake)
 
 
 def test_a_delivery_that_does_not_end_is_said(
@@ -135,13 +135,13 @@ def test_a_delivery_that_does_not_end_is_said(
             yield {0: 8}
 
     offsets.arrived = never()
-    monkeypatch.setattr(firehose, "DELIVERED_S", 0.01)
+    monkeypatch.setattr(component, "DELIVERY_TIMEOUT_S", 0.01)
     with pytest.raises(ComponentFailed, match="file of before was not delivered"):
-        firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER))
+        component.deliver_what_was_sent(lake_of(tmp_path, OTHER))
 
 
 def test_nothing_is_waited_for_where_nothing_was_delivered(
     tmp_path: Path, processes: Stack
 ) -> None:
-    firehose.deliver_what_was_sent(lake_of(tmp_path, OTHER, before=NONE))
+    component.deliver_what_was_sent(lake_of(tmp_path, OTHER, before=NONE))
     assert processes.asked == []

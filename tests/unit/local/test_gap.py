@@ -1,7 +1,7 @@
 """What a stopped table has missed, and how long Kafka keeps it."""
 
-from local.gap import measure_gap
-from local.topics import TopicContents
+from cdclake.local.lake.offset_gap import measure_gap
+from cdclake.local.lake.topics import TopicContents
 
 DAY_MS = 86_400_000
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import InputError
-from local.home import Home, read_json, write_atomically
+from cdclake.local.process.home import Home, read_json, write_atomically
 
 
 def mode(path: Path) -> int:

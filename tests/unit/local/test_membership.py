@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from cdclake.errors import InputError
+from cdclake.local.plan_diff import PlanDiff, compare, join_tables
 from cdclake.plan import Column, Plan, Table
-from local.membership import Change, compare, join_tables
 
 
 def column(name: str, kind: str = "text", *earlier: str, **changes: str) -> Column:
@@ -30,7 +30,7 @@ def plan(*tables: Table) -> Plan:
     return Plan(name="x", source_database="d", lake_database="l", tables=tables)
 
 
-def change(before: Table, after: Table) -> Change:
+def change(before: Table, after: Table) -> PlanDiff:
     return compare(plan(before), plan(after))
 
 
@@ -122,9 +122,9 @@ def test_a_table_keeps_the_way_by_which_it_is_delivered() -> None:
 def test_what_firehose_delivers_cannot_join_again_since_nobody_would_sweep_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("local.membership.last_position", lambda *_: "0" * 30)
+    monkeypatch.setattr("cdclake.local.plan_diff.last_position", lambda *_: "0" * 30)
     written: list[str] = []
-    joining = Change(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
+    joining = PlanDiff(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
     with pytest.raises(InputError, match="take it in under another `name:`"):
         join_tables(SimpleNamespace(), joining, write_plan=lambda: written.append("plan"))  # type: ignore[arg-type]
     assert written == []

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import ComponentFailed
-from local import ports
-from local.home import Home
+from cdclake.local.process import ports
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_ports_are_distinct_and_not_ephemeral(home: Home) -> None:
     chosen = ports.assign(home, living=())
     assert set(chosen) == set(ports.NAMES)
     assert len(set(chosen.values())) == len(ports.NAMES)
-    assert all(ports.LOWEST <= port < 32768 for port in chosen.values())
+    assert all(ports.LOWEST_PORT <= port < 32768 for port in chosen.values())
 
 
 def test_a_later_start_keeps_them(home: Home) -> None:

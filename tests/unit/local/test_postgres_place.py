@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from local.components import postgres_place
-from local.components.postgres_place import OWNER_FILE, remove_orphans
-from local.home import Home
+from cdclake.local.components import postgres_place
+from cdclake.local.components.postgres_place import OWNER_FILE, remove_orphans
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture

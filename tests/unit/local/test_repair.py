@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed, NotRunning, TableError
-from glue_jobs.ingest.repairs import outcome_name, request_name
-from local import repair, stack
+from cdclake.jobs.control.requests import outcome_name, request_name
+from cdclake.local import operations_backend
+from cdclake.local.lake import stack
 
 STATES = ("kafka", "connect", "aws", "stream")
 
@@ -35,12 +36,12 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         lambda _: [{"name": name, "state": state} for name, state in found.states.items()],
     )
     connector = SimpleNamespace(failure=lambda: found.failure)
-    monkeypatch.setattr(repair, "Connector", lambda *_: connector)
+    monkeypatch.setattr(operations_backend, "ConnectorClient", lambda *_: connector)
     return found
 
 
 def wait(lake: Any, wait_s: float = 0.0) -> dict[str, Any]:
-    return repair.await_outcomes(lake, "replay", {"t": "mine"}, wait_s)
+    return operations_backend.await_outcomes(lake, "replay", {"t": "mine"}, wait_s)
 
 
 def test_the_outcome_of_the_own_request_is_the_answer(lake: Any) -> None:
@@ -75,13 +76,13 @@ def test_nobody_waits_for_what_is_dead_failed_or_stopped(lake: Any) -> None:
 
 
 def test_nothing_is_asked_of_a_stream_that_does_not_run(lake: Any) -> None:
-    repair.check_flowing(lake)
+    operations_backend.check_flowing(lake)
     lake.states["stream"] = "dead"
     with pytest.raises(NotRunning, match="stream is dead"):
-        repair.check_flowing(lake)
+        operations_backend.check_flowing(lake)
     lake.state.paused = True
     with pytest.raises(NotRunning, match="the stream is paused"):
-        repair.check_flowing(lake)
+        operations_backend.check_flowing(lake)
 
 
 @pytest.mark.parametrize("signalled", [True, False])
@@ -91,10 +92,14 @@ def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
     lake.home, lake.dsn = SimpleNamespace(changing=nullcontext), ""
     lake.stored[request_name("t", "resync")] = {"id": "of-the-dead", "rejoins": False}
     signals: list[str] = []
-    monkeypatch.setattr(repair, "is_signalled", lambda _, id: signalled and id == "of-the-dead")
-    monkeypatch.setattr(repair, "refuse_if_read", lambda *_: None)
-    monkeypatch.setattr(repair, "last_position", lambda *_: None)
-    monkeypatch.setattr(repair, "request_resync", lambda *_: "another")
-    monkeypatch.setattr(repair, "signal_snapshot", lambda dsn, tables, id: signals.append(id))
-    asked = repair.ask_resync(lake, lake.plan.table("t"))
+    monkeypatch.setattr(
+        operations_backend, "is_signalled", lambda _, id: signalled and id == "of-the-dead"
+    )
+    monkeypatch.setattr(operations_backend, "refuse_if_read", lambda *_: None)
+    monkeypatch.setattr(operations_backend, "last_position", lambda *_: None)
+    monkeypatch.setattr(operations_backend, "request_resync", lambda *_: "another")
+    monkeypatch.setattr(
+        operations_backend, "signal_snapshot", lambda dsn, tables, id: signals.append(id)
+    )
+    asked = operations_backend.ask_resync(lake, lake.plan.table("t"))
     assert (asked, signals) == (("of-the-dead", []) if signalled else ("another", ["another"]))

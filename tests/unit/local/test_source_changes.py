@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from cli.status import _notes
-from local.source_changes import Lines, compare_columns
+from cdclake.cli.status import _notes
+from cdclake.local.lake.source_changes import Lines, compare_columns
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
 

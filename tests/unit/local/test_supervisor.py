@@ -13,11 +13,11 @@ import psutil
 import pytest
 
 from cdclake.errors import ComponentFailed
-from local import children, keeper, supervisor
-from local.home import Home
-from local.keeper import Component
-from local.process import Desired, Seen, Spec
-from local.strays import component_in
+from cdclake.local.process import child_process, supervisor, supervisor_client
+from cdclake.local.process.home import Home
+from cdclake.local.process.orphan_processes import component_in
+from cdclake.local.process.process_spec import Desired, ProcessStatus, Spec
+from cdclake.local.process.supervisor_client import Component
 
 # Starts a grandchild in a session of its own, as a Spark driver may, and waits.
 PARENT = (
@@ -32,7 +32,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
     found = Home(tmp_path / "home")
     found.create()
     yield found
-    keeper.stop(found)
+    supervisor_client.stop(found)
 
 
 def spec(home: Home, name: str, *argv: str, **more: Any) -> Spec:
@@ -45,13 +45,17 @@ def spec(home: Home, name: str, *argv: str, **more: Any) -> Spec:
     )
 
 
-def run(home: Home, *specs: Spec, ready: Callable[[], bool] = lambda: True) -> dict[str, Seen]:
-    observed = keeper.ensure(home, [Component(each, ready, timeout_s=5) for each in specs])
+def run(
+    home: Home, *specs: Spec, ready: Callable[[], bool] = lambda: True
+) -> dict[str, ProcessStatus]:
+    observed = supervisor_client.ensure(
+        home, [Component(each, ready, timeout_s=5) for each in specs]
+    )
     return {seen.name: seen for seen in observed.components}
 
 
 def state(home: Home, name: str) -> str:
-    seen = keeper.observe(home).component(name)
+    seen = supervisor_client.observe(home).component(name)
     return seen.state if seen else "absent"
 
 
@@ -79,7 +83,7 @@ def test_the_dead_stays_dead_until_asked_for(home: Home) -> None:
     assert first["a"].pid is not None
     os.kill(first["a"].pid, signal.SIGKILL)
     wait_until(lambda: state(home, "a") == "dead")
-    dead = keeper.observe(home).component("a")
+    dead = supervisor_client.observe(home).component("a")
     assert dead is not None and dead.pid is None and dead.exit_code == -signal.SIGKILL
     run(home, spec(home, "b"))
     assert state(home, "a") == "dead", "asking for b is not asking for a"
@@ -98,7 +102,7 @@ def test_a_changed_spec_restarts_that_process_alone(home: Home) -> None:
 def test_a_removed_process_stops_with_what_it_started(home: Home) -> None:
     run(home, spec(home, "a", sys.executable, "-c", PARENT), spec(home, "b"))
     wait_until(lambda: len(left_over(home)) == 3)
-    keeper.remove(home, "a")
+    supervisor_client.remove(home, "a")
     assert state(home, "a") == "absent"
     assert [process.name() for process in left_over(home)] == ["sleep"]
 
@@ -106,11 +110,11 @@ def test_a_removed_process_stops_with_what_it_started(home: Home) -> None:
 def test_everything_ends_with_the_supervisor(home: Home) -> None:
     run(home, spec(home, "a", sys.executable, "-c", PARENT), spec(home, "b"))
     wait_until(lambda: len(left_over(home)) == 3)
-    pid = keeper.observe(home).supervisor_pid
+    pid = supervisor_client.observe(home).supervisor_pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     wait_until(lambda: not left_over(home))
-    observed = keeper.observe(home)
+    observed = supervisor_client.observe(home)
     assert not observed.alive
     assert [(seen.state, seen.pid) for seen in observed.components] == [("dead", None)] * 2
     assert run(home, spec(home, "a"))["a"].state == "running"
@@ -121,7 +125,7 @@ def test_a_process_of_another_user_ends_with_the_supervisor_too(home: Home) -> N
     seen = run(home, spec(home, "a", user="nobody"))["a"]
     assert seen.pid is not None
     assert psutil.Process(seen.pid).username() == "nobody"
-    pid = keeper.observe(home).supervisor_pid
+    pid = supervisor_client.observe(home).supervisor_pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
     # Before the watchdog's time: the kernel's own signal, which a change of user clears.
@@ -148,7 +152,7 @@ def test_a_wait_that_runs_out_says_why(home: Home) -> None:
         raise ConnectionError("connection refused")
 
     with pytest.raises(ComponentFailed, match=r"not ready after 1 s .*connection refused"):
-        keeper.ensure(home, [Component(spec(home, "a"), refuse, timeout_s=1)])
+        supervisor_client.ensure(home, [Component(spec(home, "a"), refuse, timeout_s=1)])
     assert state(home, "a") == "running"
 
 
@@ -163,7 +167,7 @@ def test_what_ignores_the_polite_signal_is_killed(
         dict(os.environ),
         log=str(home.log("c")),
     )
-    keeping.children["c"] = children.start(own, home.path, "token")
+    keeping.children["c"] = child_process.start(own, home.path, "token")
     time.sleep(0.3)
     keeping.stop(["c"])
     assert not keeping.children["c"].alive
@@ -171,14 +175,14 @@ def test_what_ignores_the_polite_signal_is_killed(
 
 def test_two_supervisors_cannot_keep_one_home(home: Home) -> None:
     run(home, spec(home, "a"))
-    before = keeper.observe(home)
+    before = supervisor_client.observe(home)
     with (
         pytest.MonkeyPatch.context() as patch,
         pytest.raises(ComponentFailed, match="did not start"),
     ):
-        patch.setattr(keeper, "supervisor_alive", lambda _home: False)
-        keeper._start_supervisor(home)
-    assert keeper.observe(home) == before
+        patch.setattr(supervisor_client, "supervisor_alive", lambda _home: False)
+        supervisor_client._start_supervisor(home)
+    assert supervisor_client.observe(home) == before
 
 
 def test_a_removed_home_takes_its_processes_along(home: Home) -> None:

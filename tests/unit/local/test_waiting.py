@@ -8,15 +8,16 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed
-from glue_jobs.ingest.progress import Progress, TableProgress
-from local import life, stack
-from local.home import Home
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.local import lifecycle
+from cdclake.local.lake import stack
+from cdclake.local.process.home import Home
 
 
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(life, "READY_S", 0.05)
-    monkeypatch.setattr(life, "_POLL_S", 0.01)
+    monkeypatch.setattr(lifecycle, "READY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(lifecycle, "_POLL_S", 0.01)
     monkeypatch.setattr(stack, "components", lambda home: [])
     plan = SimpleNamespace(deliveries=())
     return SimpleNamespace(home=Home(tmp_path), control=None, kafka="", plan=plan)
@@ -34,7 +35,7 @@ def test_it_waits_while_the_stream_takes_records(
         return Progress(tables={"orders": TableProgress(offsets={0: next(offsets)})})
 
     monkeypatch.setattr(Progress, "load", staticmethod(moving))
-    life._await(lake, CONNECTOR, lambda: next(looks) > 30)
+    lifecycle._await(lake, CONNECTOR, lambda: next(looks) > 30)
     assert next(offsets) > 2
 
 
@@ -42,4 +43,4 @@ def test_it_gives_up_when_nothing_moves(lake: Any, monkeypatch: pytest.MonkeyPat
     still = Progress(tables={"orders": TableProgress(offsets={0: 7})})
     monkeypatch.setattr(Progress, "load", staticmethod(lambda control: still))
     with pytest.raises(ComponentFailed, match="no marker came through the stream"):
-        life._await(lake, CONNECTOR, lambda: False)
+        lifecycle._await(lake, CONNECTOR, lambda: False)

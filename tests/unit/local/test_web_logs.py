@@ -7,12 +7,12 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
+from cdclake.local.firehose.journal import Journal, journal_file
+from cdclake.local.lake.lake import LakeState
+from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.web_logs import web_log_lifecycle
+from cdclake.local.web_logs.web_log_figures import Figures
 from cdclake.plan import Plan
-from local.firehose.journal import Journal, journal_file
-from local.home import PROJECT, Home
-from local.lake import LakeState
-from local.web_logs import life
-from local.web_logs.figures import Figures
 
 PLAN = load_plan(PROJECT / "pipelines" / "weblogs.yaml")
 WITHOUT = replace(PLAN, web_logs=())
@@ -26,24 +26,24 @@ FIGURES = Figures(
 @pytest.mark.parametrize("after", [WITHOUT, RENAMED], ids=["removed", "renamed"])
 def test_a_stream_leaves_only_when_nothing_waits_in_it(tmp_path: Path, after: Plan) -> None:
     home, before = Home(tmp_path), LakeState(plan=PLAN.to_json(), pipeline_file="logs.yaml")
-    life.refuse_to_leave(home, before, after)
+    web_log_lifecycle.refuse_to_leave(home, before, after)
     journal = Journal(journal_file(home))
     [offset] = journal.append("weblogs-request", [b"{}"])
-    life.refuse_to_leave(home, before, PLAN)
+    web_log_lifecycle.refuse_to_leave(home, before, PLAN)
     with pytest.raises(InputError, match="1 records of the stream weblogs-request") as refused:
-        life.refuse_to_leave(home, before, after)
+        web_log_lifecycle.refuse_to_leave(home, before, after)
     assert "cdclake up logs.yaml" in refused.value.remedy
     journal.forget("weblogs-request", offset + 1)
-    life.refuse_to_leave(home, before, after)
+    web_log_lifecycle.refuse_to_leave(home, before, after)
 
 
 def test_a_lake_that_streams_tables_is_not_turned_into_one_of_web_logs(tmp_path: Path) -> None:
     home = Home(tmp_path)
     LakeState(plan=WITHOUT.to_json(), epoch=1).save(home)
     with pytest.raises(InputError, match="streams tables"):
-        life.up(home, PLAN, "logs.yaml", None)
+        web_log_lifecycle.up(home, PLAN, "logs.yaml", None)
     with pytest.raises(InputError, match="no tables to read"):
-        life.up(Home(tmp_path / "fresh"), PLAN, "logs.yaml", "postgresql://h/d")
+        web_log_lifecycle.up(Home(tmp_path / "fresh"), PLAN, "logs.yaml", "postgresql://h/d")
 
 
 def test_what_is_acknowledged_and_nowhere_is_missing() -> None:

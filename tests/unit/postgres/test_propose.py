@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cdclake.config.literals import parse_table_key
 from cdclake.config.resolve import load_plan
-from cdclake.config.spellings import parse_table_key
 from cdclake.postgres.candidates import candidate_keys, first_unique, uniqueness_query
 from cdclake.postgres.catalog import SourceTable, column_type
 from cdclake.postgres.file_lines import scalar

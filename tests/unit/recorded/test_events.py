@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.debezium.unavailable import is_lost_when_unsent, unavailable_forms
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.plan import Table
 from tests.recorded import array_text, script
 from tests.recorded.expected import Expected, expected_in_order, in_key_order

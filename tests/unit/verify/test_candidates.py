@@ -2,7 +2,7 @@
 
 import pytest
 
-from glue_jobs.verify.candidates import Candidates
+from cdclake.jobs.verify.mismatches import Mismatches
 
 A, B, C = ("a" * 32, "b" * 32, "c" * 32)
 
@@ -12,7 +12,7 @@ def run(*rounds: tuple[str, str, str]) -> str:
 
     Of several states before, one after the other, the source was in each.
     """
-    candidates = Candidates([(1, "k")])
+    candidates = Mismatches([(1, "k")])
     for number, (before, lake, after) in enumerate(rounds, 1):
         candidates.begin_round()
         for state in before.split():
@@ -21,7 +21,7 @@ def run(*rounds: tuple[str, str, str]) -> str:
             candidates.look_at_source([])
         candidates.look_at_lake([(1, "k", lake)] if lake else [])
         candidates.look_at_source([(1, "k", after)] if after else [])
-        candidates.judge(last=number == len(rounds))
+        candidates.decide(last=number == len(rounds))
     found = candidates.examples(1)
     return str(found[0][2]) if found else "settled"
 
@@ -51,6 +51,6 @@ def test_verdicts(rounds, verdict):
 
 def test_batches_hold_each_open_key_once():
     places = [(n % 7, f"key {n}") for n in range(2500)]
-    candidates = Candidates(iter([*places, *places]))
+    candidates = Mismatches(iter([*places, *places]))
     assert len(candidates) == 2500
     assert [place for batch in candidates.batches() for place in batch] == sorted(places)

@@ -9,11 +9,11 @@ from typing import Any, cast
 import duckdb
 import pytest
 
-from cdclake.delivery import DeliveryStream
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.plan import Plan, Table
-from glue_jobs.ingest.progress import Progress, TableProgress
-from glue_jobs.reader.duck import Reader
-from glue_jobs.verify.delivered import delivered_offsets
 from tests.unit.verify.lakes import create, event, make_table
 
 A, B = (make_table(name=n, table=n, topic="p.trade", delivery="firehose") for n in ("a", "b"))

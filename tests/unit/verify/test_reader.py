@@ -10,11 +10,11 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
-from glue_jobs.reader import relations
-from glue_jobs.reader.catalog import IcebergTable, parse_table
-from glue_jobs.reader.duck import extension_file, mentioned
-from glue_jobs.reader.moment import NOW, at_snapshot, at_time, snapshot_id
-from local.reader.query import _run, json_value
+from cdclake.jobs.reader import relations
+from cdclake.jobs.reader.catalog import CatalogTable, parse_table
+from cdclake.jobs.reader.duck import extension_file, mentioned
+from cdclake.jobs.reader.point_in_time import NOW, at_snapshot, at_time, snapshot_id
+from cdclake.local.reader.query import _run, json_value
 from tests.unit.verify.lakes import make_plan, make_table
 
 STAMP = {naming.STAMP_PROPERTY: '{"floor": "", "ingested": 7}'}
@@ -64,7 +64,7 @@ def test_an_expired_time_is_refused():
 HOUR = 3_600_000
 
 
-def thinned() -> IcebergTable:
+def thinned() -> CatalogTable:
     """Of four commits, in four of five hours, the first two by tags alone."""
     kept = metadata(
         *((n, n - 1 or None, n * HOUR - 7, {}) for n in (1, 3)),

@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from glue_jobs.reader import duck
-from glue_jobs.reader.duck import Reader
+from cdclake.jobs.reader import duck
+from cdclake.jobs.reader.duck import Reader
 from tests.certificates import certified
 from tests.unit.verify.lakes import make_plan, make_table
 

@@ -1,0 +1,59 @@
+"""`python -m benchmarks.latency_proxy --port N --data DIR`: the local S3 and Glue, further off.
+
+Each request is counted and waits first, as a round trip to AWS would have it wait; then the local
+lake's own server answers it. That server shares the machine with whoever is measured: seconds from
+here compare with each other, with those of tables in a folder they do not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from benchmarks.requests import COUNTS
+from cdclake.local.aws.aws_server import HEALTH, DurableAws, scope
+from cdclake.local.aws.http_server import Answer, Server
+
+LATENCY_SECONDS = {"s3": 0.030, "glue": 0.080}
+
+
+class FarAws:
+    """The local S3 and Glue, behind a count and a wait."""
+
+    def __init__(self, near: DurableAws) -> None:
+        self._near = near
+        self._counts: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def __call__(self, environ: dict[str, Any], body: bytes) -> Answer:
+        """The local answer, late; for `COUNTS` the requests so far, by service."""
+        if environ["PATH_INFO"] == COUNTS:
+            counts = {service: self._counts[service] for service in LATENCY_SECONDS}
+            return 200, {"content-type": "application/json"}, json.dumps(counts).encode()
+        if environ["PATH_INFO"] != HEALTH:
+            _, service = scope(environ)
+            with self._lock:
+                self._counts[service] += 1
+            time.sleep(LATENCY_SECONDS[service])
+        return self._near(environ, body)
+
+
+def main() -> int:
+    """Serves until it is killed."""
+    parser = argparse.ArgumentParser(description="S3 and Glue, some way off.")
+    parser.add_argument("--port", required=True, type=int)
+    parser.add_argument("--data", required=True, type=Path)
+    args = parser.parse_args()
+    with Server(args.port, FarAws(DurableAws(args.data))) as server:
+        server.serve_forever()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

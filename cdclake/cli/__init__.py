@@ -1,0 +1,1 @@
+"""The `cdclake` command: one file a verb, registered in `cdclake.cli.main`."""

@@ -1,0 +1,79 @@
+"""The deployed jobs, started from here: Glue runs them, the report comes from the state bucket."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import boto3
+
+from cdclake import naming
+from cdclake.cli.aws_calls import explained
+from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.errors import ComponentFailed
+
+_POLL_S = 10.0
+_ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
+
+
+class DeployedJob:
+    """One job of the deployment that a pipeline file and an environment name."""
+
+    def __init__(self, file: Path, environment: str | None, job: str) -> None:
+        """InvalidPipeline or InputError if the file or the environment is not as it must be."""
+        self._deployment: Deployment = load_deployment(file, environment)
+        self.name = naming.glue_job_name(self._deployment.prefix, job)
+        with explained(self.name, "reach Glue for"):
+            self._glue = boto3.client("glue")
+
+    def run(self, tables: list[str], **more: str) -> dict[str, Any]:
+        """Run it over these tables, or all of them, to its end; the report that it wrote.
+
+        `more`: further arguments of the job, by name.
+        """
+        chosen = [self._deployment.plan.table(table, of="file").name for table in tables]
+        run = uuid.uuid4().hex[:8]
+        arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
+        if chosen:
+            arguments["--tables"] = ",".join(chosen)
+        run_id = self.start(arguments)
+        state = self._await_end(run_id)
+        report = self._report(run)
+        if report is None:
+            raise ComponentFailed(
+                f"{self.name} ended as {state} before its report",
+                f"read the logs of the run {run_id} in Glue's console",
+                component=self.name,
+            )
+        return {**report, "job_run_id": run_id}
+
+    def operate(self, verb: str, tables: list[str]) -> dict[str, Any]:
+        """Run it to ask the stream for this; InputError for a table that another writes."""
+        for table in tables:
+            self._deployment.plan.streamed(table, of="file")
+        return self.run(tables, verb=verb)
+
+    def start(self, arguments: dict[str, str]) -> str:
+        """Start a run, and leave it alone; its id."""
+        with explained(self.name, "start"):
+            started = self._glue.start_job_run(JobName=self.name, Arguments=arguments)
+        return str(started["JobRunId"])
+
+    def _await_end(self, run_id: str) -> str:
+        while True:
+            with explained(self.name, f"follow the run {run_id}, which goes on without us, of"):
+                run = self._glue.get_job_run(JobName=self.name, RunId=run_id)["JobRun"]
+            if run["JobRunState"] in _ENDED:
+                return str(run["JobRunState"])
+            time.sleep(_POLL_S)
+
+    def _report(self, run: str) -> dict[str, Any] | None:
+        """What the job wrote; its own arguments say where."""
+        from cdclake.jobs.control.store import ObjectStore
+
+        with explained(self.name, "read the report of"):
+            job = self._glue.get_job(JobName=self.name)["Job"]
+            stored = ObjectStore(job["DefaultArguments"]["--control"]).read(naming.report_name(run))
+        return stored.content if stored else None

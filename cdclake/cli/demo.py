@@ -1,0 +1,110 @@
+"""`cdclake demo`: a shop, streamed into a lake of its own and proved row for row."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+from cdclake.errors import InputError
+
+if TYPE_CHECKING:
+    from cdclake.local.demo.show import Show
+    from cdclake.local.demo.tasks import Stopwatch
+
+
+def demo(
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="How long the shop is open.")
+    ] = 20,
+    rate: Annotated[
+        float, typer.Option("--rate", min=1, help="Row changes per second in the source.")
+    ] = 500,
+    seed: Annotated[int, typer.Option("--seed", help="The same seed, the same shop.")] = 1,
+    delivery: Annotated[
+        str, typer.Option("--delivery", help="How events reach the lake: stream or firehose.")
+    ] = "stream",
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the lake running, to look at it.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Run a shop for a while and show every hop from its database to the lake."""
+    from cdclake.local.demo.interrupts import ending_in_order
+    from cdclake.local.demo.run import PIPELINES, Options, run_demo
+    from cdclake.local.demo.tasks import Stopwatch
+    from cdclake.local.demo.workspace import demo_home
+    from cdclake.local.process.home import Home
+
+    if delivery not in PIPELINES:
+        raise InputError(
+            f"the demo knows no delivery {delivery!r}",
+            "use --delivery stream or --delivery firehose",
+        )
+    watch = Stopwatch()
+    show = _show(watch, json_output, f"cdclake demo: {rate:g} rows/s for {seconds:g} s")
+    base = Home.from_environment().path
+    with ending_in_order(), demo_home(base, keep=keep) as home, show.open():
+        answer = run_demo(home, Options(seconds, rate, seed, delivery, keep), watch, show)
+    answer["seconds_total"] = round(watch.elapsed, 1)
+    answer["steps"] = watch.seconds()
+    if keep:
+        answer["home"] = str(home.path)
+    emit(answer, json_output, lambda: _render(answer))
+    if not answer["ok"]:
+        raise typer.Exit(1)
+
+
+def _show(watch: Stopwatch, as_json: bool, title: str) -> Show:
+    """A live panel where somebody watches a terminal that can show it, else lines."""
+    from rich.console import Console
+
+    from cdclake.local.demo.panel import LivePanel
+    from cdclake.local.demo.show import PlainLines
+
+    console = Console()
+    plain = as_json or "NO_COLOR" in os.environ or not console.is_terminal
+    if plain or console.is_dumb_terminal or not console.encoding.startswith("utf"):
+        return PlainLines(watch, _to_stderr if as_json else _flushed)
+    return LivePanel(watch, console, title)
+
+
+def _to_stderr(line: str) -> None:
+    sys.stderr.write(line.encode("ascii", "backslashreplace").decode() + "\n")
+
+
+def _flushed(line: str) -> None:
+    say(line)
+    sys.stdout.flush()
+
+
+def _render(answer: dict[str, Any]) -> None:
+    """The closing table, the figures, and where the lake is if it was kept."""
+    names = (
+        "table", "source_rows", "lake_rows", "inserts", "updates", "deletes",
+        "missing", "extra", "different", "unsettled",
+    )  # fmt: skip
+    rows = [names, *(tuple(str(table[name]) for name in names) for table in answer["tables"])]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(names))]
+    say("")
+    for row in rows:
+        first, *rest = (
+            cell.rjust(width) if place else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        say("  ".join((first, *rest)).replace("_", " " if row is names else "_"))
+    say("")
+    written = f"of {answer['events_expected']} that the shop made"
+    say(f"{answer['events']} events in the logs {written}, {answer['events_per_s']} per second")
+    say(f"fresh in {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
+    say(f"first row in the lake after {answer['seconds_to_first_row']} s")
+    say(f"{answer['seconds_total']} s in all")
+    say("the lake equals the source" if answer["ok"] else "the lake DIFFERS from the source")
+    if "home" in answer:
+        say(f"the lake still runs; look at it with\n  export CDCLAKE_HOME={answer['home']}")
+        say(
+            "  cdclake status\n  cdclake sql 'SELECT * FROM orders_current LIMIT 5'\n  cdclake down"
+        )

@@ -1,0 +1,76 @@
+"""`cdclake init`: a pipeline file from an existing database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+from cdclake.errors import InputError
+
+if TYPE_CHECKING:
+    from cdclake.postgres.proposal import Proposal
+
+
+def init(
+    from_db: Annotated[str, typer.Option("--from-db", help="DSN of the database to read.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+    schema: Annotated[
+        list[str] | None, typer.Option("--schema", help="Only this schema; may be repeated.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Write a pipeline file with every table of a database that can flow."""
+    from cdclake.local.lake.introspect import survey
+    from cdclake.postgres.pipeline_text import render_pipeline
+
+    if output.exists() and not force:
+        raise InputError(
+            f"{output} is there already", "choose another file with `-o`, or add `--force`"
+        )
+    database, proposals = survey(from_db, schema or None)
+    try:
+        output.write_text(render_pipeline(database, proposals), encoding="utf-8")
+    except OSError as error:
+        raise InputError(
+            f"{output} cannot be written ({error.strerror})", "check its folder and your rights"
+        ) from None
+    emit(_summary(output, proposals), json_output, lambda: _render(output, proposals))
+
+
+def _summary(output: Path, proposals: list[Proposal]) -> dict[str, Any]:
+    tables = [
+        {
+            "source": proposal.source.source,
+            "table": declared.name,
+            "key": [column.source for column in declared.key_columns],
+            "columns": [column.source for column in declared.columns],
+            "omitted_columns": list(proposal.omitted),
+        }
+        for proposal in proposals
+        if (declared := proposal.declared) is not None and not proposal.reason
+    ]
+    refused = [
+        {
+            "source": proposal.source.source,
+            "reason": proposal.reason,
+            "admissible": proposal.declared is not None,
+            "remedy": proposal.remedy or f"remove the `# ` before its lines in {output}",
+        }
+        for proposal in proposals
+        if proposal.reason
+    ]
+    return {"ok": True, "file": str(output), "tables": tables, "refused": refused}
+
+
+def _render(output: Path, proposals: list[Proposal]) -> None:
+    refused = [proposal for proposal in proposals if proposal.reason]
+    say(f"{output}: {len(proposals) - len(refused)} tables, {len(refused)} refused")
+    for proposal in refused:
+        say(f"  {proposal.source.source}: {proposal.reason}")
+    if refused:
+        say("The refused stand in the file as comments, with the lines that admit them.")
+    say(f"Look it over, then: cdclake up {output}")

@@ -1,0 +1,86 @@
+"""`cdclake job`: run one of the Glue jobs to its end, here or where it is deployed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
+from cdclake.errors import InputError
+
+
+def job(
+    name: Annotated[str, typer.Argument(help="apply_changes, maintain_tables or rebuild_tables.")],
+    table: Annotated[
+        list[str] | None, typer.Option("--table", help="Only this table; may be repeated.")
+    ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Run a job over the lake's tables. On AWS also stream_changes, which is started and left."""
+    tables = table or []
+    if target is Target.LOCAL:
+        check_local(file, environment)
+        report = _run_here(name, tables)
+    else:
+        report = _run_on_aws(name, tables, file, environment)
+    emit(report, json_output, lambda: _render(report))
+    if not report["ok"]:
+        raise typer.Exit(4)
+
+
+def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.lake.spark_jobs import run_job
+    from cdclake.local.process.home import Home
+
+    _check_known(name, aws=False)
+    lake = open_lake(Home.from_environment())
+    return run_job(lake, name, [lake.plan.table(each).name for each in tables])
+
+
+def _run_on_aws(
+    name: str, tables: list[str], file: Path | None, environment: str | None
+) -> dict[str, Any]:
+    from cdclake import naming
+
+    _check_known(name, aws=True)
+    job = deployed_job(file, environment, name)
+    if name != naming.STREAM_JOB:
+        return job.run(tables)
+    if tables:
+        raise InputError("the stream is of all tables", "leave --table out")
+    return {"ok": True, "tables": [], "job_run_id": job.start({})}
+
+
+def _check_known(name: str, *, aws: bool) -> None:
+    from cdclake import naming
+    from cdclake.deployed_jobs import TABLE_JOBS
+
+    known = (naming.STREAM_JOB, *TABLE_JOBS) if aws else TABLE_JOBS
+    if name not in known:
+        raise InputError(f"there is no job {name!r}", f"choose one of {', '.join(known)}")
+
+
+def _render(report: dict[str, Any]) -> None:
+    if "job_run_id" in report:
+        say(f"run {report['job_run_id']}")
+    for line in report["tables"]:
+        say(
+            f"{line['table']}: {line['seconds']} s, {line['rows_applied']} rows applied, "
+            f"files {line['files_before']} -> {line['files_after']}, "
+            f"snapshots {line['snapshots_before']} -> {line['snapshots_after']}"
+            + (f"; {line['error']}" if line["error"] else "")
+        )

@@ -1,0 +1,57 @@
+"""`cdclake status`: what runs, and how far each table is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from cdclake.cli.output import JsonOption, emit, say
+
+
+def status(json_output: JsonOption = False) -> None:
+    """Show components, tables and the replication slot."""
+    from cdclake.errors import NotRunning
+    from cdclake.local.process.home import Home
+    from cdclake.local.status import lake_status
+
+    home = Home.from_environment()
+    answer = lake_status(home)
+    if not answer["components"]:
+        raise NotRunning(f"no lake runs in {home.path}", "start one with `cdclake up FILE`")
+    emit(answer, json_output, lambda: _render(answer))
+
+
+def _render(answer: dict[str, Any]) -> None:
+    for part in answer["components"]:
+        say(f"{part['name']:<11} {part['state']:<9} pid {part['pid']}  port {part['port']}")
+    for table in answer["tables"]:
+        say(
+            f"{table['table']:<20} {table['state']:<10} {table['live_rows']} live rows, "
+            f"{table['changes_rows']} changes, lag {table['lag_events']}, "
+            f"freshness {table['freshness_s']} s, {table['quarantined']} quarantined"
+            + (f"\n  {table['last_error']}" if table["last_error"] else "")
+        )
+        for line in _notes(table, answer["file"]):
+            say(f"  {line}")
+    for logs in answer.get("web_logs", ()):
+        counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
+        say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} wait, {logs['failed']} failed")
+        if logs["last_error"]:
+            say(f"  {logs['last_error']}")
+    if answer["slot"]:
+        say(f"slot holds {answer['slot']['wal_bytes']} bytes of WAL")
+
+
+def _notes(table: dict[str, Any], file: str) -> Iterator[str]:
+    """Where to mend the file, how long the gap is kept, what the source has otherwise."""
+    for line in table["lines"]:
+        if line is not None:
+            yield f"the line to change: {file}:{line}"
+    if gap := table["gap"]:
+        until = (
+            f", which Kafka keeps at least until {gap['kept_until']}" if gap["kept_until"] else ""
+        )
+        yield f"its gap holds {gap['events']} events{until}"
+    for change in table["source_changes"] or []:
+        place = f"{file}:{change['line']}: " if change["line"] else ""
+        yield f"{place}{change['message']}; {change['remedy']}"

@@ -1,0 +1,88 @@
+"""`cdclake up`: start or heal the local lake."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+from cdclake.errors import InputError
+
+
+def up(
+    file: Annotated[Path | None, typer.Argument(help="The pipeline file to stream.")] = None,
+    no_stream: Annotated[
+        bool, typer.Option("--no-stream", help="Start no connector and no stream.")
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", help="DSN of an existing database, instead of the lake's own."),
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Start or heal the lake; with FILE, stream its tables."""
+    from cdclake.config.resolve import load_plan
+    from cdclake.local import lifecycle
+    from cdclake.local.process.home import Home
+    from cdclake.local.web_logs import web_log_lifecycle as web_logs
+
+    home = Home.from_environment()
+    chosen = _chosen_file(home, file)
+    plan = load_plan(chosen) if chosen else None
+    with home.changing():
+        dsn = _kept_dsn(home, source or os.environ.get("CDCLAKE_SOURCE_DSN"))
+        if plan is None or no_stream:
+            answer = lifecycle.up_bare(home, plan, dsn)
+        elif not plan.tables:
+            answer = web_logs.up(home, plan, str(chosen), dsn)
+        else:
+            answer = lifecycle.up(home, plan, str(chosen), dsn)
+    emit(answer, json_output, lambda: _render(answer))
+
+
+def _chosen_file(home: Any, file: Path | None) -> Path | None:
+    """The given file; without one, the file that this lake streams already."""
+    from cdclake.local.lake.lake import LakeState
+
+    if file is not None:
+        return file.resolve()
+    remembered = LakeState.load(home).pipeline_file
+    return Path(remembered) if remembered else None
+
+
+def _kept_dsn(home: Any, dsn: str | None) -> str | None:
+    """The source's DSN: given now, or given to the lake that runs on it already."""
+    from cdclake.local.lake.lake import LakeState
+
+    state = LakeState.load(home)
+    if dsn is None and state.external:
+        return str(home.secret("source_dsn"))
+    if dsn is not None and state.epoch and not state.external:
+        raise InputError(
+            "this lake streams from its own PostgreSQL, not from a given source",
+            "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
+        )
+    return dsn
+
+
+def _render(answer: dict[str, Any]) -> None:
+    source = answer["source"]
+    if source is not None:
+        say(
+            f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
+            f"/{source['dbname']}   (password in the lake's secrets.properties, or --json)"
+        )
+        say(f"kafka     {answer['kafka']}")
+    say(f"s3, glue  {answer['s3']}")
+    if "firehose" in answer:
+        say(f"firehose  {answer['firehose']}")
+    say(f"logs      {answer['logs']}")
+    for table in answer["tables"]:
+        say(f"table     {table['source']} -> {table['table']}")
+    for logs in answer.get("web_logs", ()):
+        say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
+    if not answer["tables"] and not answer.get("web_logs"):
+        say("no tables stream yet: `cdclake up FILE`")

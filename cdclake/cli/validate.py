@@ -1,0 +1,60 @@
+"""`cdclake validate FILE`: every mistake of a pipeline file, offline."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, error_object, say
+
+if TYPE_CHECKING:
+    from cdclake.config.problems import InvalidPipeline
+    from cdclake.plan import Plan
+
+
+def validate(
+    file: Annotated[Path, typer.Argument(help="The pipeline file.")],
+    json_output: JsonOption = False,
+) -> None:
+    """Check a pipeline file offline and list every problem with its line and remedy."""
+    from cdclake.config.problems import InvalidPipeline
+    from cdclake.config.resolve import load_plan
+
+    try:
+        plan = load_plan(file)
+    except InvalidPipeline as invalid:
+        refused = invalid
+        emit(_refusal(refused), json_output, lambda: _render_problems(refused))
+        raise typer.Exit(invalid.exit_code) from None
+    emit(_summary(plan), json_output, lambda: _render_plan(file, plan))
+
+
+def _refusal(invalid: InvalidPipeline) -> dict[str, Any]:
+    problems = [asdict(problem) for problem in invalid.problems]
+    return {**error_object(invalid), "file": invalid.file, "problems": problems}
+
+
+def _render_problems(invalid: InvalidPipeline) -> None:
+    for problem in invalid.problems:
+        say(problem.render(invalid.file))
+
+
+def _summary(plan: Plan) -> dict[str, Any]:
+    tables = [{"source": table.source, "table": table.name} for table in plan.tables]
+    logs = [{"web_logs": each.name, "tables": [*each.tables]} for each in plan.web_logs]
+    return {"ok": True, "problems": [], "name": plan.name, "tables": tables, "web_logs": logs}
+
+
+def _render_plan(file: Path, plan: Plan) -> None:
+    columns = sum(len(table.columns) for table in plan.tables)
+    say(f"{file}: valid")
+    if plan.tables:
+        say(
+            f"pipeline {plan.name}: {len(plan.tables)} tables, {columns} columns, "
+            f"database {plan.source_database} -> {plan.lake_database}"
+        )
+    for logs in plan.web_logs:
+        say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")

@@ -1,0 +1,114 @@
+"""`cdclake verify`: proves, row for row, that the lake holds what the source does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_job,
+)
+from cdclake.errors import ComponentFailed
+
+Report = dict[str, Any]
+
+
+def verify(
+    wait: Annotated[
+        float, typer.Option("--wait", min=0, help="Seconds to wait for what is under way.")
+    ] = 120.0,
+    table: Annotated[
+        str | None, typer.Option("--table", help="One table, by its name in the lake or source.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option("--sample", min=1, help="Compare about so many rows a table.")
+    ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Compare every row of the source with the lake; exit 1 if anything differs.
+
+    Of web logs the requests are counted: none that was acknowledged may be missing.
+    A table that has stopped is a difference. Keys that changed in every round of reading are
+    counted as `unsettled`, which is none.
+    """
+    if target is Target.AWS:
+        report = _verify_on_aws(wait, table, sample, file, environment)
+    else:
+        check_local(file, environment)
+        report = _verify_here(wait, table, sample)
+    emit(report, json_output, lambda: _render(report))
+    if not report["ok"]:
+        raise typer.Exit(1)
+
+
+def _verify_here(wait: float, table: str | None, sample: int | None) -> Report:
+    from cdclake.local.lake.lake import open_lake
+    from cdclake.local.process.home import Home
+    from cdclake.local.verify import verify_lake
+    from cdclake.local.web_logs.web_log_figures import settled_figures
+
+    lake = open_lake(Home.from_environment())
+    report = verify_lake(lake, wait, table, sample).to_json()
+    if table is not None or not lake.plan.web_logs:
+        return report
+    logs = [figures.to_json() for figures in settled_figures(lake, wait)]
+    ok = report["ok"] and not any(each["missing"] for each in logs)
+    return {**report, "ok": ok, "web_logs": logs}
+
+
+def _verify_on_aws(
+    wait: float, table: str | None, sample: int | None, file: Path | None, environment: str | None
+) -> Report:
+    from cdclake import naming
+
+    arguments = {"wait": f"{wait:g}"} | ({} if sample is None else {"sample": str(sample)})
+    job = deployed_job(file, environment, naming.VERIFY_JOB)
+    report = job.run([] if table is None else [table], **arguments)
+    if "error" in report:
+        told = report["error"]
+        raise ComponentFailed(told["message"], told["remedy"], component=job.name)
+    return report
+
+
+def _render(report: Report) -> None:
+    for table in report["tables"]:
+        say(_line(table))
+        for example in table["first"]:
+            key = ", ".join(f"{name}={value}" for name, value in example["key"].items())
+            say(f"  {example['kind']} {key}")
+            if example["source"] is not None and example["lake"] is not None:
+                for name in example["columns"]:
+                    source, lake = example["source"][name], example["lake"][name]
+                    say(f"    {name}: source {source!r}, lake {lake!r}")
+    for logs in report.get("web_logs", ()):
+        say(
+            f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
+            f" {logs['failed']} failed, {logs['missing']} missing"
+        )
+    said = "equal" if report["ok"] else "NOT equal"
+    sample = report["sample"]
+    part = f" (a sample of about {sample} rows a table)" if sample else ""
+    say(f"{said}{part}, {report['rounds']} rounds, {report['seconds']} s")
+
+
+def _line(table: dict[str, Any]) -> str:
+    kinds = ("missing", "extra", "different", "unsettled")
+    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
+    omitted = table["omitted_columns"]
+    without = f"; without {', '.join(omitted)}" if omitted else ""
+    trouble = "STOPPED: " if table["state"] == "stopped" else ""
+    stopped = f"; {trouble}{table['error']}" if table["error"] else ""
+    rows = f"{table['source_rows']} rows in the source, {table['lake_rows']} in the lake"
+    named = f"{table['source']} -> {table['table']}"
+    return f"{named}: {counts or 'equal'}; {rows}{without}{stopped}"

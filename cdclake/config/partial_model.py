@@ -1,0 +1,122 @@
+"""What can be told of a document's tables although parts of it may be wrong.
+
+The cross checks read this instead of the model, so that one mistake never hides another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from cdclake import naming
+from cdclake.config import literals
+from cdclake.config.document import Document, Location
+from cdclake.config.problems import Refused
+from cdclake.debezium.types import ColumnType
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnOutline:
+    """A declared column; `type` is None where it is missing or wrong."""
+
+    location: Location
+    source: str
+    type: ColumnType | None
+    excluded: bool
+    masked: bool
+    renamed_from: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The column's name in the lake."""
+        return naming.lake_name(self.renamed_from[0] if self.renamed_from else self.source)
+
+
+@dataclass(frozen=True, slots=True)
+class TableOutline:
+    """A declared table; schema, table and name are None where the spelling is wrong."""
+
+    location: Location
+    schema: str | None
+    table: str | None
+    name: str | None
+    columns: tuple[ColumnOutline, ...]
+    entry: dict[str, Any]
+
+    @property
+    def spelled(self) -> str:
+        """The table as the file has it."""
+        return str(self.location[-1])
+
+    @property
+    def key(self) -> list[tuple[Location, str]]:
+        """Each key column with its place."""
+        return self.texts("key")
+
+    def texts(self, field: str) -> list[tuple[Location, str]]:
+        """The text items of the list `field`, each with its place."""
+        items = self.entry.get(field)
+        listed = enumerate(items) if isinstance(items, list) else ()
+        return [
+            ((*self.location, field, index), item) for index, item in listed if type(item) is str
+        ]
+
+    def column(self, source: str) -> ColumnOutline | None:
+        """The declared column of this exact spelling."""
+        return next((column for column in self.columns if column.source == source), None)
+
+
+def outline_tables(document: Document) -> list[TableOutline]:
+    """Every entry of `tables` that is a mapping."""
+    tables = document.mapping("tables")
+    return [
+        _outline_table(spelled, entry)
+        for spelled, entry in tables.items()
+        if isinstance(entry, dict)
+    ]
+
+
+def _outline_table(spelled: str, entry: dict[str, Any]) -> TableOutline:
+    location: Location = ("tables", spelled)
+    schema, table = try_parse(literals.parse_table_key, spelled) or (None, None)
+    declared = entry.get("name")
+    name = declared if isinstance(declared, str) else table and naming.lake_name(table)
+    if name is not None and naming.LAKE_NAME.fullmatch(name) is None:
+        name = None
+    columns = entry.get("columns")
+    return TableOutline(
+        location=location,
+        schema=schema,
+        table=table,
+        name=name,
+        columns=tuple(
+            _outline_column((*location, "columns", column), column, value)
+            for column, value in (columns.items() if isinstance(columns, dict) else ())
+        ),
+        entry=entry,
+    )
+
+
+def _outline_column(location: Location, source: str, value: Any) -> ColumnOutline:
+    fields = value if isinstance(value, dict) else {"type": value}
+    renamed = fields.get("renamed_from")
+    names = [renamed] if isinstance(renamed, str) else renamed if isinstance(renamed, list) else []
+    return ColumnOutline(
+        location=location,
+        source=source,
+        type=try_parse(literals.parse_column_type, fields.get("type")),
+        excluded=fields.get("exclude") is True,
+        masked=fields.get("mask") is not None,
+        renamed_from=tuple(name for name in names if isinstance(name, str)),
+    )
+
+
+def try_parse(parse: Callable[[str], T], spelling: Any) -> T | None:
+    """What `parse` makes of the spelling; None where the model refuses it already."""
+    try:
+        return parse(spelling) if isinstance(spelling, str) else None
+    except Refused:
+        return None

@@ -1,0 +1,97 @@
+"""The streams of Firehose that a file without problems asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cdclake import naming
+from cdclake.config.firehose_model import StreamSettings, settings_of, with_settings_of_all
+from cdclake.config.model import PipelineFile
+from cdclake.config.weblogs_model import WebLogsEntry
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.plan import Table
+from cdclake.web_logs.model import FUNCTION, WebLogs, request_tables, status_query
+
+
+def resolve_deliveries(file: PipelineFile, tables: Mapping[str, Table]) -> list[DeliveryStream]:
+    """One for each domain and for each table without one; `tables` are by their key in the file."""
+    delivered = {key: entry for key, entry in file.tables.items() if entry.delivery == "firehose"}
+    domains: dict[str, list[Table]] = {}
+    streams = []
+    for key, entry in delivered.items():
+        if entry.domain is None:
+            streams.append(_stream(file, None, [tables[key]]))
+        else:
+            domains.setdefault(entry.domain, []).append(tables[key])
+    return streams + [_stream(file, domain, listed) for domain, listed in domains.items()]
+
+
+def topic_of(pipeline: str, domain: str | None, own: str) -> str:
+    """The domain's topic for its tables, else the table's own."""
+    return own if domain is None else naming.domain_topic(pipeline, domain)
+
+
+def _stream(file: PipelineFile, domain: str | None, tables: Sequence[Table]) -> DeliveryStream:
+    settings = settings_of(file.firehose.model_dump(exclude_unset=True), domain)
+    return DeliveryStream(
+        name=domain or tables[0].name,
+        topic=tables[0].topic,
+        tables=tuple(table.name for table in tables),
+        routed=domain is not None,
+        route=settings.route,
+        **_fields(file, settings),
+    )
+
+
+def resolve_web_logs(file: PipelineFile) -> list[WebLogs]:
+    """Those of the file, each with its stream."""
+    shared = file.firehose.model_dump(exclude_unset=True)
+    return [
+        _web_logs(file, name, web_logs_settings(shared, entry.model_dump(exclude_unset=True)))
+        for name, entry in file.weblogs.items()
+    ]
+
+
+def web_logs_settings(section: Mapping[str, Any], own: Mapping[str, Any]) -> WebLogsEntry:
+    """Web logs as they are written, over what `section`, `firehose:`, says for all streams."""
+    return WebLogsEntry.model_validate(with_settings_of_all(section, own))
+
+
+def _web_logs(file: PipelineFile, name: str, entry: WebLogsEntry) -> WebLogs:
+    by_status = entry.route == "status"
+    statuses = tuple(entry.statuses) if by_status else ()
+    tables = request_tables(name, entry.route, statuses)
+    stream = DeliveryStream(
+        name=name,
+        source=entry.source,
+        topic=name if entry.source == "kinesis" else "",
+        tables=tables,
+        routed=by_status,
+        route=status_query(file.lake.database, name, statuses) if by_status else None,
+        table=None if by_status else name,
+        function=FUNCTION,
+        **_fields(file, entry),
+    )
+    images = entry.images
+    return WebLogs(
+        stream=stream,
+        by=entry.route,
+        statuses=statuses,
+        nginx=images.nginx,
+        router=images.router,
+    )
+
+
+def _fields(file: PipelineFile, settings: StreamSettings) -> dict[str, Any]:
+    return {
+        "buffer_seconds": settings.buffer.seconds,
+        "buffer_mib": settings.buffer.mib,
+        "function_seconds": settings.function.seconds,
+        "function_mib": settings.function.mib,
+        "function_retries": settings.function.retries,
+        "retry_seconds": settings.retry_seconds,
+        "backup": settings.backup,
+        "error_prefix": file.firehose.error_prefix,
+        "mib_per_second": settings.mib_per_second,
+    }

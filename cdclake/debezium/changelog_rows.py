@@ -1,0 +1,216 @@
+"""Debezium events to rows of `<t>_changes`, one at a time and without Spark: Firehose's way.
+
+A pure function of the event, its place in Kafka and the table's declaration. Firehose hands over
+neither key nor headers: a row's key stands in the row, a delete's in `before`, which has it under
+every replica identity. What else `before` holds under another identity than full is made up, and
+never read. Every row equals the one that the stream writes (`cdclake.jobs.stream.decode`), but for
+`cdc_ingested_at`; what the stream can tell only from other events is refused here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cdclake import naming
+from cdclake.debezium import refusals
+from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
+from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
+from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.toast_placeholder import unavailable_forms
+from cdclake.plan import Column, Plan, Table
+
+Event = Mapping[str, Any]
+_PUNCTUATION = str.maketrans("", "", '[]" ')
+_decode = json.JSONDecoder(parse_float=Digits, parse_constant=Digits).decode
+
+
+class Place(NamedTuple):
+    """Where Kafka has the event; None where nobody knows any more.
+
+    The offset orders copies of one event only: no two events of a key share what stands before it
+    in a position.
+    """
+
+    partition: int | None
+    offset: int | None
+
+
+def read_event(value: bytes) -> Event | None:
+    """The event that a record's value holds; None for what is no change of a table.
+
+    That is a tombstone, and Debezium's heartbeat. An event that the converter wrapped up with its
+    schema is taken out. RefusedEvent if the value is no JSON object.
+    """
+    try:
+        event = _decode(value.decode())
+    except (ValueError, RecursionError):
+        raise RefusedEvent(refusals.UNREADABLE_VALUE) from None
+    if type(event) is dict and "payload" in event and "schema" in event:
+        event = event["payload"]
+    if event is None:
+        return None
+    if type(event) is not dict:
+        raise RefusedEvent(refusals.UNREADABLE_VALUE)
+    is_heartbeat = "ts_ms" in event and not event.keys() - {"ts_ms", naming.EPOCH}
+    return None if is_heartbeat else event
+
+
+def source_of(event: Event) -> tuple[Any, Any]:
+    """Schema and table, in the source's spelling."""
+    source = _part(event, "source")
+    return source.get("schema"), source.get("table")
+
+
+class LogRows:
+    """Makes rows of one table's log."""
+
+    def __init__(self, table: Table, plan: Plan) -> None:
+        self.table = table
+        self._whole = table.replica_identity == "full"
+        strict = plan.not_representable == "quarantine"
+        self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
+        self._keys = [field for field in self._fields if field.is_key]
+        self._deleted = self._keys
+        if self._whole:  # where nothing of a deleted row stays, only the log holds its last values
+            forgotten = table.deletes == "hard"
+            self._deleted = [
+                field._replace(holds=None) if forgotten and not field.is_key else field
+                for field in self._fields
+            ]
+        self._nothing: Mapping[str, Any] = dict.fromkeys(c.name for c in table.columns)
+
+    def row(self, event: Event, place: Place, ingested_at: int) -> dict[str, Any]:
+        """The log's columns by name, each of them; times are microseconds since 1970.
+
+        RefusedEvent if the event can be no row.
+        """
+        op = event.get("op")
+        if op not in ("c", "u", "r", "d", "t"):
+            raise RefusedEvent(refusals.UNKNOWN_OPERATION)
+        row = {**self._nothing, **_facts(event, op, place)}
+        row[naming.UNAVAILABLE] = self._read(event, op, row) or None
+        row[naming.INGESTED_AT] = ingested_at
+        return row
+
+    def _read(self, event: Event, op: str, row: dict[str, Any]) -> list[str]:
+        """Fill in the columns' values; the names of those that were not sent."""
+        if op == "t":
+            return []
+        image = event.get("before" if op == "d" else "after")
+        if type(image) is not dict:
+            raise RefusedEvent(refusals.NULL_KEY if op == "d" else refusals.NO_ROW)
+        for field in self._keys:
+            if image.get(field.column.source) is None:
+                raise RefusedEvent(refusals.NULL_KEY)
+        fields = self._deleted if op == "d" else self._fields
+        return _read_fields(fields, image, row, self._whole)
+
+
+class _Field(NamedTuple):
+    """A column, and what to do with its field."""
+
+    column: Column
+    name: str
+    source: str
+    is_key: bool
+    read: Read
+    unsent: frozenset[str]  # the log's values that stand for one that was not sent
+    holds: Callable[[Any], bool] | None
+
+    @staticmethod
+    def of(column: Column, table: Table, placeholder: str, strict: bool) -> _Field:
+        kind, is_key = column.column_type, column.name in table.key
+        may_be_unsent = kind.toastable and not is_key
+        return _Field(
+            column=column,
+            name=column.name,
+            source=column.source,
+            is_key=is_key,
+            read=reader(kind),
+            unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
+            holds=holds(kind) if strict else None,
+        )
+
+
+def _read_fields(
+    fields: Sequence[_Field], image: Mapping[str, Any], row: dict[str, Any], whole: bool
+) -> list[str]:
+    unavailable = []
+    for column, name, source, _, read, unsent, held in fields:  # unpacked, for it is run so often
+        try:
+            value = image[source]
+        except KeyError:
+            if not column.renamed_from:
+                raise RefusedEvent(refusals.absent_column(column)) from None
+            found = [image[earlier] for earlier in column.names if earlier in image]
+            value = next((earlier for earlier in found if earlier is not None), None)
+            if not found:
+                unavailable.append(name)
+        if value is None:
+            continue
+        value = read(value)
+        if value in unsent:
+            if whole:
+                raise RefusedEvent(refusals.unsent_value(column))
+            unavailable.append(name)
+            continue
+        if held is not None and not held(value):
+            raise RefusedEvent(refusals.not_representable(column))
+        row[name] = value
+    return unavailable
+
+
+def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
+    """Everything about the event that is not its row, but for what was not sent."""
+    source = _part(event, "source")
+    prev, lsn = _sequence(source)
+    epoch = _epoch(event)
+    phase = SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
+    return {
+        naming.OP: op,
+        naming.POSITION: position_text(epoch, prev, phase, lsn, place.offset or 0),
+        naming.TX_ID: _optional(source, "txId"),
+        naming.COMMITTED_AT: _optional(source, "ts_us"),
+        naming.PARTITION: place.partition,
+        naming.OFFSET: place.offset,
+        naming.EPOCH: epoch,
+        naming.LSN: lsn,
+        naming.PREV_COMMIT_LSN: prev,
+        naming.PHASE: phase,
+    }
+
+
+def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
+    """The LSN of the commit before, 0 for none, and the event's own.
+
+    Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
+    """
+    text, lsn = source.get("sequence"), _optional(source, "lsn")
+    if type(text) is not str:
+        raise RefusedEvent(refusals.NO_SEQUENCE)
+    prev, _, last = text.translate(_PUNCTUATION).partition(",")
+    try:
+        return 0 if prev == "null" else int(prev), int(last) if lsn is None else lsn
+    except ValueError:
+        raise RefusedEvent(refusals.NO_SEQUENCE) from None
+
+
+def _epoch(event: Event) -> int:
+    try:
+        return int(event[naming.EPOCH])
+    except (KeyError, TypeError, ValueError):
+        raise RefusedEvent(refusals.NO_EPOCH) from None
+
+
+def _optional(source: Mapping[str, Any], name: str) -> int | None:
+    value = source.get(name)
+    return None if value is None else bigint(value)
+
+
+def _part(event: Event, name: str) -> Mapping[str, Any]:
+    part = event.get(name)
+    if type(part) is not dict:
+        raise RefusedEvent(refusals.UNREADABLE_VALUE)
+    return part

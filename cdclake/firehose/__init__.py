@@ -1,0 +1,1 @@
+"""Firehose streams of a plan, and the rows that they deliver."""

@@ -1,0 +1,143 @@
+"""Values that a changed key takes along, as SQL for the views.
+
+An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
+that did not change is in neither: it is the old key's. The merge looks it up before it applies the
+creation (`cdclake.jobs.apply.key_changes`); until then a view has to look it up itself.
+"""
+
+from __future__ import annotations
+
+from cdclake import naming
+from cdclake.iceberg.dialect import Dialect
+from cdclake.iceberg.schemas import SHARED_COLUMNS
+from cdclake.plan import Table
+
+# Key changes in a row through which a view follows a value that none of them sent. Spark 3.5 has no
+# recursive CTE, so each step is a join of its own. Behind a longer chain the value shows as NULL
+# until the creation is applied; the merge follows 64.
+MAX_KEY_CHANGE_CHAIN = 4
+
+# Not the previous commit: a connector that restarts between the two may name another.
+_PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
+
+
+def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dialect) -> str:
+    """CTEs, the last of which is `completed`: the pending changes with the old keys' values.
+
+    `changes` is the whole log. Every look at it is a join that starts from the pending creations
+    without a value: engines stop at once where there are none. `pending` is a SELECT, since a CTE
+    that is read twice would be held in memory.
+    """
+    columns = table.may_be_unsent
+    if not columns:
+        return f"completed AS ({pending})"
+    ctes = {
+        "creations": f"SELECT * FROM ({pending}) AS pending WHERE {lacks_values()}",
+        "moves": _moves(table, changes, dialect),
+        "links": _links(table),
+        "spans": _spans(table),
+        "origins": _origins(table, columns, changes, dialect),
+        "completed": _completed(table, columns, pending, dialect),
+    }
+    return ",\n".join(f"{name} AS ({query})" for name, query in ctes.items())
+
+
+def lacks_values(event: str = "") -> str:
+    """Condition: the event is the creation of a changed key that lacks a value."""
+    return f"{event}{naming.OP} = 'c' AND {event}{naming.UNAVAILABLE} IS NOT NULL"
+
+
+def _moves(table: Table, changes: str, dialect: Dialect) -> str:
+    """Each delete and each creation that lacks a value, with its key's newest such creation.
+
+    The condition is one expression over both sides, so that no engine filters the log by itself
+    before it knows that nothing can pass. It is no bound by position: the delete of a pair may
+    stand above the creation, in another partition or after a connector's restart.
+    """
+    keys = [f"e.{dialect.name(key)}" for key in table.key]
+    selected = [
+        *(f"e.{fact} AS {fact}" for fact in (*_PAIR, naming.OP, naming.POSITION)),
+        *(f"{key} AS __key_{index}" for index, key in enumerate(keys)),
+        f"max(CASE WHEN e.{naming.OP} = 'c' THEN e.{naming.POSITION} END) "
+        f"OVER (PARTITION BY {', '.join(keys)} ORDER BY e.{naming.POSITION}) AS __born_at",
+    ]
+    newest = f"SELECT max({naming.EPOCH}) AS __epoch FROM creations HAVING count(*) > 0"
+    return (
+        f"SELECT /*+ BROADCAST(newest) */ {', '.join(selected)}\n"
+        f"FROM {changes} AS e JOIN ({newest}) AS newest ON CASE WHEN e.{naming.OP} = 'd' "
+        f"OR ({lacks_values('e.')}) THEN e.{naming.EPOCH} END <= newest.__epoch"
+    )
+
+
+def _links(table: Table) -> str:
+    """Each key change in the log: the creation, and the old key from its birth to its delete."""
+    deleted = f"FILTER (WHERE {naming.OP} = 'd')"
+    created_at = f"max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c')"
+    left_at = f"max({naming.POSITION}) {deleted}"
+    old = ", ".join(f"max(__key_{i}) {deleted} AS __old_{i}" for i in range(len(table.key)))
+    return (
+        f"SELECT {created_at} AS __created_at, {left_at} AS __left_at, "
+        f"max(__born_at) {deleted} AS __born_at, {old}\nFROM moves GROUP BY {', '.join(_PAIR)} "
+        f"HAVING {created_at} IS NOT NULL AND {left_at} IS NOT NULL"
+    )
+
+
+def _spans(table: Table) -> str:
+    """The keys that a creation's row had before, one row each, and from when to when it had them.
+
+    A birth is NULL where the row was inserted under that key, with all its values.
+    """
+    steps = range(1, MAX_KEY_CHANGE_CHAIN + 1)
+    facts = ("__born_at", "__left_at", *(f"__old_{index}" for index in range(len(table.key))))
+    selected = ", ".join(
+        f"CASE steps.step {' '.join(f'WHEN {n} THEN l{n}.{fact}' for n in steps)} END AS {fact}"
+        for fact in facts
+    )
+    joins = "\n".join(
+        f"LEFT JOIN links AS l{n} ON l{n}.__created_at = l{n - 1}.__born_at" for n in steps[1:]
+    )
+    return (
+        f"SELECT l1.__created_at, {selected}\n"
+        f"FROM creations AS c JOIN links AS l1 ON l1.__created_at = c.{naming.POSITION}\n{joins}\n"
+        f"CROSS JOIN (VALUES {', '.join(f'({n})' for n in steps)}) AS steps(step)"
+    )
+
+
+def _origins(table: Table, columns: tuple[str, ...], changes: str, dialect: Dialect) -> str:
+    """Each creation's values: the newest of its row, in structs so that a NULL sent stays one."""
+    held = []
+    for index, name in enumerate(columns):
+        listed = dialect.contains(f"e.{naming.UNAVAILABLE}", name)
+        value = dialect.struct([("held", f"e.{dialect.name(name)}")])
+        held.append(
+            f"max_by({value}, e.{naming.POSITION}) "
+            f"FILTER (WHERE e.{naming.UNAVAILABLE} IS NULL OR NOT {listed}) AS cdc__value_{index}"
+        )
+    keys = " AND ".join(f"e.{dialect.name(key)} = s.__old_{i}" for i, key in enumerate(table.key))
+    return (
+        f"SELECT /*+ BROADCAST(s) */ s.__created_at, {', '.join(held)}\n"
+        f"FROM {changes} AS e JOIN spans AS s ON {keys} AND e.{naming.POSITION} < s.__left_at "
+        f"AND e.{naming.POSITION} >= coalesce(s.__born_at, '')\n"
+        f"WHERE e.{naming.OP} NOT IN ('d', 't') GROUP BY s.__created_at"
+    )
+
+
+def _completed(table: Table, columns: tuple[str, ...], pending: str, dialect: Dialect) -> str:
+    """Other changes as they are; the creations filled, their lists without what was found."""
+    facts = [fact for fact, _ in SHARED_COLUMNS if fact != naming.UNAVAILABLE]
+    plain = [dialect.name(column.name) for column in table.columns] + facts
+    unavailable = f"c.{naming.UNAVAILABLE}"
+    values = {column: f"c.{column}" for column in plain}
+    found = []
+    for index, name in enumerate(columns):
+        origin, value = f"o.cdc__value_{index}", dialect.name(name)
+        is_found = f"{origin} IS NOT NULL AND {dialect.contains(unavailable, name)}"
+        values[value] = f"CASE WHEN {is_found} THEN {origin}.held ELSE c.{value} END AS {value}"
+        found.append(f"CASE WHEN {is_found} THEN {dialect.text(name)} END")
+    return (
+        f"SELECT {', '.join(plain)}, {naming.UNAVAILABLE}\n"
+        f"FROM ({pending}) AS pending WHERE NOT ({lacks_values()})\nUNION ALL "
+        f"SELECT /*+ BROADCAST(o) */ {', '.join(values.values())}, "
+        f"{dialect.without(unavailable, found)} AS {naming.UNAVAILABLE}\n"
+        f"FROM creations AS c LEFT JOIN origins AS o ON o.__created_at = c.{naming.POSITION}"
+    )

@@ -1,0 +1,114 @@
+"""moto's Kinesis, kept in SQLite: streams with a fixed number of shards, and their records.
+
+Unlike Kinesis: a record older than a day is gone with the next start, not at once; nothing else of
+a stream outlives a restart (no tags, consumers, encryption), and its shards are never split or
+merged, which is refused.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.kinesis.models import KinesisBackend, Record, Shard, Stream, kinesis_backends
+
+from cdclake.local.aws.index import Index
+
+RETENTION_S = 86_400
+REFUSED = frozenset({"SplitShard", "MergeShards", "UpdateShardCount", "UpdateStreamMode"})
+
+
+class KinesisStore:
+    """Writes streams and records down after the request that made them."""
+
+    def __init__(self, index: Index) -> None:
+        self.index = index
+        self._saved: dict[tuple[str, str, str], int] = {}  # newest sequence number, by shard
+
+    def install(self) -> None:
+        """Bring back what was kept."""
+        # moto keeps each of these for ever, and nobody asks for them.
+        KinesisBackend._send_stream_metrics = _no_metrics  # type: ignore[method-assign]
+        self._forget_old()
+        db = self.index.connection
+        for region, name, shards in db.execute("select region, name, shards from kinesis_stream"):
+            stream = kinesis_backends[DEFAULT_ACCOUNT_ID][region].create_stream(name, shards)
+            for shard in stream.shards.values():
+                self._load(region, stream, shard)
+
+    def commit(self, region: str, action: str) -> None:
+        """Save what is new in the region, unless the action only read."""
+        if action.startswith(("Get", "List", "Describe")):
+            return
+        streams = kinesis_backends[DEFAULT_ACCOUNT_ID][region].streams
+        with self.index.transaction() as db:
+            kept = db.execute("select name from kinesis_stream where region = ?", (region,))
+            for (name,) in kept.fetchall():
+                if name not in streams:
+                    self._forget_stream(region, name)
+            for stream in streams.values():
+                db.execute(
+                    "insert or ignore into kinesis_stream values (?, ?, ?)",
+                    (region, stream.stream_name, len(stream.shards)),
+                )
+                for shard in stream.shards.values():
+                    self._save(region, stream, shard)
+
+    def _save(self, region: str, stream: Stream, shard: Shard) -> None:
+        place = (region, stream.stream_name, shard.shard_id)
+        fresh = [*_newer(shard, self._saved.get(place, 0))]
+        if fresh:
+            self.index.connection.executemany(
+                "insert into kinesis_record values (?, ?, ?, ?, ?, ?, ?)",
+                [
+                    (*place, each.sequence_number, each.partition_key, each.data, each.created_at)
+                    for each in fresh
+                ],
+            )
+            self._saved[place] = fresh[0].sequence_number
+
+    def _load(self, region: str, stream: Stream, shard: Shard) -> None:
+        place = (region, stream.stream_name, shard.shard_id)
+        kept = self.index.connection.execute(
+            "select sequence, key, data, created from kinesis_record"
+            " where region = ? and stream = ? and shard = ? order by sequence",
+            place,
+        )
+        for sequence, key, data, created in kept:
+            record = shard.records[sequence] = Record(key, data, sequence, "")
+            record.created_at = created
+            moment = datetime.fromtimestamp(created, UTC)
+            record.created_at_datetime = moment.replace(tzinfo=None)  # as moto has it
+            self._saved[place] = sequence
+
+    def _forget_stream(self, region: str, name: str) -> None:
+        db = self.index.connection
+        db.execute("delete from kinesis_stream where region = ? and name = ?", (region, name))
+        db.execute("delete from kinesis_record where region = ? and stream = ?", (region, name))
+        for place in [place for place in self._saved if place[:2] == (region, name)]:
+            del self._saved[place]
+
+    def _forget_old(self) -> None:
+        """All but the last of each shard, behind which moto goes on counting."""
+        self.index.connection.execute(
+            "delete from kinesis_record where created < ? and exists (select * from kinesis_record"
+            " later where later.region = kinesis_record.region"
+            " and later.stream = kinesis_record.stream and later.shard = kinesis_record.shard"
+            " and later.sequence > kinesis_record.sequence)",
+            (time.time() - RETENTION_S,),
+        )
+
+
+def _newer(shard: Shard, than: int) -> Iterator[Record]:
+    """The newest first."""
+    for sequence in reversed(shard.records):
+        if sequence <= than:
+            return
+        yield shard.records[sequence]
+
+
+def _no_metrics(*_: Any, **__: Any) -> None:
+    """In place of moto's."""

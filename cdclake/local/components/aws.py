@@ -1,0 +1,36 @@
+"""S3, Glue, Secrets Manager and Kinesis on one port (see `cdclake.local.aws.aws_server`)."""
+
+from __future__ import annotations
+
+import sys
+
+from cdclake.local.components.connect import DIRECT
+from cdclake.local.components.installed import LOCAL_KEYS, environment
+from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
+
+NAME = "aws"
+
+
+def component(home: Home, port: int) -> Component:
+    """Ready when it answers: it has loaded its whole index by then."""
+    home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
+    spec = Spec(
+        name=NAME,
+        argv=(
+            *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
+            *("--port", str(port), "--data", str(home.data(NAME))),
+        ),
+        # moto looks into the environment for credentials of its own, never to use them.
+        env=environment(**LOCAL_KEYS),
+        cwd=str(PROJECT),
+        port=port,
+        log=str(home.log(NAME)),
+    )
+    return Component(spec, lambda: answers(port))
+
+
+def answers(port: int) -> bool:
+    with DIRECT.open(f"http://127.0.0.1:{port}/_cdclake/health", timeout=2) as response:
+        return bool(response.status == 200)

@@ -1,0 +1,82 @@
+"""Kafka Connect, one distributed worker, with the plugin that is deployed on AWS."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+from pathlib import Path
+
+from cdclake.debezium.worker import OWN_PROVIDER, properties, worker_settings
+from cdclake.local.components.installed import LOCAL_KEYS, REGION, environment, jar_folder, jvm
+from cdclake.local.process.home import Home, write_atomically
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
+
+NAME = "connect"
+HEAP_MB = 1024
+WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
+PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
+# Never through a proxy that the shell may name: it is this machine.
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def config_file(home: Home) -> Path:
+    return home.run / "connect.properties"
+
+
+def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
+    """Its configuration, and the plugin: a folder with links to the folders of its jars."""
+    plugins = home.run / "plugins"
+    shutil.rmtree(plugins, ignore_errors=True)
+    plugin = plugins / "cdclake"
+    plugin.mkdir(mode=0o700, parents=True)
+    for profile in PLUGIN:
+        (plugin / profile).symlink_to(jar_folder(profile))
+    write_atomically(config_file(home), properties(_settings(home, port, kafka_port, aws_port)))
+
+
+def component(home: Home, port: int) -> Component:
+    """Ready when the worker has joined its group: only then it answers for its connectors."""
+    spec = Spec(
+        name=NAME,
+        argv=(*jvm(home, NAME, f"128m:{HEAP_MB}m", WORKER), str(config_file(home))),
+        env=environment(**LOCAL_KEYS),
+        cwd=str(home.run),
+        port=port,
+        log=str(home.log(NAME)),
+    )
+    return Component(spec, lambda: answers(port), timeout_s=90.0)
+
+
+def answers(port: int) -> bool:
+    with DIRECT.open(f"http://127.0.0.1:{port}/connectors", timeout=2) as response:
+        return isinstance(json.load(response), list)
+
+
+def _settings(home: Home, port: int, kafka_port: int, aws_port: int) -> dict[str, object]:
+    aws = {"region": REGION, "endpoint": f"http://127.0.0.1:{aws_port}"}
+    internal = {
+        f"{what}.storage.{setting}": value
+        for what in ("config", "offset", "status")
+        for setting, value in {"topic": f"_connect_{what}s", "replication.factor": 1}.items()
+    }
+    return {
+        **worker_settings(OWN_PROVIDER, **aws),
+        "bootstrap.servers": f"127.0.0.1:{kafka_port}",
+        "group.id": "cdclake-connect",
+        "listeners": f"http://127.0.0.1:{port}",
+        "rest.advertised.host.name": "127.0.0.1",
+        "plugin.path": home.run / "plugins",
+        # The jars list their classes, so they need not be searched.
+        "plugin.discovery": "service_load",
+        **internal,
+        "offset.storage.partitions": 1,
+        "status.storage.partitions": 1,
+        # A killed worker holds its place in the group for a session; its successor waits for it.
+        "session.timeout.ms": 10000,
+        "heartbeat.interval.ms": 3000,
+        "scheduled.rebalance.max.delay.ms": 0,
+        # MSK Connect may not let a connector override its clients' settings; so it may not here.
+        "connector.client.config.override.policy": "None",
+    }

@@ -1,0 +1,68 @@
+"""What must be on the machine before a component can start, and the environment it starts with."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from cdclake.errors import InputError
+from cdclake.local.components import class_archive
+from cdclake.local.process.home import PROJECT, Home
+
+JARS = PROJECT / "jars"
+LOG4J = Path(__file__).resolve().parent / "log4j.properties"
+REGION = "us-east-1"
+# moto takes any key; these are no secrets, and no real account has them.
+LOCAL_KEYS = {
+    "AWS_ACCESS_KEY_ID": "local",
+    "AWS_SECRET_ACCESS_KEY": "local",
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+}
+PASSED_ON = ("PATH", "HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "TMPDIR")
+
+
+def jar_folder(profile: str) -> Path:
+    """A folder of jars/, or what to run when it is not there."""
+    folder = JARS / profile
+    if not folder.is_dir():
+        raise InputError(f"{folder} is missing", "run `make setup` in the project's folder")
+    return folder
+
+
+def java() -> str:
+    """The Java to run: JAVA_HOME's when it is set, else the PATH's."""
+    home = os.environ.get("JAVA_HOME")
+    found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
+    if found is None:
+        where = f"JAVA_HOME ({home})" if home else "the PATH"
+        raise InputError(
+            f"there is no `java` in {where}", "apt-get install openjdk-17-jdk-headless"
+        )
+    return found
+
+
+def environment(**more: str) -> dict[str, str]:
+    """A small environment in UTC: nothing of the caller's shell, proxies least of all."""
+    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**kept, "TZ": "UTC", "LANG": "C.UTF-8", **more}
+
+
+def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]:
+    """The command line of one of the Java parts up to its main class."""
+    program = java()
+    return (
+        program,
+        class_archive.option(home, profile, program),
+        f"-Xms{heap.partition(':')[0]}",
+        f"-Xmx{heap.partition(':')[2]}",
+        # Compiling better costs more in the first minutes than it gives back (measured).
+        "-XX:TieredStopAtLevel=1",
+        "-XX:+UseSerialGC",  # two shared cores: fewer threads, less memory
+        "-XX:+ExitOnOutOfMemoryError",  # dead can be healed, half alive cannot
+        "-Duser.timezone=UTC",
+        f"-Dlog4j.configuration=file:{LOG4J}",
+        *("-cp", f"{jar_folder(profile)}/*", main_class),
+    )

@@ -1,0 +1,117 @@
+"""Kafka: one node that is broker and controller, without ZooKeeper."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import uuid
+from pathlib import Path
+
+from confluent_kafka.admin import AdminClient
+
+from cdclake.debezium.worker import properties
+from cdclake.errors import ComponentFailed
+from cdclake.local.components.installed import environment, jvm
+from cdclake.local.process.home import Home, write_atomically
+from cdclake.local.process.process_spec import Spec
+from cdclake.local.process.supervisor_client import Component
+
+NAME = "kafka"
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+
+def config_file(home: Home) -> Path:
+    return home.run / "kafka.properties"
+
+
+def prepare(home: Home, port: int, controller_port: int) -> None:
+    """Its configuration, and a formatted log folder at the first start."""
+    home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(config_file(home), properties(_settings(home, port, controller_port)))
+    if not (home.data(NAME) / "meta.properties").exists():
+        _format(home)
+
+
+def component(home: Home, port: int) -> Component:
+    """Ready when the broker is in its own answer about the cluster."""
+    spec = Spec(
+        name=NAME,
+        argv=(*jvm(home, NAME, "128m:512m", "kafka.Kafka"), str(config_file(home))),
+        env=environment(),
+        cwd=str(home.data(NAME)),
+        port=port,
+        log=str(home.log(NAME)),
+    )
+    admin: list[AdminClient] = []  # one client for all the polls, made at the first
+
+    def ready() -> bool:
+        if not admin:
+            admin.append(AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}))
+        return bool(admin[0].list_topics(timeout=1).brokers)
+
+    return Component(spec, ready)
+
+
+def cluster_id() -> str:
+    """As Kafka writes one; never with a dash in front, which its tool takes for an option."""
+    while True:
+        found = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        if not found.startswith("-"):
+            return found
+
+
+def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
+    return {
+        "process.roles": "broker,controller",
+        "node.id": 1,
+        "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
+        "controller.listener.names": "CONTROLLER",
+        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "inter.broker.listener.name": "PLAINTEXT",
+        "log.dirs": home.data(NAME),
+        # A topic nobody declared is a mistake, and would have the wrong settings.
+        "auto.create.topics.enable": "false",
+        "num.partitions": 1,
+        "default.replication.factor": 1,
+        "offsets.topic.replication.factor": 1,
+        "offsets.topic.num.partitions": 1,
+        "transaction.state.log.replication.factor": 1,
+        "transaction.state.log.min.isr": 1,
+        "transaction.state.log.num.partitions": 1,
+        "group.initial.rebalance.delay.ms": 0,
+        "log.retention.hours": 168,
+        # A stream that was away for a week must still find where it stopped.
+        "offsets.retention.minutes": 10080 * 4,
+        "message.max.bytes": MAX_MESSAGE_BYTES,
+        "replica.fetch.max.bytes": MAX_MESSAGE_BYTES,
+        # A killed broker's successor may not register before the dead one's session is over.
+        "broker.session.timeout.ms": 6000,
+        "broker.heartbeat.interval.ms": 1000,
+        "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
+        "num.network.threads": 2,
+        "num.io.threads": 4,
+    }
+
+
+def _format(home: Home) -> None:
+    """Kafka's own tool writes meta.properties, last of all; it refuses a second time."""
+    done = subprocess.run(
+        [
+            *jvm(home, NAME, "32m:128m", "kafka.tools.StorageTool"),
+            *("format", f"--cluster-id={cluster_id()}", "-c", str(config_file(home))),
+            "--ignore-formatted",
+        ],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise ComponentFailed(
+            f"Kafka could not format {home.data(NAME)} (exit {done.returncode})",
+            "see its words below; free disk space or set CDCLAKE_HOME to another folder",
+            component=NAME,
+            log_tail=(done.stdout + done.stderr)[-4000:],
+        )

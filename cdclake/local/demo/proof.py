@@ -1,0 +1,27 @@
+"""The proof of the demo: `verify`, and its verdict in a line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.verify import verify_lake
+
+_WAIT_S = 60.0
+
+
+def prove(lake: LocalLake) -> dict[str, Any]:
+    """What `cdclake verify` answers."""
+    return verify_lake(lake, _WAIT_S, None, None).to_json()
+
+
+def verdict(proof: dict[str, Any]) -> str:
+    """How many rows are equal, or what is not."""
+    tables = proof["tables"]
+    rows = sum(table["source_rows"] for table in tables)
+    figures = {
+        name: sum(table[name] for table in tables)
+        for name in ("missing", "extra", "different", "unsettled")
+    }
+    wrong = ", ".join(f"{count} {name}" for name, count in figures.items() if count)
+    return f"{rows:,} rows compared: {wrong or 'equal'}"

@@ -1,0 +1,138 @@
+"""The demo from an empty folder to the proof: every step, in order, timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from psycopg.conninfo import make_conninfo
+
+from cdclake import naming
+from cdclake.config.resolve import load_plan
+from cdclake.local import lifecycle
+from cdclake.local.components import class_archive, connect, kafka
+from cdclake.local.components.installed import java
+from cdclake.local.demo.business import Business, applied, do_business, maintained, run_over_tables
+from cdclake.local.demo.measure import Measured, measure
+from cdclake.local.demo.pipeline_stages import Hops
+from cdclake.local.demo.proof import prove, verdict
+from cdclake.local.demo.shop import Shop
+from cdclake.local.demo.show import Show
+from cdclake.local.demo.tasks import Stopwatch
+from cdclake.local.demo.writer import Writer, open_shop
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import open_lake
+from cdclake.local.lake.spark_jobs import CLASSES, STREAM
+from cdclake.local.process.home import PROJECT, Home
+
+# The same tables, by how their events reach the lake.
+PIPELINES = {
+    "stream": PROJECT / "pipelines" / "shop.yaml",
+    "firehose": PROJECT / "pipelines" / "shop_firehose.yaml",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for."""
+
+    seconds: float
+    rate: float
+    seed: int
+    delivery: str  # of PIPELINES
+    keep: bool  # leave the lake running
+
+
+def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict[str, Any]:
+    """Everything from the first process to the last figure, which is the contract's answer."""
+    pipeline = PIPELINES[options.delivery]
+    plan = load_plan(pipeline)
+    shop = Shop(options.seed)
+    with _step(show, "start the lake"):
+        started = lifecycle.up_bare(home, plan, None)
+    with _step(show, "open the shop") as said:
+        opening = open_shop(make_conninfo(**started["source"]), shop.opening())
+        said.append(f"{opening.total:,} rows before the lake looks")
+    with _step(show, "stream its tables"):
+        lifecycle.up(home, plan, str(pipeline), None)
+    lake = open_lake(home)
+    writer = Writer(lake.dsn, opening, shop.transactions(), options.rate)
+    hops = Hops(lake, writer)
+    try:
+        business = do_business(lake, writer, hops, options.seconds, show)
+    finally:
+        writer.stop()
+    if plan.deliveries:
+        with _step(show, "apply") as said:
+            # What the job's schedule would do a little later: then the states alone are proved.
+            said.append(applied(run_over_tables(lake, naming.APPLY_JOB)))
+    with _step(show, "maintain") as said:
+        # After the business: on two cores a second Spark would take the stream's time.
+        maintenance = run_over_tables(lake, naming.MAINTAIN_JOB)
+        said.append(maintained(maintenance))
+    with _step(show, "verify at rest") as said:
+        proof = prove(lake)
+        said.append(verdict(proof))
+    show.look(hops.look())  # what stays on the screen is how it ended
+    with _step(show, "measure"):
+        measured = measure(lake)
+    if not options.keep:
+        if class_archive.is_missing(CLASSES, java()):
+            with _step(show, "keep Java's classes for the next start"):
+                _keep_classes(home)
+        with _step(show, "stop everything"):
+            stack.shut_down(home)
+    return {**_answer(watch, business, proof, measured), "maintenance": maintenance}
+
+
+@contextmanager
+def _step(show: Show, name: str) -> Iterator[list[str]]:
+    """A step of the display; what is put into the list becomes its detail."""
+    said: list[str] = []
+    show.begin(name)
+    yield said
+    show.end(name, "; ".join(said))
+
+
+def _keep_classes(home: Home) -> None:
+    archives = {kafka.NAME: kafka.NAME, connect.NAME: connect.NAME, STREAM: CLASSES}
+    for part in stack.components(home):
+        if part["name"] in archives and part["pid"] is not None:
+            class_archive.keep(archives[part["name"]], java(), part["pid"])
+
+
+def _answer(
+    watch: Stopwatch, business: Business, proof: dict[str, Any], measured: Measured
+) -> dict[str, Any]:
+    first, last = measured.first_row_ms, measured.last_row_ms
+    opened_ms = 1000 * (watch.started_at + watch.steps["open for business"][0])
+    spent = None if last is None else max(1.0, last - opened_ms) / 1000
+    events = measured.freshness.rows
+    tables = [
+        {
+            **table,
+            "inserts": measured.seen[table["table"]].inserts,
+            "updates": measured.seen[table["table"]].updates,
+            "deletes": measured.seen[table["table"]].deletes,
+        }
+        for table in proof["tables"]
+    ]
+    return {
+        **proof,
+        "ok": proof["ok"] and business.while_writing["ok"],
+        "tables": tables,
+        "events": events,
+        "events_expected": sum(business.written.events.values()),
+        "events_per_s": None if spent is None else round(events / spent, 1),
+        "freshness_p50_ms": measured.freshness.p50_ms,
+        "freshness_p95_ms": measured.freshness.p95_ms,
+        "seconds_to_first_row": None
+        if first is None
+        else round(first / 1000 - watch.started_at, 1),
+        "rows_written": business.written.total,
+        "transactions": business.written.transactions,
+        "rolled_back": business.written.rolled_back,
+        "verified_while_writing": business.while_writing,
+    }

@@ -1,0 +1,154 @@
+"""The local Firehose as a process: every stream of the lake's plan, its API, the apply schedule.
+
+`python -m cdclake.local.firehose.firehose_server --home PATH --plan FILE [--trouble SEED:KINDS]`;
+another plan is another process, as another deployment brings another function.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from urllib.parse import urlparse
+
+from cdclake import naming
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.local.aws.http_server import Server
+from cdclake.local.firehose import load_function
+from cdclake.local.firehose.backup import Backup
+from cdclake.local.firehose.delivery import Delivery, RecordSource
+from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.failures import ErrorPrefix
+from cdclake.local.firehose.fault_injection import Trouble
+from cdclake.local.firehose.function import Handler, LocalFunction
+from cdclake.local.firehose.iceberg_tables import LogTables
+from cdclake.local.firehose.journal import Journal, JournalSource, journal_file
+from cdclake.local.firehose.schedule import ApplySchedule, seconds_between
+from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
+from cdclake.local.firehose.topic import TopicSource
+from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
+from cdclake.local.process.home import Home
+from cdclake.plan import Plan
+from cdclake.redrive.redrive_stream import redrive_stream
+
+log = logging.getLogger("cdclake.firehose")
+_RETRY_S = 1.0
+
+
+def main() -> int:
+    """Deliver until SIGTERM; then 0. What is not delivered by then is read again."""
+    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
+    for chatty in ("botocore", "pyiceberg"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    parser = argparse.ArgumentParser(description="Stands in for Amazon Data Firehose.")
+    parser.add_argument("--home", required=True, type=Path)
+    parser.add_argument("--plan", required=True, type=Path)
+    parser.add_argument("--trouble", default="", help="like 7:shuffle,fail")
+    given = parser.parse_args()
+    home = Home(given.home)
+    lake = describe_lake(home, LakeState.load(home))
+    stop = threading.Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(ending, lambda *_: stop.set())
+    _run(lake, given.plan, given.trouble, stop)
+    return 0
+
+
+def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> None:
+    plan = Plan.from_json(file.read_text(encoding="utf-8"))
+    journal = Journal(journal_file(lake.home))
+    redrive = redrive_stream(plan)
+    listed = [*plan.streams, *([redrive] if redrive else [])]
+    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
+    work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
+    schedule = _schedule(lake, plan, deliveries)
+    if schedule is not None:
+        work["the apply job's schedule"] = partial(schedule.run, stop)
+    threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
+    streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
+    port = urlparse(lake.endpoints.firehose).port
+    assert port is not None  # `up` has chosen it
+    with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        server.shutdown()
+
+
+def _schedule(lake: LocalLake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySchedule | None:
+    """That of the apply job, if something that it applies is delivered."""
+    tables = [table.name for table in plan.tables if table.delivery == "firehose"]
+    if not tables:
+        return None
+    return ApplySchedule(
+        lake,
+        tables,
+        seconds_between(plan.schedules["apply"]),
+        lambda: sum(delivery.commits for delivery in deliveries),
+    )
+
+
+def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> None:
+    """The work until `stop`; what fails is tried again, since nothing unfinished is forgotten."""
+    while not stop.is_set():
+        try:
+            work()
+        except Exception:
+            log.exception("%s failed, and is tried again", name)
+            stop.wait(_RETRY_S)
+
+
+def _delivery(
+    lake: LocalLake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
+) -> Delivery:
+    trouble = Trouble.parse(spelled)
+    name = naming.delivery_stream_name(plan.name, stream.name)
+    read = stream.topic or "what is put directly"
+    log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
+    handler = None if stream.function is None else _handler(stream.function, file)
+    return Delivery(
+        stream,
+        plan.lake_database,
+        source=_source(lake, plan, journal, stream),
+        function=None if handler is None else LocalFunction(handler, stream, trouble=trouble),
+        tables=LogTables(lake.glue, lake.s3, plan.lake_database),
+        errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
+        backup=_backup(lake, stream, name),
+        trouble=trouble,
+    )
+
+
+def _backup(lake: LocalLake, stream: DeliveryStream, name: str) -> Backup | None:
+    if stream.backup == "failed":
+        return None
+    return Backup(lake.client("s3"), lake.bucket, stream, name)
+
+
+def _source(lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStream) -> RecordSource:
+    name = naming.delivery_stream_name(plan.name, stream.name)
+    if stream.source == "direct_put":
+        return JournalSource(journal, name)
+    if stream.source == "kinesis":
+        shards = naming.kinesis_stream_name(plan.name, stream.topic)
+        return KinesisSource(lake.client("kinesis"), shards, checkpoints_file(lake.home, shards))
+    return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
+
+
+def _handler(function: str, plan: Path) -> Handler:
+    """The real function, with the plan that a deployment would put beside it."""
+    module = load_function.load(function)
+    if hasattr(module, "PLAN"):
+        module.PLAN = plan  # type: ignore[attr-defined]
+    handler: Handler = module.handler
+    return handler
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,137 @@
+"""What was put into the streams with Direct PUT and is not delivered yet, in one SQLite file.
+
+Whatever `append` has returned for outlives the process and the machine's power: each commit is
+synced. The records of a stream keep their order and their offsets, which nothing ever has again.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cdclake.local.firehose.records import Record
+from cdclake.local.process.home import Home
+
+_SCHEMA = """
+create table if not exists record (
+    offset integer primary key autoincrement, stream text not null, arrived_ms integer not null,
+    data blob not null);
+create table if not exists stream (name text primary key, acknowledged integer not null);
+create index if not exists of_stream on record (stream, offset);
+"""
+_COUNT = """
+insert into stream values (?, ?)
+on conflict (name) do update set acknowledged = acknowledged + excluded.acknowledged
+"""
+_MOMENT_S = 0.2
+_READ_BYTES = 16 << 20  # at once: records have up to a megabyte each
+
+
+def journal_file(home: Home) -> Path:
+    """Where a lake has it."""
+    return home.data("firehose") / "direct_put.db"
+
+
+class Journal:
+    """One file for all streams; its methods may be called from any thread, and any process."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._connection.execute("pragma journal_mode=wal")
+        self._connection.execute("pragma synchronous=full")
+        self._connection.executescript(_SCHEMA)
+        self._lock = threading.Condition()
+
+    def append(self, stream: str, records: Sequence[bytes]) -> list[int]:
+        """Keep the records, all of them or none; their offsets."""
+        now_ms = time.time_ns() // 1_000_000
+        with self._lock:
+            self._connection.execute("begin immediate")
+            try:
+                offsets = [self._insert(stream, now_ms, data) for data in records]
+                self._connection.execute(_COUNT, (stream, len(records)))
+                self._connection.execute("commit")
+            except BaseException:
+                self._connection.execute("rollback")
+                raise
+            self._lock.notify_all()
+        return offsets
+
+    def _insert(self, stream: str, arrived_ms: int, data: bytes) -> int:
+        made = self._connection.execute(
+            "insert into record (stream, arrived_ms, data) values (?, ?, ?)",
+            (stream, arrived_ms, data),
+        )
+        assert made.lastrowid is not None  # of an insert
+        return made.lastrowid
+
+    def read(self, stream: str, first: int, most: int) -> list[Record]:
+        """The stream's next records from that offset on."""
+        found: list[Record] = []
+        room = _READ_BYTES
+        with self._lock:
+            rows = self._connection.execute(
+                "select offset, arrived_ms, data from record where stream = ? and offset >= ?"
+                " order by offset limit ?",
+                (stream, first, most),
+            )
+            for offset, arrived_ms, data in rows:
+                found.append(Record(0, offset, arrived_ms, data))
+                room -= len(data)
+                if room < 0:
+                    break
+        return found
+
+    def wait(self) -> None:
+        """For something to be appended, at most a moment."""
+        with self._lock:
+            self._lock.wait(_MOMENT_S)
+
+    def forget(self, stream: str, end: int) -> None:
+        """Remove the stream's records before that offset: they are delivered."""
+        with self._lock:
+            self._connection.execute(
+                "delete from record where stream = ? and offset < ?", (stream, end)
+            )
+
+    def waiting(self, stream: str) -> int:
+        """How many records of the stream are not delivered."""
+        with self._lock:
+            row = self._connection.execute(
+                "select count(*) from record where stream = ?", (stream,)
+            ).fetchone()
+        return int(row[0])
+
+    def acknowledged(self, stream: str) -> int:
+        """How many records of the stream were ever appended."""
+        with self._lock:
+            row = self._connection.execute(
+                "select acknowledged from stream where name = ?", (stream,)
+            ).fetchone()
+        return 0 if row is None else int(row[0])
+
+
+class JournalSource:
+    """One stream's records, from the oldest that is not delivered on."""
+
+    def __init__(self, journal: Journal, stream: str) -> None:
+        self._journal, self._stream = journal, stream
+        self._next = 0
+
+    def read(self, most: int) -> Sequence[Record]:
+        """The next records, if any come within a moment."""
+        found = self._journal.read(self._stream, self._next, most)
+        if not found:
+            self._journal.wait()
+            found = self._journal.read(self._stream, self._next, most)
+        if found:
+            self._next = found[-1].offset + 1
+        return found
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Everything before the offset is delivered, and forgotten."""
+        self._journal.forget(self._stream, offsets[0])

@@ -1,0 +1,125 @@
+"""Records on their way through Firehose, and the event that its function is called with.
+
+The event has the form that AWS documents for the stream's source: of MSK values only, no keys, no
+headers.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from cdclake.firehose.stream import DeliveryStream
+
+_ACCOUNT = "111122223333"
+_REGION = "us-east-1"
+
+
+class Record(NamedTuple):
+    """A record as Firehose reads it."""
+
+    partition: int  # of Kinesis the shard's number; Direct PUT has one
+    offset: int  # of Kinesis the sequence number; grows within a partition
+    arrived_ms: int
+    value: bytes | None  # None: a tombstone
+    key: str = ""  # of Kinesis, by which it chose the shard
+
+    @property
+    def id(self) -> str:
+        """Names the record in a call of the function."""
+        return f"{self.partition:05}-{self.offset:020}"
+
+
+class Made(NamedTuple):
+    """What the function made of a record: a row as JSON, and where it says that it belongs."""
+
+    record: Record
+    data: bytes
+    metadata: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A record that goes to the error prefix."""
+
+    record: Record
+    code: str
+    message: str
+    attempts: int
+    raw: bytes  # the record's value, or the row that was made of it
+
+
+def invocation(stream: DeliveryStream, records: Iterable[Record]) -> dict[str, Any]:
+    """The event that calls the function with these records."""
+    return {
+        "invocationId": f"{stream.name}-invocation",
+        **_source_of(stream),
+        "deliveryStreamArn": stream_arn(stream.name),
+        "region": _REGION,
+        "records": [_handed_over(stream, record) for record in records],
+    }
+
+
+def value_name(stream: DeliveryStream) -> str:
+    """Where calls and answers of the stream's function have a record's bytes, as base64."""
+    return "kafkaRecordValue" if stream.source == "msk" else "data"
+
+
+def stream_arn(name: str) -> str:
+    """The address of a stream of Firehose."""
+    return _arn("firehose", f"deliverystream/{name}")
+
+
+def _source_of(stream: DeliveryStream) -> Mapping[str, str]:
+    match stream.source:
+        case "msk":
+            return {"sourceMSKArn": _arn("kafka", f"cluster/{stream.topic}")}
+        case "kinesis":
+            return {"sourceKinesisStreamArn": _arn("kinesis", f"stream/{stream.topic}")}
+        case "direct_put":
+            return {}
+
+
+def _arn(service: str, resource: str) -> str:
+    return f"arn:aws:{service}:{_REGION}:{_ACCOUNT}:{resource}"
+
+
+def _handed_over(stream: DeliveryStream, record: Record) -> dict[str, Any]:
+    value = {}
+    if record.value is not None:
+        value[value_name(stream)] = base64.b64encode(record.value).decode()
+    return {
+        "recordId": record.id,
+        "approximateArrivalTimestamp": record.arrived_ms,
+        **_metadata_of(stream, record),
+        **value,
+    }
+
+
+def _metadata_of(stream: DeliveryStream, record: Record) -> Mapping[str, Any]:
+    match stream.source:
+        case "msk":
+            metadata = {"offset": str(record.offset), "partitionId": str(record.partition)}
+            name = "mskRecordMetadata"
+        case "kinesis":
+            metadata = {
+                "shardId": shard_id(record.partition),
+                "partitionKey": record.key,
+                "sequenceNumber": str(record.offset),
+                "subsequenceNumber": "",
+            }
+            name = "kinesisRecordMetadata"
+        case "direct_put":
+            return {}
+    return {name: {**metadata, "approximateArrivalTimestamp": record.arrived_ms}}
+
+
+def shard_id(number: int) -> str:
+    """What Kinesis calls its shard of this number.
+
+    >>> shard_id(3)
+    'shardId-000000000003'
+    """
+    return f"shardId-{number:012}"

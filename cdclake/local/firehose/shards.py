@@ -1,0 +1,99 @@
+"""A stream of Kinesis, read shard by shard from where its checkpoints are."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cdclake.local.firehose.records import Record, shard_id
+from cdclake.local.process.home import Home, read_json, write_atomically
+
+_MOMENT_S = 0.2
+_MAX_RECORDS_PER_CALL = 10_000  # Kinesis' own
+
+
+def checkpoints_file(home: Home, stream: str) -> Path:
+    """Where a lake keeps how far a stream of Kinesis is delivered."""
+    return home.data("firehose") / f"{stream}.json"
+
+
+class KinesisSource:
+    """The stream's records, at first from the oldest that Kinesis has.
+
+    A checkpoint is the newest record of a shard before which, and with which, all is delivered. The
+    number of shards is that of when the reading began.
+    """
+
+    def __init__(
+        self,
+        kinesis: Any,
+        stream: str,
+        checkpoints: Path,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._kinesis, self._stream = kinesis, stream
+        self._file, self._pause = checkpoints, pause
+        pages = kinesis.get_paginator("list_shards").paginate(StreamName=stream)
+        shards = sorted(shard["ShardId"] for page in pages for shard in page["Shards"])
+        self._shards = {_number(shard): shard for shard in shards}
+        self._checkpoints: dict[str, Any] = read_json(checkpoints)
+        self._read_until = dict(self._checkpoints)
+        self._open: dict[int, list[int]] = {number: [] for number in self._shards}  # not delivered
+
+    def read(self, most: int) -> Sequence[Record]:
+        """The next records of all shards, if any come within a moment."""
+        found = [
+            record
+            for number, shard in self._shards.items()
+            for record in self._read_shard(number, shard, most // len(self._shards))
+        ]
+        if not found:
+            self._pause(_MOMENT_S)
+        return found
+
+    def _read_shard(self, number: int, shard: str, most: int) -> Sequence[Record]:
+        last = self._read_until.get(shard)
+        start = (
+            {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "StartingSequenceNumber": last}
+            if last
+            else {"ShardIteratorType": "TRIM_HORIZON"}
+        )
+        # Asked anew each time: an iterator ends after five minutes.
+        iterator = self._kinesis.get_shard_iterator(
+            StreamName=self._stream, ShardId=shard, **start
+        )["ShardIterator"]
+        answer = self._kinesis.get_records(
+            ShardIterator=iterator, Limit=min(max(most, 1), _MAX_RECORDS_PER_CALL)
+        )
+        records = [_record(number, raw) for raw in answer["Records"]]
+        if records:
+            self._read_until[shard] = str(records[-1].offset)
+            self._open[number] += [record.offset for record in records]
+        return records
+
+    def commit(self, offsets: Mapping[int, int]) -> None:
+        """Everything before these offsets, by shard, is delivered."""
+        for number, end in offsets.items():
+            done = [offset for offset in self._open[number] if offset < end]
+            if done:
+                self._checkpoints[shard_id(number)] = str(done[-1])
+                del self._open[number][: len(done)]
+        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_atomically(self._file, json.dumps(self._checkpoints))
+
+
+def _number(shard: str) -> int:
+    return int(shard.rpartition("-")[2])
+
+
+def _record(number: int, raw: Mapping[str, Any]) -> Record:
+    return Record(
+        partition=number,
+        offset=int(raw["SequenceNumber"]),
+        arrived_ms=int(raw["ApproximateArrivalTimestamp"].timestamp() * 1000),
+        value=raw["Data"],
+        key=raw["PartitionKey"],
+    )

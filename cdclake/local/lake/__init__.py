@@ -1,0 +1,1 @@
+"""A running local lake: its components, Spark jobs, connector, topics and source."""

@@ -1,0 +1,156 @@
+"""The connector on the local worker, over Connect's REST interface."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from cdclake import naming
+from cdclake.debezium.incremental_snapshot import tables_being_read
+from cdclake.errors import ComponentFailed
+from cdclake.local.components.connect import DIRECT
+from cdclake.plan import Plan
+
+_TIMEOUT_S = 30.0
+_WAIT_S = 60.0
+_POLL_S = 0.2
+
+
+class ConnectorClient:
+    """One pipeline's connector: its name never changes, for Connect keys its offsets by it."""
+
+    def __init__(self, connect_url: str, plan: Plan) -> None:
+        self._name, self._prefix = naming.connector_name(plan.name), plan.name
+        self._connectors = f"{connect_url}/connectors"
+        self._url = f"{self._connectors}/{self._name}"
+
+    def set_config(self, config: dict[str, str]) -> None:
+        """Create it or change its settings in place; a stopped one stays stopped."""
+        self._call("PUT", "/config", config)
+
+    def start(self, config: dict[str, str]) -> None:
+        """Have it run with these settings; a failed task is started again."""
+        self.set_config(config)
+        self.resume()
+        if self.failure() is not None:
+            self._call("POST", "/restart?includeTasks=true&onlyFailed=true")
+
+    def resume(self) -> None:
+        """Have it run with the settings that it has, and wait until its task is there."""
+        self._call("PUT", "/resume")
+        _await(self._has_task, "the connector's task was not started")
+
+    def begin_at(self, config: dict[str, str], lsn: int) -> None:
+        """Make its next start go on from this LSN, with no snapshot; it must have no offsets."""
+        if self._call("GET", "", missing_ok=True) is None:
+            created = {"name": self._name, "config": config, "initial_state": "STOPPED"}
+            self._call("POST", "", created, url=self._connectors)
+        self.stop()
+        self.set_config(config)
+        place = {"partition": {"server": self._prefix}, "offset": {"lsn": lsn, "ts_usec": 0}}
+        self._call("PATCH", "/offsets", {"offsets": [place]})
+
+    def forget_offsets(self) -> None:
+        """Make the next start a first one: a full snapshot, under a new epoch."""
+        if self._call("GET", "", missing_ok=True) is None:
+            return
+        self.stop()
+        self._call("DELETE", "/offsets")
+
+    def stop(self) -> None:
+        """Stop its task and wait until it is gone."""
+        self._call("PUT", "/stop")
+        _await(lambda: self._state() == "STOPPED", "the connector did not stop")
+
+    def remove(self) -> None:
+        """Delete it; none being there is fine. Its offsets stay."""
+        self._call("DELETE", "", missing_ok=True)
+
+    def failure(self) -> str | None:
+        """The first line of what failed, None while nothing has."""
+        status = self._call("GET", "/status", missing_ok=True)
+        if status is None:
+            return "the connector does not exist"
+        for part in (status["connector"], *status["tasks"]):
+            if part["state"] == "FAILED":
+                return _cause(part.get("trace", ""))
+        return None
+
+    def reading(self) -> frozenset[str]:
+        """Tables (`schema.table`) that an incremental snapshot reads, or has still to read."""
+        stored = self._call("GET", "/offsets", missing_ok=True)
+        offsets = stored["offsets"] if stored else []
+        return frozenset(table for o in offsets for table in tables_being_read(o["offset"]))
+
+    def _has_task(self) -> bool:
+        status = self._call("GET", "/status", missing_ok=True)
+        return bool(status and status["tasks"])
+
+    def _state(self) -> str:
+        return str(self._call("GET", "/status")["connector"]["state"])
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        missing_ok: bool = False,
+        url: str | None = None,
+    ) -> Any:
+        """The answer's JSON, None for an empty one; waits while the worker rebalances (409)."""
+        deadline = time.monotonic() + _WAIT_S
+        while True:
+            try:
+                return _request(method, (url or self._url) + path, body)
+            except urllib.error.HTTPError as error:
+                if error.code == 404 and missing_ok:
+                    return None
+                if error.code not in (404, 409, 500) or time.monotonic() > deadline:
+                    raise ComponentFailed(
+                        f"Connect refused {method} {path or '/'}: {_message(error)}",
+                        "mend what it names, then run `cdclake up` again",
+                        component="connect",
+                    ) from error
+            time.sleep(_POLL_S)
+
+
+def _request(method: str, url: str, body: Any) -> Any:
+    request = urllib.request.Request(
+        url,
+        method=method,
+        data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"},
+    )
+    with DIRECT.open(request, timeout=_TIMEOUT_S) as answer:
+        text = answer.read()
+    return json.loads(text) if text else None
+
+
+def _message(error: urllib.error.HTTPError) -> str:
+    try:
+        return str(json.loads(error.read())["message"]).splitlines()[0]
+    except (ValueError, KeyError, IndexError):
+        return f"HTTP {error.code}"
+
+
+def _cause(trace: str) -> str:
+    """The innermost reason of a Java stack trace."""
+    lines = [line.strip() for line in trace.splitlines() if line.strip()]
+    causes = [line for line in lines if line.startswith("Caused by:")]
+    return (causes or lines or ["no reason given"])[-1 if causes else 0].removeprefix("Caused by: ")
+
+
+def _await(condition: Callable[[], bool], failure: str) -> None:
+    deadline = time.monotonic() + _WAIT_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ComponentFailed(
+                f"{failure} within {_WAIT_S:.0f} s", "read Connect's log", component="connect"
+            )
+        time.sleep(_POLL_S)

@@ -1,0 +1,67 @@
+"""What `init` reads of a database: its tables, and for those without a key, whether one fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import psycopg
+
+from cdclake.errors import InputError
+from cdclake.jobs.runtime.source import Connection, connect
+from cdclake.naming import SOURCE_SCHEMA
+from cdclake.postgres.candidates import Key, candidate_keys, first_unique, uniqueness_query
+from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.pipeline_text import pipeline_name
+from cdclake.postgres.proposal import Proposal, flowing_columns, needs_candidate
+from cdclake.postgres.propose import is_proposable, propose
+from cdclake.postgres.source import read_catalog
+
+# A guess is worth a short look at a table, not a burden on its server.
+_LOOK = "SET LOCAL statement_timeout = '15s'"
+_MAX_ROWS = 20_000_000
+
+
+def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]]:
+    """The database's name and a proposal for each of its tables, or of those schemas'."""
+    with connect(dsn) as connection:
+        database, version = connection.info.dbname, connection.info.server_version
+        if schemas is not None:
+            _check_schemas(connection, schemas)
+        tables = [t for t in read_catalog(connection, schemas=schemas) if is_proposable(t)]
+        guessed: dict[TableId, Key] = {}
+        for table in tables:
+            if needs_candidate(table) and (key := _guess_key(connection, table)) is not None:
+                guessed[table.id] = key
+    if not tables:
+        where = f"the schemas {', '.join(schemas)}" if schemas else f"the database {database}"
+        raise InputError(f"{where} has no table", "check --from-db and --schema")
+    return database, propose(tables, pipeline_name(database), guessed, version)
+
+
+def _check_schemas(connection: Connection, schemas: Sequence[str]) -> None:
+    rows = connection.execute(
+        "SELECT nspname::text FROM pg_namespace"
+        " WHERE nspname !~ '^pg_' AND nspname <> 'information_schema' ORDER BY 1"
+    )
+    known = [row[0] for row in rows if row[0] != SOURCE_SCHEMA]
+    missing = [schema for schema in schemas if schema not in known]
+    if missing:
+        raise InputError(
+            f"the database has no schema {', '.join(map(repr, missing))} to read tables from",
+            f"--schema takes the exact name of one of: {', '.join(known)}",
+        )
+
+
+def _guess_key(connection: Connection, table: SourceTable) -> Key | None:
+    """A key that no row repeats; None if there is none, or the table will not be read."""
+    candidates = candidate_keys(table, flowing_columns(table))
+    if not candidates or table.rows > _MAX_ROWS:
+        return None
+    try:
+        with connection.transaction():
+            connection.execute(_LOOK)
+            counts = connection.execute(uniqueness_query(table, candidates)).fetchone()
+    except psycopg.Error:  # no right to read it, or too long: then nothing is proposed
+        return None
+    assert counts is not None
+    return first_unique(candidates, counts)

@@ -1,0 +1,99 @@
+"""Columns that the source has otherwise than the pipeline file says, each with the file's line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cdclake import naming
+from cdclake.config import literals
+from cdclake.config.document import Document, Location
+from cdclake.config.problems import InvalidPipeline, Refused
+from cdclake.config.yaml_reader import read_document
+from cdclake.jobs.runtime.source import connect
+from cdclake.local.lake.lake import LocalLake
+from cdclake.plan import Table
+from cdclake.postgres.admission import check_column
+from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.published import undeclared_columns
+from cdclake.postgres.source import read_catalog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceChange:
+    """One column that is not as it is declared, and what to write."""
+
+    column: str
+    line: int | None  # of the pipeline file; None if the file cannot be read
+    message: str
+    remedy: str
+
+    def to_json(self) -> dict[str, Any]:
+        """As `status` shows it."""
+        return asdict(self)
+
+
+class Lines:
+    """Where the pipeline file that the lake streams has its tables and columns now."""
+
+    def __init__(self, file: str) -> None:
+        self._document: Document | None = None
+        try:
+            self._document = read_document(Path(file))
+        except InvalidPipeline:
+            return  # moved or broken since: messages go without a line
+
+    def of(self, table: Table, column: str) -> int | None:
+        """The column's line, or that of the table's `columns` if it is not declared."""
+        if self._document is None:
+            return None
+        for spelled in self._document.mapping("tables"):
+            if _is_key_of(spelled, table):
+                columns: Location = ("tables", spelled, "columns")
+                span = self._document.spans.get((*columns, column))
+                return span.key[0] if span else self._document.place(columns)[0]
+        return None
+
+
+def _is_key_of(spelled: str, table: Table) -> bool:
+    try:
+        return literals.parse_table_key(spelled) == (table.schema, table.table)
+    except Refused:
+        return False
+
+
+def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange]]:
+    """By lake name what differs; InputError if the source does not answer."""
+    wanted = {(table.schema, table.table) for table in lake.plan.tables}
+    with connect(lake.dsn) as connection:
+        actual = {found.id: found for found in read_catalog(connection, tables=wanted)}
+    return {
+        table.name: [
+            SourceChange(
+                column=column, line=lines.of(table, column), message=message, remedy=remedy
+            )
+            for found in [actual.get((table.schema, table.table))]
+            if found is not None
+            for column, message, remedy in compare_columns(table, found)
+        ]
+        for table in lake.plan.tables
+    }
+
+
+def compare_columns(table: Table, actual: SourceTable) -> Iterator[tuple[str, str, str]]:
+    """(column, message, remedy) of each that is not as it is declared."""
+    for column in table.columns:
+        refusal = check_column(column, table, actual)
+        if refusal is not None:
+            yield column.source, refusal.message, refusal.remedy
+    taken = {column.name for column in table.columns}
+    for name in undeclared_columns(table, actual):
+        kind, lake_name = actual.by_name[name].type, naming.lake_name(name)
+        exclude = f"`{name}: {{exclude: true}}`"
+        message = f"column {name!r} is not declared, so it does not reach the lake"
+        if kind is None or lake_name in taken or naming.is_reserved_column(lake_name):
+            yield name, message, f"write {exclude}"
+        else:
+            yield name, message, f"write `{name}: {kind}`, or {exclude}"

@@ -1,0 +1,369 @@
+"""The life of a lake: up, down, pause, resume (contract, section 5)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+from cdclake import naming
+from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
+from cdclake.debezium.worker import password_of, salt_of
+from cdclake.errors import ComponentFailed, NotRunning
+from cdclake.iceberg.schemas import all_schemas
+from cdclake.jobs.control import requests
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.runtime.source import write_marker
+from cdclake.local.bulk_load import end_epoch, load_and_hand_over
+from cdclake.local.components import connect
+from cdclake.local.firehose import component
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.lake import (
+    BUCKET,
+    LakeState,
+    LocalLake,
+    create_bucket_and_database,
+    describe_lake,
+    source_parts,
+)
+from cdclake.local.lake.source import prepare_source, remove_from_source
+from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.spark_jobs import STREAM, checkpoint_folder, stream_spec
+from cdclake.local.lake.topics import MarkerReader, create_topics
+from cdclake.local.operations_backend import refuse_if_read
+from cdclake.local.plan_diff import PlanDiff, compare, join_tables
+from cdclake.local.process.home import Home
+from cdclake.local.process.supervisor_client import log_tail
+from cdclake.local.web_logs import web_log_lifecycle as web_logs
+from cdclake.plan import Plan
+
+READY_TIMEOUT_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
+_POLL_S = 0.5
+
+
+def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
+    """Start everything but connector and stream; no table is looked at. What `up` answers."""
+    state = LakeState.load(home)
+    endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
+    if dsn is not None:
+        home.remember("source_dsn", dsn)
+    database = state.database
+    if plan is not None and plan.tables and endpoints.source is not None and not state.epoch:
+        database = plan.source_database
+        _create_database(make_conninfo(**asdict(endpoints.source)), database)
+    state = replace(state, external=dsn is not None, database=database)
+    state.save(home)
+    source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
+    if endpoints.source is not None and database:
+        source["dbname"] = database
+    return _answer(endpoints, source, [])
+
+
+def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
+    """Start or heal the lake and have it stream `plan`; returns when a marker has come through."""
+    component.asked_trouble()
+    before = LakeState.load(home)
+    web_logs.refuse_to_leave(home, before, plan)
+    # A lake of web logs alone has never streamed: its first tables are a lake's first.
+    streamed = Plan.from_json(before.plan) if before.plan else None
+    change = compare(streamed if streamed and streamed.tables else None, plan)
+    endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
+    if dsn is not None:
+        home.remember("source_dsn", dsn)
+    state = replace(
+        before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
+        paused=False,
+    )  # fmt: skip
+    if endpoints.source is not None:
+        server = make_conninfo(**asdict(endpoints.source))
+        state = replace(state, database=_existing_database(server, plan, before))
+    lake = describe_lake(home, state)
+    refuse_if_read(lake, () if change.is_first else change.joining)
+    state = _start_streaming(lake, change)
+    state.save(home)
+    answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    if plan.streams:
+        answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
+    return answer
+
+
+def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
+    """Everything from the prepared source to the marker that came through."""
+    plan, state = lake.plan, lake.state
+    running = stack.wants(lake.home, STREAM)
+    if change.is_first and not running:
+        _drop_forgotten_slot(lake)
+    prepared = prepare_source(
+        lake.dsn,
+        plan,
+        embedded=not state.external,
+        role_password=lake.home.secret("replication_password"),
+        own_stream=state.epoch > 0,
+    )
+    change = change.found(prepared.renamed, prepared.unpublished)
+    connector = ConnectorClient(lake.endpoints.connect, plan)
+    if prepared.slot_lost or state.loading or not prepared.slot_exists:
+        # History starts anew: a full snapshot, whose rows must win over everything before it.
+        connector.forget_offsets()
+        if prepared.slot_lost or state.loading:
+            end_epoch(lake)
+        is_bulk = plan.snapshot_mode == "bulk"
+        state = replace(state, epoch=state.epoch + 1, loading=is_bulk)
+        change = change.all_snapshotted()
+    _save_but_the_plan(lake.home, state)
+    lake = replace(lake, state=state)
+    create_topics(lake.kafka, plan)
+    create_bucket_and_database(lake)
+    web_logs.prepare(lake)
+    join_tables(lake, change, write_plan=lambda: _write_plan(lake))
+    markers = MarkerReader(lake.kafka, plan)
+    try:
+        _start_connector(lake, connector, change)
+        state = replace(state, loading=False)
+        state.save(lake.home)
+        _run_stream(lake)
+        _await_marker(lake, connector, markers)
+    finally:
+        markers.close()
+    component.run(lake)
+    return state
+
+
+def _save_but_the_plan(home: Home, state: LakeState) -> None:
+    """The new plan only when its snapshots were asked for: who dies before asks for them again."""
+    replace(state, plan=LakeState.load(home).plan or state.plan).save(home)
+
+
+def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDiff) -> None:
+    """Have the connector run with the plan's tables, after the bulk load if there is to be one."""
+    address = _source_address(lake)
+    salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
+    config = connector_config(
+        lake.plan,
+        address,
+        epoch=lake.state.epoch,
+        mask_salt=salt,
+        max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
+    )
+    if lake.state.loading:
+        load_and_hand_over(lake, connector, config, address)
+        return
+    if change.changes_tables:
+        # While it is stopped, the signal can only be read by a task that knows the new tables.
+        connector.stop()
+        if change.widened:
+            component.deliver_what_was_sent(lake)
+    component.end_that_of_before(lake)
+    if change.changes_tables:
+        connector.set_config(config)
+        change.request_snapshots(lake)
+    connector.start(config)
+
+
+def _source_address(lake: LocalLake) -> SourceAddress:
+    source = source_parts(lake.dsn)
+    secret = keep_login(lake.plan, lake.home.secret("replication_password"))
+    return SourceAddress(
+        host=source["host"],
+        port=source["port"],
+        database=source["dbname"],
+        user=lake.plan.source_object,
+        password=password_of(secret),
+        sslmode="prefer",
+    )
+
+
+def _run_stream(lake: LocalLake) -> None:
+    checkpoint_folder(lake).parent.mkdir(parents=True, exist_ok=True)
+    stack.run_component(lake.home, stream_spec(lake), lambda: True, READY_TIMEOUT_S)
+
+
+def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerReader) -> None:
+    """Health by rows: a row written to the source has passed through everything."""
+    marker = os.urandom(8).hex()
+    write_marker(lake.dsn, marker)
+    offset: int | None = None
+
+    def came_through() -> bool:
+        nonlocal offset
+        if offset is None:
+            offset = markers.find(marker)
+        if offset is None:
+            return False
+        progress = Progress.load(lake.control)
+        return progress.heartbeat_offsets.get(0, 0) > offset and _all_objects_exist(lake)
+
+    _await(lake, connector, came_through)
+
+
+def _all_objects_exist(lake: LocalLake) -> bool:
+    tables = lake.client("glue").get_paginator("get_tables")
+    names = {
+        entry["Name"]
+        for page in tables.paginate(DatabaseName=lake.plan.lake_database)
+        for entry in page["TableList"]
+    }
+    return {schema.name for schema in all_schemas(lake.plan)} <= names
+
+
+def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool]) -> None:
+    moved, deadline = _taken(lake), time.monotonic() + READY_TIMEOUT_S
+    while not condition():
+        for part in stack.components(lake.home):
+            if part["name"] == component.NAME:  # its turn comes when the logs are there
+                continue
+            if part["state"] not in ("running", "starting"):
+                raise _component_failed(lake, part["name"], f"{part['name']} is {part['state']}")
+        failure = connector.failure()
+        if failure is not None:
+            raise _component_failed(lake, "connect", f"the connector failed: {failure}")
+        if time.monotonic() > deadline:
+            # A marker stands behind a first snapshot, which takes as long as its tables are large.
+            before, moved = moved, _taken(lake)
+            if moved == before:
+                message = (
+                    "no marker came through the stream, nor anything else in"
+                    f" {READY_TIMEOUT_S:.0f} s"
+                )
+                raise _component_failed(lake, STREAM, message)
+            deadline = time.monotonic() + READY_TIMEOUT_S
+        time.sleep(_POLL_S)
+
+
+def _taken(lake: LocalLake) -> dict[str, Mapping[int, int]]:
+    """How far each table has come in its topic."""
+    return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
+
+
+def _component_failed(lake: LocalLake, name: str, message: str) -> ComponentFailed:
+    log = lake.home.log(name)
+    return ComponentFailed(
+        message, f"read its log {log}, then run `cdclake up` again", name, log_tail(log)
+    )
+
+
+def _write_plan(lake: LocalLake) -> None:
+    lake.client("s3").put_object(
+        Bucket=BUCKET,
+        Key=lake.plan_uri.removeprefix(f"s3://{BUCKET}/"),
+        Body=lake.plan.to_json().encode(),
+    )
+
+
+def _drop_forgotten_slot(lake: LocalLake) -> None:
+    """A slot of our name that this lake knows nothing of keeps WAL for a lake that is gone."""
+    with psycopg.connect(lake.dsn, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
+            "WHERE slot_name = %s AND NOT active",
+            (lake.plan.source_object,),
+        )
+
+
+def _create_database(server: str, name: str) -> None:
+    with psycopg.connect(server, autocommit=True) as connection:
+        if not _has_database(connection, name):
+            connection.execute(
+                psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name))
+            )
+
+
+def _existing_database(server: str, plan: Plan, before: LakeState) -> str:
+    """The embedded server's database for the pipeline: the declared one, else its only one.
+
+    So that a bare lake's tables, made in the database that `up --no-stream` names, are found by
+    whatever pipeline file comes later.
+    """
+    if before.epoch and before.database:
+        return before.database
+    with psycopg.connect(server, autocommit=True) as connection:
+        return plan.source_database if _has_database(connection, plan.source_database) else ""
+
+
+def _has_database(connection: psycopg.Connection[Any], name: str) -> bool:
+    found = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,))
+    return found.fetchone() is not None
+
+
+def _table(table: Any) -> dict[str, Any]:
+    return {
+        "table": table.name,
+        "source": table.source,
+        "changes": table.changes,
+        "current": naming.current_name(table.name),
+        "history": naming.history_name(table.name),
+    }
+
+
+def _answer(endpoints: Any, source: dict[str, Any], tables: list[Any]) -> dict[str, Any]:
+    return {
+        "ok": True,
+        "source": source,
+        "kafka": endpoints.kafka,
+        "s3": endpoints.s3,
+        "glue": endpoints.glue,
+        "connect": endpoints.connect,
+        "logs": endpoints.logs,
+        "tables": tables,
+    }
+
+
+def down(home: Home, *, purge: bool) -> dict[str, Any]:
+    """Stop everything and keep everything; with `purge` forget the lake, never the user's data."""
+    state = LakeState.load(home)
+    if state.plan and state.external:
+        _leave_source(home, state)
+    stopped = stack.shut_down(home)
+    if purge:
+        _purge(home, state)
+    return {"ok": True, "stopped": stopped, "purged": purge}
+
+
+def _leave_source(home: Home, state: LakeState) -> None:
+    """Nothing of ours stays in somebody's database: an unread slot would keep its WAL for ever."""
+    lake = describe_lake(home, state)
+    if stack.is_up(home):
+        stack.stop_component(home, STREAM)
+        stack.stop_component(home, "connect")
+    remove_from_source(lake.dsn, lake.plan)
+
+
+def _purge(home: Home, state: LakeState) -> None:
+    """Remove logs, topics, lake and checkpoints; the embedded database keeps the user's tables."""
+    for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
+        shutil.rmtree(home.data(name), ignore_errors=True)
+    kept = LakeState(database=state.database)
+    kept.save(home)
+
+
+def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
+    """Stop the stream between two commits, and Firehose; the source's changes wait in Kafka."""
+    stack.stop_component(home, STREAM)
+    stack.stop_component(home, component.NAME)
+    replace(lake.state, paused=True).save(home)
+    return {"ok": True, "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.tables]}
+
+
+def resume(home: Home, lake: LocalLake) -> dict[str, Any]:
+    """Start a paused stream; stopped tables read their gap from Kafka and rejoin."""
+    if lake.state.loading:
+        raise NotRunning("the bulk load has not come to its end", "run `cdclake up`")
+    progress = Progress.load(lake.control)
+    done = []
+    for table in lake.plan.tables:
+        stopped = requests.request_resume(lake.control, table.name, progress.table(table.name))
+        did = "asked to rejoin" if stopped else "resumed" if lake.state.paused else "flows"
+        done.append({"table": table.name, "did": did})
+    replace(lake.state, paused=False).save(home)
+    if lake.plan.tables:
+        _run_stream(lake)
+    component.run(lake)
+    return {"ok": True, "tables": done}

@@ -1,0 +1,1 @@
+"""Processes of a local lake: the supervisor, its children, ports and the home folder."""

@@ -1,0 +1,116 @@
+"""Start one child so that it dies with the supervisor, and stop it with all it started."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pwd
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
+from cdclake.local.process.process_spec import ProcessStatus, Spec, State
+
+PR_SET_PDEATHSIG = 1
+LOG_LIMIT_BYTES = 20 * 1024 * 1024
+LIBC = ctypes.CDLL(None, use_errno=True)  # looked up before any fork
+
+
+@dataclass
+class Child:
+    """A process of ours and what became of it; `process` is None when it could not be started."""
+
+    spec: Spec
+    process: subprocess.Popen[bytes] | None
+    started_at: float
+    accepts: bool = False
+    stopped: bool = False
+    reason: str = ""
+
+    @property
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
+    def seen(self) -> ProcessStatus:
+        return ProcessStatus(
+            name=self.spec.name,
+            pid=self.process.pid if self.process and self.alive else None,
+            state=self._state(),
+            port=self.spec.port,
+            log=self.spec.log,
+            started_at=self.started_at,
+            exit_code=self.process.poll() if self.process else None,
+        )
+
+    def _state(self) -> State:
+        if self.process is None:
+            return "failed"
+        if self.alive:
+            return "running" if self.accepts or self.spec.port is None else "starting"
+        return "stopped" if self.stopped else "dead"
+
+
+def start(spec: Spec, home: Path, keeper: str) -> Child:
+    """The child runs in a session of its own, with its own log and the lake's marks."""
+    tags = {HOME_KEY: str(home), COMPONENT_KEY: spec.name, KEEPER_KEY: keeper}
+    account = pwd.getpwnam(spec.user) if spec.user else None
+    rotate(Path(spec.log))
+    with Path(spec.log).open("ab") as log:
+        try:
+            process = subprocess.Popen(
+                spec.argv,
+                env={**spec.env, **tags},
+                cwd=spec.cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=account.pw_uid if account else None,
+                group=account.pw_gid if account else None,
+                extra_groups=[] if account else None,
+                preexec_fn=_dying_with(os.getpid(), signal.Signals[spec.death_signal]),
+            )
+        except (OSError, subprocess.SubprocessError) as err:
+            log.write(f"cdclake could not start {spec.argv[0]}: {err}\n".encode())
+            return Child(spec, None, time.time(), reason=str(err))
+    return Child(spec, process, time.time())
+
+
+def ask_to_stop(child: Child) -> None:
+    """Send the polite signal to the process itself: it knows how to end its own."""
+    child.stopped = True
+    if child.process is not None and child.alive:
+        child.process.send_signal(signal.Signals[child.spec.stop_signal])
+
+
+def kill_group(child: Child) -> None:
+    """Kill a child that will not stop. Only while it lives: later its number may be another's."""
+    if child.process is not None and child.alive:
+        os.killpg(child.process.pid, signal.SIGKILL)
+        child.process.wait()
+
+
+def rotate(log: Path) -> None:
+    """Keep one older log, so that a component which starts often cannot fill the disk."""
+    if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
+        log.replace(log.with_name(log.name + ".1"))
+
+
+def _dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
+    """What the child does between fork and exec, after its change of user.
+
+    A change of user clears the parent-death signal, so it has to come after it, which is where
+    subprocess calls this. The kernel ties the signal to the forking thread: the supervisor has one.
+    """
+
+    def prepare() -> None:
+        LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal))
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the supervisor blocks what it waits for
+        if os.getppid() != parent:
+            os._exit(1)  # the parent died before we asked to be told
+
+    return prepare

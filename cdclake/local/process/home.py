@@ -1,0 +1,203 @@
+"""One lake's folder: where its data, logs, state and secrets are."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdclake.errors import ComponentFailed, InputError
+
+PROJECT = Path(__file__).resolve().parents[3]
+SECRET_NAMES = ("superuser_password", "replication_password", "mask_salt", "home_id")
+LOCK_WAIT_S = 120.0
+HELD = threading.local()  # the homes whose lock this thread holds
+
+
+@dataclass(frozen=True)
+class Home:
+    """Paths of one lake; making a `Home` touches nothing, `create` makes its folders."""
+
+    path: Path
+
+    @classmethod
+    def from_environment(cls) -> Home:
+        """CDCLAKE_HOME, or `.cdclake` in the project: the same lake from whatever folder."""
+        named = os.environ.get("CDCLAKE_HOME")
+        return cls(Path(named).expanduser().resolve() if named else PROJECT / ".cdclake")
+
+    @property
+    def logs(self) -> Path:
+        return self.path / "logs"
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run"
+
+    @property
+    def secrets_file(self) -> Path:
+        return self.path / "secrets.properties"
+
+    @property
+    def ports_file(self) -> Path:
+        return self.path / "ports.json"
+
+    @property
+    def desired_file(self) -> Path:
+        return self.run / "desired.json"
+
+    @property
+    def observed_file(self) -> Path:
+        return self.run / "observed.json"
+
+    @property
+    def supervisor_lock(self) -> Path:
+        return self.run / "supervisor.lock"
+
+    def data(self, component: str) -> Path:
+        return self.path / "data" / component
+
+    def log(self, component: str) -> Path:
+        return self.logs / f"{component}.log"
+
+    def create(self) -> None:
+        """Private folders and, at first, the secrets.
+
+        As root the way down to data/ may be walked (0711, not listed): PostgreSQL refuses to run
+        as root, and its own user has to reach its folder in there.
+        """
+        way = 0o711 if os.geteuid() == 0 else 0o700
+        try:
+            for folder, mode in (
+                (self.path, way),
+                (self.path / "data", way),
+                (self.logs, 0o700),
+                (self.run, 0o700),
+            ):
+                folder.mkdir(parents=True, exist_ok=True)
+                folder.chmod(mode)
+        except OSError as err:
+            raise InputError(
+                f"the lake's folder {self.path} cannot be used: {err.strerror}",
+                "set CDCLAKE_HOME to a folder that you own",
+            ) from err
+        self._create_secrets()
+
+    def secret(self, name: str) -> str:
+        """One value of secrets.properties, which only this lake reads."""
+        values = self._read_secrets()
+        if name not in values:
+            raise InputError(
+                f"{self.secrets_file} has no {name!r}",
+                "restore the file, or start a new lake with `cdclake down --purge`",
+            )
+        return values[name]
+
+    def remember(self, name: str, value: str) -> None:
+        """Keep one more secret; it must fit on a line."""
+        values = {**self._read_secrets(), name: value}
+        write_atomically(
+            self.secrets_file, "".join(f"{key}={kept}\n" for key, kept in values.items())
+        )
+
+    def _read_secrets(self) -> dict[str, str]:
+        if not self.secrets_file.is_file():
+            return {}
+        lines = self.secrets_file.read_text().splitlines()
+        parts = (line.partition("=") for line in lines)
+        return {key: value for key, equals, value in parts if equals}
+
+    def _create_secrets(self) -> None:
+        """Add what is missing: an existing database's password must never be replaced."""
+        values = self._read_secrets()
+        missing = [name for name in SECRET_NAMES if name not in values]
+        if missing:
+            values.update({name: secrets.token_urlsafe(24) for name in missing})
+            write_atomically(
+                self.secrets_file, "".join(f"{key}={value}\n" for key, value in values.items())
+            )
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Hold the lake's lock: of two commands that would change it, the second waits.
+
+        Re-entrant within a thread, so that a command may hold it around all its steps.
+        """
+        held: set[Path] = HELD.__dict__.setdefault("homes", set())
+        if self.path in held:
+            yield
+            return
+        self.create()
+        with (self.run / "change.lock").open("w") as lock:
+            deadline = time.monotonic() + LOCK_WAIT_S
+            while not try_lock(lock.fileno()):
+                if time.monotonic() > deadline:
+                    raise ComponentFailed(
+                        f"another command has been changing the lake {self.path} "
+                        f"for {LOCK_WAIT_S:.0f} s",
+                        "wait for it to end, or end it",
+                        component="supervisor",
+                    )
+                time.sleep(0.1)
+            held.add(self.path)
+            try:
+                yield
+            finally:
+                held.discard(self.path)
+
+
+def try_lock(fd: int) -> bool:
+    """Whether the exclusive lock is now ours; the kernel frees it when we die."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def is_locked(fd: int) -> bool:
+    """Whether somebody holds the exclusive lock. Asked with a shared one: askers do not collide."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(fd, fcntl.LOCK_UN)
+    return False
+
+
+def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
+    """A reader sees the old text or the new, never a half; mode 0600 unless told."""
+    fd, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    fresh = Path(name)
+    try:
+        with os.fdopen(fd, "w") as out:
+            out.write(text)
+        fresh.chmod(mode)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a state file, empty when there is none (all of them are written atomically)."""
+    try:
+        found = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except json.JSONDecodeError as err:
+        raise InputError(
+            f"{path} is damaged: {err}", "remove it while the lake is down, then `cdclake up`"
+        ) from err
+    if not isinstance(found, dict):
+        raise InputError(f"{path} holds no JSON object", "remove it while the lake is down")
+    return found

@@ -1,0 +1,181 @@
+"""Keeps a lake's processes: run/desired.json in, run/observed.json out.
+
+`python -m cdclake.local.process.supervisor --home PATH`, detached by the command line. It holds a
+lock for life, so a home has one at most. A process that dies stays dead and is seen to be: it is
+for `cdclake up` to heal. The supervisor's own death ends its children, by the kernel's parent-death
+signal and, for what those started, by a watchdog that waits on a pipe.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from dataclasses import asdict
+from pathlib import Path
+
+from cdclake.local.process import child_process, watchdog
+from cdclake.local.process.child_process import Child
+from cdclake.local.process.home import Home, read_json, try_lock, write_atomically
+from cdclake.local.process.orphan_processes import end_strays
+from cdclake.local.process.process_spec import Desired, Spec
+
+TICK_S = 0.2
+PUBLISH_S = 1.0
+STOP_WAIT_S = 20.0
+LOCK_WAIT_S = 1.0
+STOPPING = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+WAITED = STOPPING | {signal.SIGCHLD}
+
+
+class Supervisor:
+    """Reconciles what should run with what runs; single-threaded on purpose (see children)."""
+
+    def __init__(self, home: Home, lock: int) -> None:
+        self.home = home
+        self.lock = lock
+        self.token = secrets.token_hex(8)
+        self.children: dict[str, Child] = {}
+        self.generation = -1
+        self.published = ("", 0.0)
+        self.desired_stamp: tuple[int, int] | None = None
+        self.watchdog = watchdog.Watchdog(home.path, self.token)
+
+    def run(self) -> None:
+        """Until SIGTERM; then everything is stopped and the last word says so."""
+        self.watchdog.ensure()
+        while self.holds_the_home():
+            self.reconcile_when_new()
+            self.publish()
+            arrived = signal.sigtimedwait(WAITED, TICK_S)
+            if arrived is not None and arrived.si_signo in STOPPING:
+                break
+            self.watchdog.ensure()
+        else:
+            say(f"{self.home.path} was removed, the lake ends with it")
+            return  # without a word to the files, which are gone or another's; the children follow
+        self.stop(list(self.children))
+        self.publish(force=True)
+        self.watchdog.dismiss()
+
+    def holds_the_home(self) -> bool:
+        """Whether the folder is still the one that was locked: it may have been removed by hand,
+        and even made anew, in which case its files are for another supervisor."""
+        try:
+            found = self.home.supervisor_lock.stat()
+        except FileNotFoundError:
+            return False
+        return found.st_ino == os.fstat(self.lock).st_ino
+
+    def reconcile_when_new(self) -> None:
+        try:
+            stat = self.home.desired_file.stat()
+        except FileNotFoundError:
+            return
+        stamp = (stat.st_ino, stat.st_mtime_ns)
+        if stamp != self.desired_stamp:
+            self.desired_stamp = stamp
+            self.reconcile(Desired.from_json(read_json(self.home.desired_file)))
+
+    def reconcile(self, desired: Desired) -> None:
+        """Stop what is unwanted or changed, start what is asked for and not alive."""
+        unwanted = [n for n, child in self.children.items() if desired.spec(n) != child.spec]
+        self.stop(unwanted)
+        for name in unwanted:
+            del self.children[name]
+        for spec in desired.specs:
+            child = self.children.get(spec.name)
+            if child is None or (spec.name in desired.start and not child.alive):
+                self.start(spec)
+        self.generation = desired.generation
+
+    def start(self, spec: Spec) -> None:
+        """Its predecessor's leftovers go first: they may hold its port or its files."""
+        self.children.pop(spec.name, None)
+        end_strays(self.home.path, component=spec.name)
+        self.children[spec.name] = child_process.start(spec, self.home.path, self.token)
+        say(f"started {spec.name}: {self.children[spec.name].seen()}")
+
+    def stop(self, names: list[str]) -> None:
+        """In reverse order of starting, each with its own time to end well."""
+        order = [name for name in self.children if name in names]
+        for name in reversed(order):
+            child = self.children[name]
+            child_process.ask_to_stop(child)
+            deadline = time.monotonic() + STOP_WAIT_S
+            while child.alive and time.monotonic() < deadline:
+                self.publish()
+                time.sleep(0.05)
+            if child.alive:
+                say(f"{name} did not stop in {STOP_WAIT_S:.0f} s, killed")
+            child_process.kill_group(child)
+            end_strays(self.home.path, component=name)  # what it started and left behind
+            say(f"stopped {name}: {child.seen()}")
+
+    def publish(self, force: bool = False) -> None:
+        """Write run/observed.json when something changed, and every second as a sign of life."""
+        for child in self.children.values():
+            if child.alive and not child.accepts and child.spec.port is not None:
+                child.accepts = accepts(child.spec.port)
+        state = {
+            "generation": self.generation,
+            "supervisor_pid": os.getpid(),
+            "components": [asdict(child.seen()) for child in self.children.values()],
+        }
+        text = json.dumps(state)
+        now = time.monotonic()
+        if force or text != self.published[0] or now - self.published[1] > PUBLISH_S:
+            self.published = (text, now)
+            write_atomically(self.home.observed_file, text)
+
+
+def accepts(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(0.2)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
+    sys.stdout.flush()
+
+
+def take_lock(fd: int) -> bool:
+    """Tried for a moment: whoever asks whether a supervisor lives holds the lock while asking."""
+    deadline = time.monotonic() + LOCK_WAIT_S
+    while not try_lock(fd):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def main() -> int:
+    """Exit code 0 after a clean stop, 1 when another supervisor already keeps this home."""
+    parser = argparse.ArgumentParser(description="Keeps the processes of one lake.")
+    parser.add_argument("--home", required=True, type=Path)
+    home = Home(parser.parse_args().home.resolve())
+    home.create()
+    # Blocked and waited for in one place: no handler ever runs between two of our steps.
+    signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
+    with home.supervisor_lock.open("a+") as lock:
+        if not take_lock(lock.fileno()):
+            say(f"another supervisor keeps {home.path}")
+            return 1
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
+        ended = end_strays(home.path)
+        say(f"supervisor {os.getpid()} keeps {home.path}; strays ended: {ended}")
+        Supervisor(home, lock.fileno()).run()
+        say("supervisor done")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

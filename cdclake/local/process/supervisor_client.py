@@ -1,0 +1,221 @@
+"""The command line's side of the supervisor: ask for processes, wait until they are ready."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cdclake.errors import ComponentFailed
+from cdclake.local.process.child_process import rotate
+from cdclake.local.process.home import PROJECT, Home, is_locked, read_json, write_atomically
+from cdclake.local.process.orphan_processes import COMPONENT_KEY, end_strays
+from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
+
+SUPERVISOR = "supervisor"
+SUPERVISOR_WAIT_S = 20.0
+STOP_WAIT_S = 120.0
+POLL_S = 0.05
+LOG_TAIL_LINES = 20
+
+
+@dataclass(frozen=True)
+class Component:
+    """A process, and how the command line knows that it is ready: `ready` returns True.
+
+    `ready` may raise while the component is starting; its last reason ends up in the error.
+    """
+
+    spec: Spec
+    ready: Callable[[], bool]
+    timeout_s: float = 60.0
+
+
+def observe(home: Home) -> Observed:
+    """What runs now. With the supervisor dead its last word is corrected: nothing runs."""
+    alive = supervisor_alive(home)
+    seen = Observed.from_json(read_json(home.observed_file), alive)
+    if alive:
+        return seen
+    return replace(seen, components=tuple(_dead(each) for each in seen.components))
+
+
+def supervisor_alive(home: Home) -> bool:
+    """By its lock, which the kernel frees at its death; a pid could be somebody else's by now."""
+    try:
+        with home.supervisor_lock.open() as lock:
+            return is_locked(lock.fileno())
+    except FileNotFoundError:
+        return False
+
+
+def ensure(home: Home, components: Sequence[Component]) -> Observed:
+    """These processes run and are ready, started where needed; the others are left as they are.
+
+    Raises ComponentFailed with the end of the log when one dies or its wait runs out.
+    """
+    desired = want(home, [component.spec for component in components])
+    with ThreadPoolExecutor(max_workers=max(1, len(components))) as pool:
+        waits = [pool.submit(await_ready, home, each, desired.generation) for each in components]
+        for wait in waits:
+            wait.result()
+    return observe(home)
+
+
+def want(home: Home, specs: Sequence[Spec]) -> Desired:
+    """Write the next generation with these specs, and see that a supervisor reads it."""
+    desired = Desired.from_json(read_json(home.desired_file))
+    if supervisor_alive(home):
+        desired = desired.with_specs(tuple(specs))
+        _write(home, desired)
+    else:
+        # What ran under the dead supervisor is forgotten: its caller asks for it again.
+        desired = Desired(desired.generation).with_specs(tuple(specs))
+        _write(home, desired)
+        _start_supervisor(home)
+    _await_generation(home, desired.generation)
+    return desired
+
+
+def remove(home: Home, name: str) -> None:
+    """Stop one process; the others do not notice."""
+    desired = Desired.from_json(read_json(home.desired_file)).without(name)
+    _write(home, desired)
+    if supervisor_alive(home):
+        _await_generation(home, desired.generation)
+
+
+def stop(home: Home) -> None:
+    """Stop everything and the supervisor; also what a crashed supervisor left behind."""
+    desired = Desired.from_json(read_json(home.desired_file))
+    pid = _supervisor_pid(home)
+    if pid is not None and supervisor_alive(home):
+        os.kill(pid, signal.SIGTERM)
+        _await_end(home, pid)
+    end_strays(home.path)
+    if home.run.is_dir():
+        _write(home, Desired(desired.generation + 1))
+        home.observed_file.unlink(missing_ok=True)
+
+
+def await_ready(home: Home, component: Component, generation: int) -> None:
+    """Poll the probe until it is content; a death ends the wait at once."""
+    name = component.spec.name
+    deadline = time.monotonic() + component.timeout_s
+    reason = "no answer yet"
+    while time.monotonic() < deadline:
+        try:
+            if component.ready():
+                return
+        except Exception as err:  # whatever a client says about a server that is starting
+            reason = f"{type(err).__name__}: {err}".strip().splitlines()[0]
+        _check_alive(home, name, generation)
+        time.sleep(POLL_S)
+    raise failed(
+        component.spec, f"{name} was not ready after {component.timeout_s:.0f} s ({reason})"
+    )
+
+
+def failed(spec: Spec, message: str) -> ComponentFailed:
+    return ComponentFailed(
+        message,
+        f"read its log {spec.log}, then run `cdclake up` again",
+        component=spec.name,
+        log_tail=log_tail(Path(spec.log)),
+    )
+
+
+def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
+    """The last lines, read from the end: a log can be large."""
+    try:
+        with log.open("rb") as file:
+            file.seek(max(0, file.seek(0, os.SEEK_END) - 16384))
+            text = file.read().decode("utf-8", "replace")
+    except FileNotFoundError:
+        return ""
+    return "\n".join(text.splitlines()[-lines:])
+
+
+def _check_alive(home: Home, name: str, generation: int) -> None:
+    observed = observe(home)
+    spec = Desired.from_json(read_json(home.desired_file)).spec(name)
+    seen = observed.component(name)
+    if spec is None or not observed.alive:
+        raise _supervisor_failed(home, "the supervisor ended while components were starting")
+    if observed.generation >= generation and (seen is None or seen.state in ("dead", "failed")):
+        code = f" with exit code {seen.exit_code}" if seen and seen.exit_code is not None else ""
+        raise failed(spec, f"{name} ended while it was starting{code}")
+
+
+def _start_supervisor(home: Home) -> None:
+    """Detached: it outlives the command, the terminal and the folder the command ran in."""
+    log = home.log(SUPERVISOR)
+    rotate(log)
+    env = {key: value for key, value in os.environ.items() if key != COMPONENT_KEY}
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "cdclake.local.process.supervisor", "--home", str(home.path)],
+            cwd=PROJECT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    deadline = time.monotonic() + SUPERVISOR_WAIT_S
+    while not supervisor_alive(home):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise _supervisor_failed(home, "the supervisor did not start")
+        time.sleep(POLL_S)
+
+
+def _await_generation(home: Home, generation: int) -> None:
+    """Starting is quick, but stopping what changed may take its full wait."""
+    deadline = time.monotonic() + STOP_WAIT_S
+    while observe(home).generation < generation:
+        if not supervisor_alive(home):
+            raise _supervisor_failed(home, "the supervisor ended")
+        if time.monotonic() > deadline:
+            raise _supervisor_failed(home, f"the supervisor did not act in {STOP_WAIT_S:.0f} s")
+        time.sleep(POLL_S)
+
+
+def _await_end(home: Home, pid: int) -> None:
+    deadline = time.monotonic() + STOP_WAIT_S
+    while supervisor_alive(home):
+        if time.monotonic() > deadline:
+            raise _supervisor_failed(home, f"the supervisor (pid {pid}) does not stop")
+        time.sleep(POLL_S)
+
+
+def _supervisor_failed(home: Home, message: str) -> ComponentFailed:
+    log = home.log(SUPERVISOR)
+    return ComponentFailed(
+        message,
+        f"read its log {log}, then run `cdclake up` again",
+        component=SUPERVISOR,
+        log_tail=log_tail(log),
+    )
+
+
+def _supervisor_pid(home: Home) -> int | None:
+    try:
+        return int(home.supervisor_lock.read_text())
+    except (FileNotFoundError, ValueError):
+        return None
+
+
+def _write(home: Home, desired: Desired) -> None:
+    write_atomically(home.desired_file, json.dumps(desired.to_json(), indent=1))
+
+
+def _dead(seen: ProcessStatus) -> ProcessStatus:
+    state = seen.state if seen.state in ("stopped", "failed") else "dead"
+    return replace(seen, pid=None, state=state)

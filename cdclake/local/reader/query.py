@@ -1,0 +1,182 @@
+"""One query of a user: checked to be a read, run, its values made safe for JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from itertools import islice
+from typing import Any
+
+import duckdb
+
+from cdclake.errors import InputError
+from cdclake.jobs.reader.duck import Reader, mentioned, mentioned_requests, request_tables
+from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
+from cdclake.plan import Plan, Table
+
+_READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+_FETCH_ROWS = 1000
+# What lists relations has to see them all.
+_LISTS = re.compile(
+    r"\b(show|describe|information_schema|duckdb_\w+|pragma_\w+|sqlite_master)\b", re.I
+)
+_QUERY = re.compile(
+    r"(--[^\n]*\n|/\*.*?\*/|[\s(])*(select|with|from|values|table|pivot|unpivot)\b", re.I | re.S
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A query's columns as (name, DuckDB type), and its rows as JSON has them."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: list[list[Any]]
+    more: bool = False  # rows were left out
+
+    def to_json(self) -> dict[str, Any]:
+        """The contract's object."""
+        columns = [{"name": name, "type": kind} for name, kind in self.columns]
+        return {"ok": True, "columns": columns, "rows": self.rows}
+
+
+def run_query(
+    reader: Reader, query: str, at: str | None = None, limit: int | None = None
+) -> Answer:
+    """The answer, at most `limit` rows of it; InputError, in DuckDB's words, if there is none."""
+    tables = _tables(reader.plan, query)
+    requests = mentioned_requests(reader.plan, query)
+    if tables is None:
+        requests = request_tables(reader.plan)
+    moment = NOW if at is None else _moment(reader, at)
+    with reader.open(tables, moment, requests=requests) as session:
+        try:
+            return _run(session, query, limit)
+        except duckdb.HTTPException as error:
+            raise InputError(
+                f"the query could not read the lake: {_first_line(error)}",
+                "a snapshot may have expired meanwhile; run the query again",
+            ) from None
+        except duckdb.Error as error:
+            reason = str(error).split("\n\nLINE")[0]
+            raise InputError(f"DuckDB refused the query: {reason}", _remedy(reader.plan)) from None
+
+
+def _tables(plan: Plan, query: str) -> tuple[Table, ...] | None:
+    """Of what relations are to be made: None for all, which a query seldom needs."""
+    if _LISTS.search(query) or "quarantine" in query.lower():
+        return None
+    return mentioned(plan, query)
+
+
+def _moment(reader: Reader, at: str) -> Moment:
+    number = snapshot_id(at)
+    if number is None:
+        return at_time(at)
+    requests = request_tables(reader.plan)
+    return at_snapshot(number, reader.load(reader.plan.tables, requests=requests).values())
+
+
+def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> Answer:
+    statements = session.extract_statements(query)
+    if len(statements) != 1 or statements[0].type not in _READS:
+        raise InputError(
+            "the query is not one reading statement",
+            "give one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN): the lake is written by jobs alone",
+        )
+    text = statements[0].query.strip().rstrip(";")
+    if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all may stand in parentheses
+        result = session.execute(text)
+        shown = tuple((str(column[0]), str(column[1])) for column in result.description)
+        return Answer(shown, _rows(result, None))
+    described = session.execute(f"DESCRIBE {text}").fetchall()
+    columns = tuple((str(row[0]), str(row[1])) for row in described)
+    result = session.execute(_readable(text, columns))
+    rows = _rows(result, None if limit is None else limit + 1)
+    for index in (index for index, (_, kind) in enumerate(columns) if _is_nested_time(kind)):
+        for row in rows:
+            row[index] = None if row[index] is None else json.loads(row[index])
+    more = limit is not None and len(rows) > limit
+    return Answer(columns, rows[:limit] if more else rows, more)
+
+
+def _readable(text: str, columns: Sequence[tuple[str, str]]) -> str:
+    """The query with times as text: Python's own have fewer years, and need pytz for zones."""
+    names = [f"c{index}" for index in range(len(columns))]
+    selected = ", ".join(_cast(name, kind) for name, (_, kind) in zip(names, columns, strict=True))
+    return f"SELECT {selected} FROM (\n{text}\n) AS q({', '.join(names)})"
+
+
+_TIMES = ("DATE", "TIME", "INTERVAL")
+
+
+def _cast(name: str, kind: str) -> str:
+    if _is_nested_time(kind):
+        return f"to_json({name})::VARCHAR"
+    if _is_nested(kind):
+        return name
+    if kind == "TIMESTAMP WITH TIME ZONE":
+        return f"replace(replace({name}::VARCHAR, ' ', 'T'), '+00', '+00:00')"
+    if kind.startswith("TIMESTAMP"):
+        return f"replace({name}::VARCHAR, ' ', 'T')"
+    return f"{name}::VARCHAR" if kind.startswith(_TIMES) else name
+
+
+def _is_nested(kind: str) -> bool:
+    return kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION"))
+
+
+def _is_nested_time(kind: str) -> bool:
+    return _is_nested(kind) and ("TIME" in kind or "DATE" in kind)
+
+
+def _rows(result: duckdb.DuckDBPyConnection, limit: int | None) -> list[list[Any]]:
+    return [[json_value(value) for value in row] for row in islice(_fetch(result), limit)]
+
+
+def _fetch(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
+    while rows := result.fetchmany(_FETCH_ROWS):
+        yield from rows
+
+
+def json_value(value: Any) -> Any:
+    """The value as JSON holds it without loss.
+
+    Decimals are text, NaN and infinities 'NaN', 'Infinity', '-Infinity', bytes lower-case
+    hexadecimal, times ISO 8601; whole numbers stay numbers, however big.
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            if math.isfinite(value):
+                return value
+            return "NaN" if math.isnan(value) else f"{'-' if value < 0 else ''}Infinity"
+        case Decimal():
+            return format(value, "f")
+        case bytes() | bytearray() | memoryview():
+            return bytes(value).hex()
+        case date() | datetime() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case dict():
+            return {str(json_value(key)): json_value(held) for key, held in value.items()}
+        case list() | tuple():
+            return [json_value(held) for held in value]
+        case _:
+            return str(value)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).splitlines()[0]
+
+
+def _remedy(plan: Plan) -> str:
+    named = [*(f"{table.name}_current" for table in plan.tables[:3]), *request_tables(plan)]
+    shown = ", ".join(named[:3])
+    return f"relations are like {shown}; `cdclake sql 'SHOW ALL TABLES'` lists them"

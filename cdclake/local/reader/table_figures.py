@@ -1,0 +1,116 @@
+"""Each table in figures: rows, events, freshness, quarantined events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import duckdb
+
+from cdclake import naming
+from cdclake.debezium.position import SNAPSHOT_PHASE
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.reader.catalog import CatalogTable
+from cdclake.jobs.reader.tail import added_files
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.reader.duck import lake_reader
+from cdclake.plan import Table
+
+
+def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
+    """By lake name: changes_rows, state_rows (tombstones too), live_rows, freshness_s, quarantined.
+
+    A table of which the stream has not made its objects yet has nulls. Freshness is that of the
+    newest streamed row: commit of the first snapshot that shows it, less its commit in the source.
+    """
+    reader = lake_reader(lake)
+    made = set(_made(lake))
+    tables = [t for t in lake.plan.tables if {t.name, t.changes} <= made]
+    nothing = dict.fromkeys(
+        ("changes_rows", "state_rows", "live_rows", "freshness_s", "quarantined")
+    )
+    figures: dict[str, dict[str, Any]] = {t.name: dict(nothing) for t in lake.plan.tables}
+    if not tables:
+        return figures
+    with reader.open(tables) as session:
+        for table in tables:
+            figures[table.name] = {
+                "changes_rows": _count(session, table.changes),
+                "state_rows": _count(session, table.name),
+                "live_rows": _count(session, naming.current_name(table.name)),
+                "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
+                "quarantined": 0,
+            }
+    for name, count in _quarantined(lake):
+        if name in figures:
+            figures[name]["quarantined"] = count
+    return figures
+
+
+def _made(lake: LocalLake) -> list[str]:
+    pages = lake.client("glue").get_paginator("get_tables")
+    return [
+        entry["Name"]
+        for page in pages.paginate(DatabaseName=lake.plan.lake_database)
+        for entry in page["TableList"]
+    ]
+
+
+def _count(session: duckdb.DuckDBPyConnection, relation: str) -> int:
+    row = session.execute(f"SELECT count(*) FROM {DUCKDB.name(relation)}").fetchone()
+    assert row is not None  # an aggregate has a row
+    return int(row[0])
+
+
+def _freshness(session: duckdb.DuckDBPyConnection, log: CatalogTable, table: Table) -> float | None:
+    if table.delivery == "firehose":
+        return _freshness_of_files(session, log)
+    newest = session.execute(
+        f"SELECT epoch_us({naming.INGESTED_AT}), epoch_us(max({naming.COMMITTED_AT}))"
+        f" FROM {DUCKDB.name(table.changes)}"
+        f" WHERE {naming.PHASE} <> {SNAPSHOT_PHASE} AND {naming.PARTITION} >= 0"
+        " GROUP BY ALL ORDER BY 1 DESC LIMIT 1"
+    ).fetchone()
+    if newest is None:
+        return None
+    shown_ms = _commit_of(log, newest[0])
+    return None if shown_ms is None else round(shown_ms / 1000 - newest[1] / 1e6, 3)
+
+
+def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -> float | None:
+    """Of what the last append brought, if it brought a change."""
+    added = added_files(session, log)
+    last_ms = max(added.values(), default=0)
+    last = ", ".join(DUCKDB.text(file) for file, at in added.items() if at == last_ms)
+    if not last:
+        return None
+    row = session.execute(
+        f"SELECT epoch_us(max({naming.COMMITTED_AT})) FROM read_parquet([{last}])"
+        f" WHERE {naming.PHASE} <> {SNAPSHOT_PHASE}"
+    ).fetchone()
+    return None if row is None or row[0] is None else round(last_ms / 1000 - row[0] / 1e6, 3)
+
+
+def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
+    """Commit time of the append that brought the rows ingested then; None if it has expired."""
+    for snapshot in log.snapshots.values():
+        stamp = ChangesStamp.from_json(snapshot.stamp) if snapshot.stamp else None
+        if stamp is not None and stamp.ingested_through == ingested_at:
+            return snapshot.committed_ms
+    return None
+
+
+def _quarantined(lake: LocalLake) -> list[tuple[str, int]]:
+    """By table; what Firehose appended twice stands at one place."""
+    with lake_reader(lake).open(None) as session:
+        return session.execute(
+            'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
+            f" FROM {naming.QUARANTINE} GROUP BY 1"
+        ).fetchall()
+
+
+def last_position(lake: LocalLake, table: Table) -> str | None:
+    """The greatest position in the table's log; None if it has no log, or an empty one."""
+    if table.changes not in _made(lake) or table.name not in _made(lake):
+        return None
+    return lake_reader(lake).newest_position(table)

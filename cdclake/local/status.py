@@ -1,0 +1,197 @@
+"""What `cdclake status` shows: components, tables hop by hop, the replication slot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake import naming
+from cdclake.errors import InputError
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.local.firehose.failed import Failed, failed_records
+from cdclake.local.lake import stack
+from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
+from cdclake.local.lake.offset_gap import Gap, find_gap
+from cdclake.local.lake.source import slot_wal
+from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
+from cdclake.local.lake.topics import end_offsets
+from cdclake.local.process.home import Home
+from cdclake.local.reader.table_figures import table_figures
+from cdclake.local.web_logs.web_log_figures import web_log_figures
+from cdclake.plan import Table
+from cdclake.redrive.redrive_stream import redrive_stream
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What one look at the whole lake brings for every table."""
+
+    progress: Progress
+    ends: Mapping[str, Mapping[int, int]]
+    arrived: Mapping[str, Mapping[int, int]]
+    trouble: str | None  # of the connector
+    loading: bool  # the bulk load that the epoch begins with
+    gaps: Mapping[str, Gap]  # of stopped tables
+    failed: Mapping[str, Failed]  # by table that Firehose delivers
+    changes: Mapping[str, list[SourceChange]] | None  # None: the source does not answer
+    lines: Lines
+
+
+def lake_status(home: Home) -> dict[str, Any]:
+    """The contract's object; where a part does not answer, the figures that need it are null."""
+    components = stack.components(home)
+    state = LakeState.load(home)
+    if not state.plan or not components:
+        return {"ok": True, "components": components, "tables": [], "slot": None}
+    lake = describe_lake(home, state)
+    running = {part["name"] for part in components if part["state"] == "running"}
+    return {
+        "ok": True,
+        "components": components,
+        "epoch": state.epoch,
+        "paused": state.paused,
+        "file": state.pipeline_file,
+        "tables": _tables(lake, running) if lake.plan.tables else [],
+        "web_logs": _web_logs(lake, running),
+        "slot": _slot(lake, running) if lake.plan.tables else None,
+    }
+
+
+def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
+    """Empty also where their tables can't be read."""
+    if not lake.plan.web_logs or "aws" not in running:
+        return []
+    return [figures.to_json() for figures in web_log_figures(lake)]
+
+
+def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
+    if "aws" not in running:
+        return [_unknown(table, "the local S3 and Glue do not run") for table in lake.plan.tables]
+    topics = [table.topic for table in lake.plan.tables]
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
+    progress = Progress.load(lake.control)
+    lines = Lines(lake.state.pipeline_file)
+    facts = _Facts(
+        progress=progress,
+        ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
+        arrived=arrived_offsets(lake.kafka, lake.plan, progress) if "kafka" in running else {},
+        trouble=connector.failure() if "connect" in running else None,
+        loading=lake.state.loading,
+        gaps=_gaps(lake, progress) if "kafka" in running else {},
+        failed=_failed(lake),
+        changes=_changes(lake, lines, running),
+        lines=lines,
+    )
+    figures = table_figures(lake)
+    return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
+
+
+def _gaps(lake: LocalLake, progress: Progress) -> dict[str, Gap]:
+    found = {
+        table.name: find_gap(lake.kafka, table.topic, place)
+        for table in lake.plan.tables
+        if (place := progress.tables.get(table.name)) is not None and place.state == "stopped"
+    }
+    return {name: gap for name, gap in found.items() if gap is not None}
+
+
+def _failed(lake: LocalLake) -> dict[str, Failed]:
+    found: dict[str, Failed] = {}
+    redrive = redrive_stream(lake.plan)
+    # What failed to be redriven names no table: all hear of it that have no trouble of their own.
+    for stream in (*([redrive] if redrive else []), *lake.plan.deliveries):
+        name = naming.delivery_stream_name(lake.plan.name, stream.name)
+        failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
+        if failed is not None:
+            found |= dict.fromkeys(stream.tables, failed)
+    return found
+
+
+def _changes(
+    lake: LocalLake, lines: Lines, running: set[str]
+) -> dict[str, list[SourceChange]] | None:
+    if not lake.state.external and "postgres" not in running:
+        return None
+    try:
+        return source_changes(lake, lines)
+    except InputError:  # its component says so
+        return None
+
+
+def _table(
+    table: Table, facts: _Facts, figures: Mapping[str, Any], running: set[str]
+) -> dict[str, Any]:
+    progress = facts.progress.tables.get(table.name, TableProgress())
+    ends = facts.ends.get(table.topic)
+    return {
+        "table": table.name,
+        "source": table.source,
+        **figures,
+        "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
+        "state": "loading" if facts.loading else _state(table, progress, running),
+        "last_error": _last_error(table, progress, facts),
+        "failed": failed.records if (failed := facts.failed.get(table.name)) else 0,
+        "gap": gap.to_json() if (gap := facts.gaps.get(table.name)) else None,
+        "lines": [facts.lines.of(table, column) for column in progress.columns],
+        "source_changes": _shown(facts.changes, table),
+    }
+
+
+def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | None:
+    gap = facts.gaps.get(table.name)
+    if gap is None or gap.lost_events == 0:
+        failed = facts.failed.get(table.name)
+        return progress.last_error or facts.trouble or (_told(failed) if failed else None)
+    return (
+        f"{progress.last_error}. Kafka no longer keeps {gap.lost_events} events of its gap: when"
+        f" the cause is mended, `cdclake resync {table.name}` reads the table from the source again"
+    )
+
+
+def _told(failed: Failed) -> str:
+    return f"{failed}. When the cause is mended, `cdclake redrive` brings them in"
+
+
+def _shown(
+    changes: Mapping[str, list[SourceChange]] | None, table: Table
+) -> list[dict[str, Any]] | None:
+    return None if changes is None else [change.to_json() for change in changes[table.name]]
+
+
+def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
+    """Records in Kafka that are not in the lake yet; tombstones of deletes count too."""
+    return sum(max(0, end - offsets.get(partition, 0)) for partition, end in ends.items())
+
+
+def _state(table: Table, progress: TableProgress, running: set[str]) -> str:
+    if progress.state == "stopped":
+        return "stopped"
+    return "streaming" if table.writer in running else "waiting"
+
+
+def _unknown(table: Table, error: str) -> dict[str, Any]:
+    counts = ("changes_rows", "state_rows", "live_rows", "lag_events", "freshness_s", "quarantined")
+    return {
+        "table": table.name,
+        "source": table.source,
+        **dict.fromkeys(counts),
+        "state": "unknown",
+        "last_error": error,
+        "failed": None,
+        "gap": None,
+        "lines": [],
+        "source_changes": None,
+    }
+
+
+def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
+    if not lake.state.external and "postgres" not in running:
+        return None
+    try:
+        wal, limit = slot_wal(lake.dsn, lake.plan.source_object)
+    except InputError:  # its component says so
+        return None
+    return {"name": naming.source_object(lake.plan.name), "wal_bytes": wal, "limit_bytes": limit}

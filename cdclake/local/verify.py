@@ -1,0 +1,40 @@
+"""`verify` of a running lake."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.verify.catch_up import CatchUp
+from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.run import chosen_tables, verify_tables
+from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.topics import end_offsets
+from cdclake.local.reader.duck import lake_reader
+
+
+def verify_lake(
+    lake: LocalLake, wait_s: float = 120.0, table: str | None = None, sample: int | None = None
+) -> Report:
+    """Compare the lake's tables, or the one named, with their source."""
+    if not lake.plan.tables and table is None:
+        return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
+    control = lake.control
+    arrival = CatchUp(
+        plan=lake.plan,
+        dsn=lake.dsn,
+        ends=partial(end_offsets, lake.kafka),
+        progress=lambda: Progress.load(control),
+        arrived=partial(arrived_offsets, lake.kafka, lake.plan),
+        wait_s=wait_s,
+    )
+    return verify_tables(
+        lake.plan,
+        chosen_tables(lake.plan, table),
+        dsn=lake.dsn,
+        salt=lake.mask_salt,
+        reader=lake_reader(lake),
+        wait=arrival.wait,
+        sample=sample,
+    )

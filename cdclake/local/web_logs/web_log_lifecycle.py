@@ -1,0 +1,118 @@
+"""The life of a lake with web logs: what they need of it, and a lake that has nothing else.
+
+Without tables of a database a lake has neither PostgreSQL, Kafka, Connect nor the stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from cdclake import naming
+from cdclake.errors import InputError
+from cdclake.iceberg.schemas import request_schemas
+from cdclake.local.firehose import component
+from cdclake.local.firehose.iceberg_tables import LogTables
+from cdclake.local.firehose.journal import Journal, journal_file
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LakeState, LocalLake, create_bucket_and_database, describe_lake
+from cdclake.local.process.home import Home
+from cdclake.plan import Plan
+
+_SHARDS = 2  # AWS' streams on demand begin with four
+
+
+def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
+    """Start or heal a lake that has web logs alone; what `up` answers."""
+    component.asked_trouble()
+    before = LakeState.load(home)
+    _refuse_source(before, dsn)
+    refuse_to_leave(home, before, plan)
+    stack.bring_up(home, embedded_postgres=False, streaming=False)
+    state = replace(before, plan=plan.to_json(), pipeline_file=pipeline_file, paused=False)
+    lake = describe_lake(home, state)
+    create_bucket_and_database(lake)
+    prepare(lake)
+    state.save(home)
+    component.run(lake)
+    return {
+        "ok": True,
+        "source": None,
+        "kafka": None,
+        "connect": None,
+        "s3": lake.s3,
+        "glue": lake.glue,
+        "firehose": lake.endpoints.firehose,
+        "logs": lake.endpoints.logs,
+        "tables": [],
+        "web_logs": described(plan),
+    }
+
+
+def described(plan: Plan) -> list[dict[str, Any]]:
+    """Each web log's tables, and the stream that a producer sends to."""
+    return [
+        {
+            "web_logs": logs.name,
+            "source": logs.stream.source,
+            "stream": naming.delivery_stream_name(plan.name, logs.name),
+            "tables": [*logs.tables],
+        }
+        for logs in plan.web_logs
+    ]
+
+
+def prepare(lake: LocalLake) -> None:
+    """Make the tables and the streams of Kinesis that are not there; Firehose makes none."""
+    tables = LogTables(lake.glue, lake.s3, lake.plan.lake_database)
+    for schema in request_schemas(lake.plan):
+        tables.create(schema, f"{lake.warehouse_uri}/{lake.plan.lake_database}.db/{schema.name}")
+    for logs in lake.plan.web_logs:
+        if logs.stream.source == "kinesis":
+            _create_stream(lake, naming.kinesis_stream_name(lake.plan.name, logs.name))
+
+
+def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
+    """InputError if a stream would go of which something is acknowledged and not delivered."""
+    file = journal_file(home)
+    if not before.plan or not file.exists():
+        return
+    stays = _direct(plan)
+    journal = Journal(file)
+    for name in _direct(Plan.from_json(before.plan)) - stays:
+        waiting = journal.waiting(name)
+        if waiting:
+            raise InputError(
+                f"{waiting} records of the stream {name} wait to be delivered, and the file has no"
+                " such stream any more",
+                f"`cdclake up {before.pipeline_file}`, wait until `cdclake status` says that none"
+                " waits, then come back",
+            )
+
+
+def _direct(plan: Plan) -> set[str]:
+    return {
+        naming.delivery_stream_name(plan.name, stream.name)
+        for stream in plan.streams
+        if stream.source == "direct_put"
+    }
+
+
+def _refuse_source(before: LakeState, dsn: str | None) -> None:
+    if before.epoch:
+        raise InputError(
+            "this lake streams tables, and the file has none",
+            "add `weblogs:` to its own file, or use another CDCLAKE_HOME for this one",
+        )
+    if dsn is not None:
+        raise InputError("the file has no tables to read from a source", "leave the source out")
+
+
+def _create_stream(lake: LocalLake, name: str) -> None:
+    try:
+        lake.client("kinesis").create_stream(StreamName=name, ShardCount=_SHARDS)
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "ResourceInUseException":
+            raise

@@ -1,0 +1,60 @@
+"""Putting records into a stream of Firehose directly, as many at once as it takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+MAX_RECORD_BYTES = 1000 << 10  # of a record
+MAX_BATCH_RECORDS = 500  # of a call
+MAX_REQUEST_BYTES = 3 << 20  # 4 MiB by its documentation, which does not say whether as base64
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # before what was not accepted is put again
+
+
+class PutRejected(Exception):
+    """Firehose did not take records for half a minute."""
+
+
+class BatchWriter:
+    """Collects records, and puts them; what `flush` has returned from is accepted."""
+
+    def __init__(
+        self, firehose: Any, stream: str, *, pause: Callable[[float], None] = time.sleep
+    ) -> None:
+        self._firehose, self._stream, self._pause = firehose, stream, pause
+        self._records: list[bytes] = []
+        self._bytes = 0
+
+    def add(self, record: bytes) -> None:
+        """Take a record of at most MAX_RECORD_BYTES; PutRejected as of `flush`."""
+        full = len(self._records) == MAX_BATCH_RECORDS
+        if full or self._bytes + len(record) > MAX_REQUEST_BYTES:
+            self.flush()
+        self._records.append(record)
+        self._bytes += len(record)
+
+    def flush(self) -> None:
+        """Put what was collected, and again what was not accepted; PutRejected in the end."""
+        waiting, self._records, self._bytes = self._records, [], 0
+        for pause_s in (0.0, *PAUSES_S):
+            if not waiting:
+                return
+            self._pause(pause_s)
+            waiting, code = self._put(waiting)
+        if waiting:
+            raise PutRejected(
+                f"the stream {self._stream} did not accept {len(waiting)} records: {code}"
+            )
+
+    def _put(self, records: Sequence[bytes]) -> tuple[list[bytes], str]:
+        """What was not accepted, and the code by which the last one was refused."""
+        answers = self._firehose.put_record_batch(
+            DeliveryStreamName=self._stream, Records=[{"Data": record} for record in records]
+        )["RequestResponses"]
+        refused = [
+            (record, str(answer["ErrorCode"]))
+            for record, answer in zip(records, answers, strict=True)
+            if answer.get("ErrorCode")
+        ]
+        return [record for record, _ in refused], refused[-1][1] if refused else ""

@@ -1,0 +1,34 @@
+"""The stream of Firehose by which redriven rows go: rows for any log, and for the quarantine.
+
+Nobody can put into a stream that reads Kafka, so there is one of its own for each pipeline.
+"""
+
+from __future__ import annotations
+
+from cdclake import naming
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.plan import Plan
+
+FUNCTION = "firehose_unwrap"
+
+
+def redrive_stream(plan: Plan) -> DeliveryStream | None:
+    """That of the plan; None if Firehose delivers none of its tables."""
+    if not plan.deliveries:
+        return None
+    return DeliveryStream(
+        name=naming.REDRIVE,
+        source="direct_put",
+        tables=tuple(table for stream in plan.deliveries for table in stream.tables),
+        routed=True,
+        buffer_seconds=60,
+        buffer_mib=64,
+        function_seconds=10,
+        function_mib=1,
+        function_retries=3,
+        retry_seconds=300,
+        backup="failed",
+        error_prefix=plan.deliveries[0].error_prefix,
+        mib_per_second=1,
+        function=FUNCTION,
+    )

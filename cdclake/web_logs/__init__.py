@@ -1,0 +1,1 @@
+"""Web servers of a plan, their configuration and the rows of their access logs."""

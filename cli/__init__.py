@@ -1,1 +1,0 @@
-"""The `cdclake` command: one file a verb, registered in `cli.main`."""

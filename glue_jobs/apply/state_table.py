@@ -1,0 +1,228 @@
+"""Applying changes: whatever of the log `<t>` does not hold yet goes through one guarded merge.
+
+Replaying is harmless: the merge keeps the greater position, the truncate floor drops what was
+truncated away, and the stamp says through which moment of ingestion everything is applied.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.latest_row import floor_of_log
+from cdclake.iceberg.merge import (
+    above_truncates,
+    delete_truncated,
+    merge_changes,
+    rebuilt_rows,
+)
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.apply.change_stats import ChangeStats, PositionRange, range_of, stats_of
+from cdclake.jobs.apply.changelog_commits import committed_sequence, reached
+from cdclake.jobs.apply.key_changes import carried_creations, with_origins
+from cdclake.jobs.apply.upsert import Upsert
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.row_delta import RowDelta
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.plan import Table
+
+# Changes. More are merged: a delta's keys go to every task, its places to the driver.
+MAX_DELTA_EVENTS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Rows just appended to the log, still in memory, and the moment of ingestion before them."""
+
+    rows: DataFrame
+    facts: ChangeStats
+    follows: int
+
+
+def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
+    """What the table's state holds, by its newest stamp."""
+    stamp = lake.stamped(table.name).stamp
+    return state_stamp(stamp) if stamp else AppliedThrough()
+
+
+def ingested_through(lake: LakeTables, table: Table) -> int:
+    """Through which moment of ingestion the table's log is complete, by its newest stamp."""
+    stamp = lake.stamped(table.changes).stamp
+    return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
+
+
+def apply_changes(
+    lake: LakeTables,
+    table: Table,
+    *,
+    through: int,
+    batch: Batch | None = None,
+) -> int:
+    """Merge what the log has ingested up to `through` and the state does not hold; events applied.
+
+    `batch` stands for the log's rows if the state holds everything ingested before it; else they
+    are read from the log. Begins again whenever its commit loses against another writer's, or
+    nobody knows how it ended: the state's stamp tells. CommitConflict if that does not end.
+    """
+    return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))
+
+
+def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) -> int:
+    applied = applied_through(lake, table)
+    if applied.ingested >= through:
+        return 0
+    until = AppliedThrough(through)
+    if batch is not None and applied.ingested == batch.follows:
+        merge_pending(lake, table, batch.rows, batch.facts, applied, until)
+        return batch.facts.events
+    with persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
+        facts = stats_of(table, pending)
+        merge_pending(lake, table, pending, facts, applied, until)
+        return facts.events
+
+
+def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
+    """Make `<t>` again from its log, in one commit; the number of rows.
+
+    Only what columns hold that are declared no more comes from the present rows. `epoch` is the
+    newest that anybody knows of, for a log in which no sweep stands.
+    """
+    log, until = _whole_log(lake, table, epoch)
+    with ExitStack() as held:
+        changes = held.enter_context(persisted(log))
+        facts = stats_of(table, changes)
+        carried = _carried(table, {*facts.unavailable})
+        if facts.carried_key_changes:
+            whole = lake.read(table.changes)
+            changes = held.enter_context(with_origins(changes, whole, table))
+        floor = _floor(lake, table, changes, until.floor)
+        kept = changes.where(above_truncates(table, floor))
+        with viewed(kept) as view:
+            rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
+            reach = _known_reach(facts, floor) or range_of(table, kept)
+            done = replace(until, floor=floor, carried=carried, newest=reach.highest)
+            stamp = state_stamp_json(done)
+            writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
+            writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
+            writer.overwrite(F.lit(True))
+    return lake.read(table.name).count()
+
+
+def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
+    """The rows with what `<t>` holds of their keys in columns that are declared no more.
+
+    The log does not tell: in it an event that had NULL and one of after the drop are the same.
+    """
+    stored = lake.read(table.name)
+    dropped = [column for column in stored.columns if column not in rows.columns]
+    if not dropped:
+        return rows
+    newest = (F.max_by(column, naming.POSITION).alias(column) for column in dropped)
+    held = stored.groupBy(*table.key).agg(*newest)  # a state that is made again may have two
+    return rows.join(held, [*table.key], "left").select(*stored.columns)
+
+
+def merge_pending(
+    lake: LakeTables,
+    table: Table,
+    pending: DataFrame,
+    facts: ChangeStats,
+    applied: AppliedThrough,
+    until: AppliedThrough,
+) -> None:
+    """Merge pending changes; `until` is how far the state then holds the log, and is swept."""
+    pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
+    with ExitStack() as held:
+        if facts.carried_key_changes or has_waiting:
+            origins = with_origins(pending, lake.read(table.changes), table)
+            pending, facts = held.enter_context(origins), replace(facts, reach=None)
+        floor = max(applied.floor, until.floor)
+        if facts.truncates:
+            floor = _floor(lake, table, pending, floor)
+        if floor != applied.floor:
+            lake.spark.sql(delete_truncated(table, lake.database, floor))
+        changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
+        reach = _known_reach(facts, floor) or range_of(table, lake.spark.table(changes))
+        carried = _carried(table, {*applied.carried, *facts.unavailable})
+        newest = max(applied.newest, reach.highest)
+        stamp = state_stamp_json(replace(until, floor=floor, carried=carried, newest=newest))
+        delta = RowDelta(lake, table.name)
+        if not delta.is_possible or reach.events > MAX_DELTA_EVENTS:
+            statement = merge_changes(table, lake.database, changes, carried, floor)
+            lake.run_stamped(stamp, lambda: _run(lake, statement))
+            return
+        if reach.events:
+            Upsert(
+                lake=lake,
+                table=table,
+                changes=changes,
+                reach=reach,
+                floor=floor,
+                carried=carried,
+                ahead=reach.lowest > applied.newest,
+            ).stage(delta)
+        delta.commit(stamp)
+
+
+def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
+    """That of the facts, if it is known and the floor leaves nothing out."""
+    reach = None if facts.truncates else facts.reach
+    return reach if reach is not None and reach.lowest >= floor else None
+
+
+def _with_waiting(
+    lake: LakeTables, table: Table, pending: DataFrame, facts: ChangeStats, applied: AppliedThrough
+) -> tuple[DataFrame, bool]:
+    """The pending changes, and creations applied before the deletes that their values come from.
+
+    The two keys of a change may lie in different partitions, of which one may lag. Applying such a
+    creation once more is harmless, so all that may wait come along.
+    """
+    if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.may_be_unsent}:
+        return pending, False
+    log = _ingested(lake, table, after=-1, through=applied.ingested)
+    waiting = carried_creations(log, facts.lowest_deleted_lsn).select(*pending.columns)
+    if waiting.isEmpty():
+        return pending, False
+    return pending.unionByName(waiting), True
+
+
+def _carried(table: Table, unavailable: set[str]) -> tuple[str, ...]:
+    """Of the columns that may be carried, those that ever were; under soft deletes all are."""
+    if table.deletes == "soft":
+        return table.toastable
+    return tuple(column for column in table.toastable if column in unavailable)
+
+
+def _run(lake: LakeTables, statement: str) -> None:
+    lake.spark.sql(statement)
+
+
+def _ingested(lake: LakeTables, table: Table, *, after: int, through: int) -> DataFrame:
+    low, high = SPARK.instant(after), SPARK.instant(through)
+    rows = lake.read(table.changes)
+    return rows.where(f"{naming.INGESTED_AT} > {low} AND {naming.INGESTED_AT} <= {high}")
+
+
+def _whole_log(lake: LakeTables, table: Table, epoch: int) -> tuple[DataFrame, AppliedThrough]:
+    """Every row of the log, and what the state holds when it holds them."""
+    if table.delivery == "stream":
+        through = ingested_through(lake, table)
+        return _ingested(lake, table, after=-1, through=through), AppliedThrough(through)
+    sequence = committed_sequence(lake, table)  # before the rows are read: they may be more
+    log = lake.read(table.changes)
+    return log, reached(log, sequence, epoch)
+
+
+def _floor(lake: LakeTables, table: Table, changes: DataFrame, known: str) -> str:
+    """The greatest truncate among the changes, or the one that is known."""
+    with viewed(changes) as view:
+        return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])

@@ -1,0 +1,137 @@
+"""A table's rows as the source has them, as rows of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import SNAPSHOT_PHASE, Position, history_part
+from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
+from cdclake.jobs.stream.append import LOAD_PARTITION
+from cdclake.jobs.stream.decode import FACT_COLUMNS, REFUSAL, Reason, first_reason, unrepresentable
+from cdclake.plan import Column, Plan, Table
+from cdclake.postgres.bulk_read import value_name
+from cdclake.postgres.event_values import is_json
+
+RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # as Kafka has it
+SNAPSHOT_OP = "r"
+_ROW_BITS = 46
+
+
+def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch: int) -> DataFrame:
+    """The log's columns but `cdc_ingested_at`, with `REFUSAL` and the columns of `RECORD`.
+
+    As `EventDecoder.decode` gives them for a snapshot by the connector, and `RECORD` is the event
+    that it would have sent, which decodes to the same row. Reads the source anew each time,
+    and gives the same rows each time.
+    """
+    source_rows = snapshot.rows(table)
+    raw = [F.col(value_name(index)) for index, _ in enumerate(table.columns)]
+    values = [_as_events_spell(F.col(value_name(i)), c) for i, c in enumerate(table.columns)]
+    lost = list(_lost(table))
+    events = source_rows.select(
+        *(value.alias(c.name) for value, c in zip(values, table.columns, strict=True)),
+        *(raw[index].alias(_raw_name(index)) for index in lost),
+        _offset(epoch).alias(naming.OFFSET),
+    )
+    events = events.select("*", *_facts(snapshot, epoch))
+    return events.select(
+        *(F.col(SPARK.name(column.name)) for column in table.columns),
+        *FACT_COLUMNS,
+        _refusal(table, plan).alias(REFUSAL),
+        *_record(snapshot, table, epoch),
+    )
+
+
+def last_loaded(snapshot: ExportedSnapshot, epoch: int) -> Position:
+    """A position below which every row of a load stands, and above which what came after it."""
+    return Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, (1 << 63) - 1)
+
+
+def _offset(epoch: int) -> Expression:
+    """A number of the row that no other load's has; Spark's own take 33 bits, and the chunk's."""
+    return F.monotonically_increasing_id() + F.lit(epoch << _ROW_BITS)
+
+
+def _as_events_spell(value: Expression, column: Column) -> Expression:
+    """JSON in Jackson's spelling, in which the decoder stores the JSON of events."""
+    return F.get_json_object(value, "$") if is_json(column.column_type) else value
+
+
+def _lost(table: Table) -> Iterator[int]:
+    """Columns that should come as JSON and may not: arrays of several dimensions do not."""
+    return (index for index, column in enumerate(table.columns) if is_json(column.column_type))
+
+
+def _raw_name(index: int) -> str:
+    return f"cdc__raw_{index}"
+
+
+def _facts(snapshot: ExportedSnapshot, epoch: int) -> list[Expression]:
+    """The same for all rows, but for the offset: they stand where the snapshot does."""
+    start = history_part(str(Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, 0)))
+    offset = F.lpad(F.lower(F.hex(F.col(naming.OFFSET))), 16, "0")
+    facts = {
+        naming.OP: F.lit(SNAPSHOT_OP),
+        naming.POSITION: F.concat(F.lit(f"{start}."), offset),
+        naming.TX_ID: F.lit(None).cast("bigint"),
+        naming.COMMITTED_AT: F.timestamp_micros(F.lit(snapshot.read_at)),
+        naming.PARTITION: F.lit(LOAD_PARTITION),
+        naming.EPOCH: F.lit(epoch),
+        naming.LSN: F.lit(snapshot.lsn).cast("bigint"),
+        naming.PREV_COMMIT_LSN: F.lit(0).cast("bigint"),
+        naming.PHASE: F.lit(SNAPSHOT_PHASE),
+        naming.UNAVAILABLE: F.lit(None).cast("array<string>"),
+    }
+    return [value.alias(name) for name, value in facts.items()]
+
+
+def _refusal(table: Table, plan: Plan) -> Expression:
+    """The first reason that speaks against the row, NULL if none does."""
+    nulls = [
+        (F.col(SPARK.name(key)).isNull(), "NULL_KEY: a key column is NULL") for key in table.key
+    ]
+    return first_reason([*nulls, *_unsendable(table), *unrepresentable(table, plan)])
+
+
+def _unsendable(table: Table) -> list[Reason]:
+    """Values that have no form in an event."""
+    reasons = []
+    for index in _lost(table):
+        name = table.columns[index].name
+        lost = F.col(_raw_name(index)).isNotNull() & F.col(SPARK.name(name)).isNull()
+        reason = f"NOT_REPRESENTABLE: {name!r} has no form in events (several dimensions?)"
+        reasons.append((lost, reason))
+    return reasons
+
+
+def _record(snapshot: ExportedSnapshot, table: Table, epoch: int) -> list[Expression]:
+    """Key and value that the connector would have sent, for those who want them in quarantine.
+
+    Without the row where one of its values has no form: no replay shall take it for NULL.
+    """
+    by_source = {c.source: F.col(SPARK.name(c.name)).alias(c.source) for c in table.columns}
+    place = f'[null,"{snapshot.lsn}"]'
+    source = F.struct(
+        F.lit(snapshot.lsn).alias("lsn"),
+        F.lit(place).alias("sequence"),
+        F.lit(snapshot.read_at).alias("ts_us"),
+    )
+    unsendable = first_reason([*_unsendable(table), (F.lit(False), "")])
+    event = F.struct(
+        F.when(unsendable.isNull(), F.struct(*by_source.values())).alias("after"),
+        source.alias("source"),
+        F.lit(SNAPSHOT_OP).alias("op"),
+        F.lit(str(epoch)).alias(naming.EPOCH),
+    )
+    key = F.struct(*(by_source[column.source] for column in table.key_columns))
+    return [
+        F.to_json(key).cast("binary").alias(RECORD["key"]),
+        F.to_json(event).cast("binary").alias(RECORD["value"]),
+        F.lit(None).cast("array<struct<key:string,value:binary>>").alias(RECORD["headers"]),
+    ]

@@ -1,0 +1,128 @@
+"""One table's bulk load: its rows into the log, the refused into quarantine, then the state."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import history_part
+from cdclake.errors import TableError
+from cdclake.iceberg.merge import loaded_rows, rebuilt_rows
+from cdclake.iceberg.schemas import changes_schema
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
+from cdclake.jobs.bulk_load.loaded_rows import RECORD, last_loaded, loaded_events
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.jobs.stream.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
+from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.quarantine import quarantine, refusals
+from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.load")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What a load brought into the log."""
+
+    rows: int
+    refused: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableLoad:
+    """The load of one table under a new epoch; the stream must not run meanwhile.
+
+    Not to be repeated under the same epoch: a load that broke off is begun again under the next
+    one, whose sweep takes what the broken one left.
+    """
+
+    lake: LakeTables
+    plan: Plan
+    table: Table
+    snapshot: ExportedSnapshot
+    epoch: int
+
+    def run(self) -> Loaded:
+        """Load the table; TableError if not every row of the source found its place."""
+        stamped = self.lake.stamped(self.table.changes)
+        before = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
+        ingested_at = moment_after(before)
+        stamp = ChangesStamp(offsets=before.offsets, ingested_through=ingested_at, epoch=self.epoch)
+        is_first = stamped.snapshot_id is None
+        events = loaded_events(self.snapshot, self.table, self.plan, epoch=self.epoch)
+        rows = self._rows_to_append(events, ingested_at, with_sweep=not is_first)
+        append_changes(
+            rows,
+            self.lake,
+            self.table.changes,
+            read_from=stamped.snapshot_id,
+            follows=before.ingested_through,
+            stamp=stamp,
+        )
+        self.snapshot.check()
+        loaded = self._account(events)
+        self._bring_state_up(ingested_at, is_first=is_first)
+        log.info("%s: %s at LSN %x", self.table.name, loaded, self.snapshot.lsn)
+        return loaded
+
+    def _rows_to_append(
+        self, events: DataFrame, ingested_at: int, *, with_sweep: bool
+    ) -> DataFrame:
+        """All accepted rows: they go in one commit, so a load is in the log as a whole or not."""
+        rows = events.where(F.col(REFUSAL).isNull())
+        if with_sweep:
+            rows = rows.unionByName(sweep_row(rows, epoch_sweep(self.epoch), ingested_at))
+        moment = F.timestamp_micros(F.lit(ingested_at))
+        columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
+        return rows.withColumn(naming.INGESTED_AT, moment).select(*(f"`{n}`" for n in columns))
+
+    def _account(self, events: DataFrame) -> Loaded:
+        """Every row that the source had is in the log, or goes into quarantine now.
+
+        The refused are read only if there are any.
+        """
+        expected, accepted = self.snapshot.count(self.table), self._in_log().count()
+        refused = 0
+        if accepted < expected:
+            refused = quarantine(refusals(events, RECORD), self.lake, self.table)
+        if accepted + refused != expected:
+            raise TableError(
+                self.table.name,
+                f"the source had {expected} rows, of which {accepted} were loaded and {refused}"
+                " refused",
+                "run `cdclake up` again, which begins the load anew; if it stays, use"
+                " `snapshot: {mode: initial}`",
+            )
+        return Loaded(rows=accepted, refused=refused)
+
+    def _in_log(self) -> DataFrame:
+        """The rows of this load, as the log has them."""
+        is_mine = (F.col(naming.PARTITION) == LOAD_PARTITION) & (F.col(naming.EPOCH) == self.epoch)
+        return self.lake.read(self.table.changes).where(is_mine)
+
+    def _bring_state_up(self, ingested_at: int, *, is_first: bool) -> None:
+        """An empty state takes the rows as they are; another one merges them, and is swept."""
+        if self.lake.stamped(self.table.name).snapshot_id is not None:
+            apply_changes(self.lake, self.table, through=ingested_at)
+            return
+        carried = self.table.toastable if self.table.deletes == "soft" else ()
+        is_plain = not carried and self.snapshot.has_unique_keys(self.table)
+        floor = "" if is_first else history_part(epoch_sweep(self.epoch))
+        newest = str(last_loaded(self.snapshot, self.epoch))
+        stamp = state_stamp_json(AppliedThrough(ingested_at, floor, carried, newest))
+        with viewed(self._in_log()) as view:
+            statement = (
+                loaded_rows(self.table, view)
+                if is_plain
+                else rebuilt_rows(self.table, view, carried)
+            )
+            writer = self.lake.spark.sql(statement).writeTo(self.lake.qualified(self.table.name))
+            writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp).append()

@@ -1,0 +1,1 @@
+"""The JSON objects in S3: all that other programs may know of a running stream."""

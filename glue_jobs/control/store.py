@@ -1,0 +1,95 @@
+"""Small JSON objects in S3 under one prefix: the plan, leases, progress, reports.
+
+Conditional writes (`If-None-Match`, `If-Match`) make them safe with several writers.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlparse
+
+import boto3
+from botocore.exceptions import ClientError
+
+_REFUSED = ("PreconditionFailed", "ConditionalRequestConflict", "412", "409")
+_ABSENT = ("NoSuchKey", "404")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object's JSON content and the ETag that a conditional write needs."""
+
+    content: dict[str, Any]
+    etag: str
+
+
+class ObjectStore:
+    """JSON objects below `s3://bucket/prefix/`."""
+
+    def __init__(self, uri: str) -> None:
+        parsed = urlparse(uri)
+        self._bucket, self._prefix = parsed.netloc, parsed.path.strip("/")
+        self._s3 = boto3.client("s3")
+
+    def read(self, name: str) -> StoredObject | None:
+        """The object, or None where there is none."""
+        try:
+            answer = self._s3.get_object(Bucket=self._bucket, Key=self._key(name))
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                return None
+            raise
+        return StoredObject(json.loads(answer["Body"].read()), answer["ETag"])
+
+    def etag(self, name: str) -> str | None:
+        """The object's ETag, or None where there is no object."""
+        try:
+            return str(self._s3.head_object(Bucket=self._bucket, Key=self._key(name))["ETag"])
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _ABSENT:
+                return None
+            raise
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Put the object, whatever was there."""
+        self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=_encode(content))
+
+    def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
+        """Put it only over that ETag (None: only if absent); the new ETag, None if refused."""
+        body, key = _encode(content), self._key(name)
+        try:
+            if etag is None:
+                answer = self._s3.put_object(
+                    Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*"
+                )
+            else:
+                answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, IfMatch=etag)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in (*_REFUSED, *_ABSENT):
+                return None
+            raise
+        return str(answer["ETag"])
+
+    def delete(self, name: str) -> None:
+        """Remove the object; none being there is fine."""
+        self._s3.delete_object(Bucket=self._bucket, Key=self._key(name))
+
+    def names(self, folder: str) -> Iterator[str]:
+        """Names of the objects in a folder, without the folder."""
+        prefix = f"{self._key(folder)}/"
+        pages = self._s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self._bucket, Prefix=prefix
+        )
+        for page in pages:
+            for entry in page.get("Contents", []):
+                yield entry["Key"].removeprefix(prefix)
+
+    def _key(self, name: str) -> str:
+        return f"{self._prefix}/{name}" if self._prefix else name
+
+
+def _encode(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()

@@ -1,0 +1,1 @@
+"""Iceberg tables as the jobs read and write them."""

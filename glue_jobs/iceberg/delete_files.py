@@ -1,0 +1,130 @@
+"""Files of position deletes, written from places that Spark has found.
+
+By the classes with which Iceberg itself writes them; decision 14 says what rests on those.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.iceberg.upsert import FILE, ROW
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.jvm.java import java_with
+
+_CLASSES = (
+    "java.util.ArrayList",
+    "org.apache.iceberg.FileFormat",
+    "org.apache.iceberg.FileMetadata",
+    "org.apache.iceberg.MetadataColumns",
+    "org.apache.iceberg.MetricsConfig",
+    "org.apache.iceberg.Schema",
+    "org.apache.iceberg.io.OutputFileFactory",
+    "org.apache.iceberg.parquet.Parquet",
+    "org.apache.iceberg.relocated.com.google.common.collect.Iterators",
+    "org.apache.iceberg.spark.data.SparkParquetWriters",
+    "scala.collection.JavaConverters",
+)
+_OBSERVED = "data files"
+
+
+class DeleteFiles:
+    """Writes them for Iceberg's Table object `loaded`; whoever commits them makes them count."""
+
+    def __init__(self, lake: LakeTables, loaded: Any) -> None:
+        self._table = loaded
+        self._java = java_with(lake.spark, *_CLASSES)
+
+    def write(self, places: DataFrame) -> tuple[Any, Any] | None:
+        """Iceberg's DeleteFile of the places (`FILE` and `ROW`), and the data files they are in.
+
+        Those are a Java list of names. None if there are none. The places are read once. The table
+        must have no partitions: they may be in any of its files.
+        """
+        in_order = _in_order(places.observe(_OBSERVED, F.collect_set(FILE)))
+        found = self._java_rows(in_order)
+        if not found.hasNext():
+            return None
+        data_files = in_order._jdf.queryExecution().observedMetrics().apply(_OBSERVED).getList(0)
+        return self._written(found, in_order, self._table.spec()), data_files
+
+    def write_by_data_file(self, places: DataFrame, data_files: Sequence[Any]) -> Iterator[Any]:
+        """A DeleteFile for each of Iceberg's data files that has places; all places are in one.
+
+        Only of such deletes Iceberg knows how much of a file is deleted. `places` is read twice.
+        """
+        counts = {row[FILE]: row["count"] for row in places.groupBy(FILE).count().collect()}
+        by_name = {file.location(): file for file in data_files}
+        in_order = _in_order(places)
+        found = self._java_rows(in_order)
+        for name, count in sorted(counts.items()):  # as Spark has sorted them
+            of_file = self._java.Iterators.limit(found, count)
+            spec = self._table.specs().get(by_name[name].specId())
+            yield self._written(of_file, in_order, spec, by_name[name].partition())
+
+    def _written(self, found: Any, rows: DataFrame, spec: Any, partition: Any = None) -> Any:
+        out, writer = self._open(rows._jdf.schema())
+        try:
+            writer.addAll(found)
+        finally:
+            writer.close()
+        described = (
+            self._java.FileMetadata.deleteFileBuilder(spec)
+            .ofPositionDeletes()
+            .withEncryptedOutputFile(out)
+            .withFormat(self._java.FileFormat.PARQUET)
+            .withFileSizeInBytes(writer.length())
+            .withMetrics(writer.metrics())
+        )
+        if partition is not None:
+            described = described.withPartition(partition)
+        return described.build()
+
+    def _open(self, struct: Any) -> tuple[Any, Any]:
+        java, table = self._java, self._table
+        names = java.OutputFileFactory.builderFor(table, 0, 0).format(java.FileFormat.PARQUET)
+        out = names.operationId(uuid.uuid4().hex).suffix("deletes").build().newOutputFile()
+        columns = java.MetadataColumns
+        writer = (
+            java.Parquet.write(out.encryptingOutputFile())
+            .schema(self._schema([columns.DELETE_FILE_PATH, columns.DELETE_FILE_POS]))
+            .setAll(table.properties())
+            .metricsConfig(java.MetricsConfig.forPositionDelete(table))
+            .createWriterFunc(_RowsToParquet(java, struct))
+            .build()
+        )
+        return out, writer
+
+    def _schema(self, fields: Sequence[Any]) -> Any:
+        listed = self._java.ArrayList()
+        for field in fields:
+            listed.add(field)
+        return self._java.Schema(listed)
+
+    def _java_rows(self, rows: DataFrame) -> Any:
+        """A Java iterator over the rows as Spark has them: none of them passes through Python."""
+        found = rows._jdf.queryExecution().executedPlan().executeToIterator()
+        return self._java.JavaConverters.asJavaIterator(found)
+
+
+def _in_order(places: DataFrame) -> DataFrame:
+    """In one partition, by the names and in the order that the format asks of a file of deletes."""
+    named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
+    return named.repartition(1).sortWithinPartitions("file_path", "pos")
+
+
+class _RowsToParquet:
+    """A java.util.function.Function from a Parquet schema to the writer of Spark's rows."""
+
+    def __init__(self, java: Any, struct: Any) -> None:
+        self._java, self._struct = java, struct
+
+    def apply(self, parquet: Any) -> Any:
+        return self._java.SparkParquetWriters.buildWriter(self._struct, parquet)
+
+    class Java:
+        implements = ("java.util.function.Function",)

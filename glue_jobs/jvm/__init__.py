@@ -1,0 +1,1 @@
+"""Java classes and collections behind the Spark session."""

@@ -1,0 +1,141 @@
+"""`history_days`: older events of a log collapse to the newest of each key; nothing is forgotten.
+
+One commit replaces whole days, which no writer of new events touches. The log's property says up to
+which day it is collapsed. Doing it again changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import history_part
+from cdclake.iceberg.collapse import collapsed_rows, held_flag
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.merge import above_truncates
+from cdclake.jobs.apply.key_changes import is_carried_creation, with_origins
+from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.plan import Table
+
+COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; only days before it are collapsed
+_EVENT = (naming.EPOCH, naming.LSN, naming.TX_ID)  # both events of a changed key have these
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collapse:
+    """One log, and which of its days are to be collapsed."""
+
+    lake: LakeTables
+    table: Table
+    before: date
+    tombstones_since: datetime
+
+    def run(self) -> None:
+        """Collapse the days before `before` that the state holds, once there is enough to gain.
+
+        All collapsed rows are read and written again, so it waits until the days that came since
+        hold half as many: the work stays in proportion to the changes.
+        """
+        before = min(self.before, self._applied_before())
+        collapsed, added = self._rows(before)
+        if added == 0 or 2 * added < collapsed:
+            return
+        read_from = self.lake.stamped(self.table.changes).snapshot_id
+        log = self.lake.read(self.table.changes, read_from)
+        old = log.where(f"{naming.INGESTED_AT} < {_day(before)}")
+        truncates = old.where(F.col(naming.OP) == "t")
+        newest = truncates.agg(F.max(naming.POSITION)).collect()[0][0]
+        last = truncates.where(F.col(naming.POSITION) == newest).limit(1)
+        floor = history_part(newest) if newest else ""
+        alive = old.where(above_truncates(self.table, floor))
+        with with_origins(alive, log, self.table) as completed:
+            rows = self._collapsed(alive, completed, _straddling(log, before))
+            self._replace(rows.unionByName(last), before, read_from)
+
+    def _replace(self, rows: DataFrame, before: date, read_from: int | None) -> None:
+        """One commit in place of the old days, refused if somebody else wrote into them."""
+        writer = rows.writeTo(self.lake.qualified(self.table.changes))
+        writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
+        writer = writer.option("validate-from-snapshot-id", str(read_from))
+        writer.overwrite(F.expr(f"{naming.INGESTED_AT} < {_day(before)}"))
+        self.lake.spark.sql(
+            f"ALTER TABLE {self.lake.qualified(self.table.changes)} "
+            f"SET TBLPROPERTIES ('{COLLAPSED_BEFORE}' = '{before}')"
+        )
+
+    def _applied_before(self) -> date:
+        """What the state lacks is still to be applied, event by event."""
+        ingested = applied_through(self.lake, self.table).ingested
+        return datetime.fromtimestamp(ingested / 1_000_000, UTC).date()
+
+    def _rows(self, before: date) -> tuple[int, int]:
+        """How many rows are collapsed, and how many have come since that could be; by metadata."""
+        done = self.lake.load(self.table.changes).properties().get(COLLAPSED_BEFORE)
+        done_before = date.fromisoformat(done) if done else date.min
+        days = self.lake.spark.sql(
+            f"SELECT partition.{naming.INGESTED_AT}_day AS day, sum(record_count) AS rows "
+            f"FROM {self.lake.qualified(self.table.changes)}.partitions GROUP BY 1"
+        ).collect()
+        collapsed = sum(row["rows"] for row in days if row["day"] < done_before)
+        added = sum(row["rows"] for row in days if done_before <= row["day"] < before)
+        return collapsed, added
+
+    def _collapsed(
+        self, alive: DataFrame, completed: DataFrame, straddling: DataFrame
+    ) -> DataFrame:
+        """What the old rows become: keys that are still needed stay whole, the rest is folded."""
+        keys = list(self.table.key)
+        needed = alive.where(F.col(naming.OP) == "d").join(straddling, [*_EVENT], "left_semi")
+        needed = needed.select(*keys).distinct()
+        since = SPARK.instant(int(self.tombstones_since.timestamp() * 1_000_000))
+        dropped = self._dropped(alive)
+        changes = completed.join(needed, keys, "left_anti")
+        with viewed(self._flagged(changes, dropped)) as view:
+            folded = self.lake.spark.sql(
+                collapsed_rows(
+                    self.table, alive.columns, view, tombstones_since=since, dropped=dropped
+                )
+            )
+        whole = alive.join(needed, keys, "left_semi").select(*alive.columns)
+        return folded.unionByName(whole)
+
+    def _dropped(self, log: DataFrame) -> list[str]:
+        """Columns that are declared no more, of which `<t>` keeps the values as well."""
+        stored = self.lake.read(self.table.name).columns
+        return [c for c in log.columns if naming.is_dropped_column(c) and c in stored]
+
+    def _flagged(self, changes: DataFrame, dropped: list[str]) -> DataFrame:
+        """The changes with a flag for each of these columns: `<t>` holds a value of their key."""
+        if not dropped:
+            return changes
+        own = {
+            f"cdc__key_{index}": to_state(SPARK.name(key.name), key.column_type, SPARK)
+            for index, key in enumerate(self.table.key_columns)
+        }
+        stored = self.lake.read(self.table.name)
+        held = stored.select(
+            *(
+                F.col(key.name).alias(name)
+                for name, key in zip(own, self.table.key_columns, strict=True)
+            ),
+            *(F.col(column).isNotNull().alias(held_flag(dropped, column)) for column in dropped),
+        ).where(" OR ".join(held_flag(dropped, column) for column in dropped))
+        keyed = changes.withColumns({name: F.expr(value) for name, value in own.items()})
+        return keyed.join(held, [*own], "left")
+
+
+def _straddling(log: DataFrame, before: date) -> DataFrame:
+    """Key changes of which the creation is newer than the cut: their deletes are still needed."""
+    newer = log.where(f"{naming.INGESTED_AT} >= {_day(before)}")
+    return newer.where(is_carried_creation(newer)).select(*_EVENT).distinct()
+
+
+def _day(day: date) -> str:
+    return f"TIMESTAMP '{day} 00:00:00+00:00'"

@@ -1,0 +1,26 @@
+"""The reader of a job: where its tables are, its session and the environment say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import urlparse
+
+import boto3
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from cdclake.jobs.reader.duck import Reader
+from cdclake.plan import Plan
+
+
+def job_reader(spark: SparkSession, plan: Plan, spill: Path) -> Reader:
+    """A reader of the catalog's bucket, which signs in as the job does."""
+    warehouse = spark.conf.get(f"spark.sql.catalog.{naming.CATALOG}.warehouse")
+    assert warehouse is not None
+    return Reader(
+        plan=plan,
+        s3=boto3.client("s3").meta.endpoint_url,
+        glue=boto3.client("glue").meta.endpoint_url,
+        bucket=urlparse(warehouse).netloc,
+        spill=spill,
+    )

@@ -1,0 +1,59 @@
+"""The moment that a query asks for with `--at`: now, a time, or one table's snapshot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from cdclake.errors import InputError
+from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A time in milliseconds, None for now; a snapshot of one table sets that table's apart."""
+
+    milliseconds: int | None = None
+    snapshot: int | None = None
+
+    def of(self, table: CatalogTable) -> TableSnapshot | None:
+        """The table's snapshot at this moment; None if it held nothing yet."""
+        if self.milliseconds is None:
+            return table.current
+        if self.snapshot is not None and self.snapshot in table.snapshots:
+            return table.snapshots[self.snapshot]
+        return table.at_time(self.milliseconds)
+
+
+NOW = Moment()
+
+
+def snapshot_id(text: str) -> int | None:
+    """The snapshot that `--at` names, None if it is a time."""
+    return int(text) if text.strip().isdigit() else None
+
+
+def at_time(text: str) -> Moment:
+    """The moment of an ISO 8601 time, in UTC unless it names a zone; InputError if it is none."""
+    try:
+        time = datetime.fromisoformat(text.strip())
+    except ValueError:
+        raise InputError(
+            f"--at {text!r} is neither a time nor a snapshot's number",
+            "write a time like 2026-11-21T14:30:00Z, or a snapshot id",
+        ) from None
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return Moment(milliseconds=int(time.timestamp() * 1000))
+
+
+def at_snapshot(number: int, tables: Iterable[CatalogTable]) -> Moment:
+    """The moment of a snapshot's commit; InputError if no table has that snapshot."""
+    for table in tables:
+        if number in table.snapshots:
+            return Moment(table.snapshots[number].committed_ms, number)
+    raise InputError(
+        f"no table of the lake has a snapshot {number}",
+        "it may have expired; ask for a time instead",
+    )

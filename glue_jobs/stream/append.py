@@ -1,0 +1,128 @@
+"""The append to a log: one commit, stamped, and refused if somebody else appended since.
+
+Iceberg appends never conflict by themselves. So each is an overwrite of what was ingested after the
+stamp that its writer has read, validated from the snapshot in which that stamp stood: there is
+nothing to overwrite, and whatever another writer has appended since lies in that range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+
+from py4j.protocol import Py4JJavaError
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import Position, epoch_start
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.commit_retry import REFUSED, Fenced, cause_of
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.stream.batch_stats import PartitionSummary
+
+# Of rows that no Kafka record stands behind: sweeps and ghosts, and what a bulk load read.
+SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
+
+
+def append_changes(
+    rows: DataFrame,
+    lake: LakeTables,
+    log: str,
+    *,
+    read_from: int | None,
+    follows: int,
+    stamp: ChangesStamp,
+) -> None:
+    """Append `rows` (the log's columns) with `stamp` in the same commit.
+
+    `read_from` is the snapshot in which the log's stamp was read (None: the log was empty), and
+    `follows` the moment of ingestion that this stamp gave. All of `rows` were ingested at
+    `stamp.ingested_through`, which is later. Fenced, with nothing written, if another writer
+    appended anything after `read_from`.
+    """
+    writer = (
+        lake.completed(rows, log)
+        .writeTo(lake.qualified(log))
+        .option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp.to_json())
+        .option("isolation-level", "serializable")
+        .option("fanout-enabled", "true")
+    )
+    if read_from is not None:
+        writer = writer.option("validate-from-snapshot-id", str(read_from))
+    try:
+        writer.overwrite(_ingested_after(follows))
+    except Py4JJavaError as error:
+        refused = cause_of(error, REFUSED)
+        if refused is None:
+            raise
+        raise Fenced(
+            f"another stream has written to {log} since this one read its stamp: {refused}",
+            "let one stream run on a lake; started again, it goes on where the other one is",
+        ) from error
+
+
+def _ingested_after(micros: int) -> Expression:
+    # A literal, since a data source filter can't call timestamp_micros.
+    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return F.expr(f"{naming.INGESTED_AT} > timestamp'{at.isoformat()}'")
+
+
+def ingested_at_column(micros: int) -> str:
+    """`cdc_ingested_at`, one moment for all rows, in a form that Spark can't fold into a constant.
+
+    A number that differs in every batch would be compiled into the generated classes: each batch
+    would compile and warm up its own (measured: most of a small batch's CPU time).
+    """
+    digits = f"concat('{micros}', substring({naming.OP}, 1, 0))"
+    return f"timestamp_micros(CAST({digits} AS bigint)) AS {naming.INGESTED_AT}"
+
+
+def next_stamp(
+    stamp: ChangesStamp, summaries: Sequence[PartitionSummary], *, epoch: int, ingested_at: int
+) -> ChangesStamp:
+    """The log's stamp after a batch with these partitions."""
+    marks = dict(stamp.lsn_marks) if epoch == stamp.epoch else {}
+    read_at = stamp.snapshot_read_at if epoch == stamp.epoch else 0
+    for part in summaries:
+        if part.highest_lsn is None:
+            continue
+        previous = marks.get(part.partition, -1)
+        if part.highest_lsn > previous and part.snapshot_read_at is not None:
+            read_at = part.snapshot_read_at
+        marks[part.partition] = max(previous, part.highest_lsn)
+    return ChangesStamp(
+        offsets={**stamp.offsets, **{p.partition: p.next_offset for p in summaries}},
+        ingested_through=ingested_at,
+        epoch=epoch,
+        lsn_marks=marks,
+        snapshot_read_at=read_at,
+    )
+
+
+def sweep_row(rows: DataFrame, position: str, swept_at: int) -> DataFrame:
+    """A truncate that no database made: at the position, what lies below it is gone.
+
+    A new epoch starts with one, for its snapshot says nothing about rows deleted in the gap. `rows`
+    gives the columns.
+    """
+    at = Position.parse(position)
+    values = ("t", position, SYNTHETIC_PARTITION, at.epoch, at.prev_commit_lsn, at.phase, at.lsn)
+    schema = (
+        f"{naming.OP} string, {naming.POSITION} string, {naming.PARTITION} int, "
+        f"{naming.EPOCH} int, {naming.PREV_COMMIT_LSN} bigint, {naming.PHASE} int, "
+        f"{naming.LSN} bigint"
+    )
+    swept = rows.sparkSession.createDataFrame([values], schema).withColumns(
+        {
+            naming.OFFSET: F.lit(0).cast("bigint"),
+            naming.COMMITTED_AT: F.timestamp_micros(F.lit(swept_at)),
+        }
+    )
+    return rows.limit(0).unionByName(swept, allowMissingColumns=True)
+
+
+def epoch_sweep(epoch: int) -> str:
+    """The position of the sweep that an epoch begins with."""
+    return str(epoch_start(epoch))

@@ -1,0 +1,386 @@
+"""A micro-batch over all tables: what the streaming query calls with each batch.
+
+Tables run side by side on a few threads; each on one thread, since a commit's stamp is
+thread-local. One table's trouble stops that table alone; trouble of the lake as a whole fails the
+query, which replays the batch when it is started again.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from py4j.protocol import Py4JJavaError
+from pyspark import inheritable_thread_target
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.errors import TableError
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.plan_watcher import PlanWatcher
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.commit_retry import MISSING, cause_of
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
+from cdclake.jobs.stream.inline_compaction import InlineCompaction
+from cdclake.jobs.stream.inline_expiration import InlineExpiration
+from cdclake.jobs.stream.kafka_range import read_gap
+from cdclake.jobs.stream.reader import TableReader
+from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys, describe_drift
+from cdclake.jobs.stream.stage_timer import StageTimer
+from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedOperations, TableBatch
+from cdclake.jobs.stream.table_work import Work, in_order
+from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.stream")
+
+# Planning a table's queries keeps one of the driver's cores busy: more at once would only all end
+# late. With the largest first, most events are in the lake before the batch has ended.
+MAX_CONCURRENT_TABLES = max(2, os.cpu_count() or 1)
+
+
+class MicroBatch:
+    """The stream's `foreachBatch` function, with what it remembers between batches."""
+
+    def __init__(
+        self,
+        plans: PlanWatcher,
+        control: ObjectStore,
+        brokers: dict[str, str],
+        repairs: RequestedOperations,
+    ) -> None:
+        self._plans = plans
+        self._control = control
+        self._brokers = brokers
+        self._leases = Leases(control, naming.STREAM_JOB)
+        self._progress = Progress.load(control)
+        self._repairs = repairs
+        self._created_for: Plan | None = None
+        self._turns = ApplyScheduler()
+        self._packing = InlineCompaction(self._leases)
+        self._thinning = InlineExpiration(self._leases)
+        self._applying: list[float] = []  # of this batch: what each state took
+        self._readers: dict[str, TableReader] = {}
+        self._slow_decode_tables: set[str] = (
+            set()
+        )  # tables whose last batch had events to be read by name
+        self._threads = ThreadPoolExecutor(MAX_CONCURRENT_TABLES)
+        self._leases.abandon_earlier_runs()
+
+    def __call__(self, records: DataFrame, batch: int) -> None:
+        """Process one micro-batch; an error fails the query, and Spark replays the batch."""
+        started = time.monotonic()
+        self._laps, self._applying = StageTimer(), []
+        _share_among_cores(records.sparkSession)
+        with persisted(records) as events:
+            self._take_resume_requests()  # before the plan, which is mended before one asks
+            plan = self._plans.read()
+            lake = LakeTables(events.sparkSession, plan.lake_database)
+            self._create_tables(plan, lake)
+            ranges, epoch, heartbeat_committed_us = _survey(events, plan)
+            self._note_epoch(plan, epoch)
+            if self._progress.batch < 0:
+                self._take_offsets_from_logs(plan, lake, ranges)
+            work = self._work(plan, events, ranges)
+            self._laps.end("survey")
+            self._run_tables(plan, lake, work)
+            self._laps.end("tables")
+            self._repair(plan, lake, events, ranges)
+            seconds = time.monotonic() - started
+            self._note_turns(bool(_arriving(plan, ranges)), seconds)
+            self._progress.heartbeat_committed_us = max(
+                self._progress.heartbeat_committed_us, heartbeat_committed_us
+            )
+            self._note(plan, ranges, batch, seconds)
+
+    def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
+        """Every object exists before its first event, and whether or not one ever comes."""
+        if plan == self._created_for:
+            return
+        lake.create(quarantine_schema(plan))
+        for table in plan.tables:
+            self._create_table(plan, table, lake)
+        kept = {table.name for table in plan.tables}
+        for removed in set(self._progress.tables) - kept:
+            del self._progress.tables[removed]
+        for table in plan.tables:
+            self._progress.table(table.name).forget_all_but(column_keys(table))
+        self._readers = {table.name: TableReader(table, plan) for table in plan.tables}
+        self._turns.wait(kept)  # a crash may have come between an append and its merge
+        self._created_for = plan
+
+    def _create_table(self, plan: Plan, table: Table, lake: LakeTables) -> None:
+        """Its log and state; a table that cannot become what is declared stops, the others flow."""
+        try:
+            for schema in (changes_schema(table, plan), state_schema(table, plan)):
+                lake.create(schema)
+        except TableError as error:
+            self._stop(self._progress.table(table.name), table, {}, str(error))
+
+    def _note_epoch(self, plan: Plan, epoch: int) -> None:
+        if epoch > self._progress.epoch:
+            self._progress.epoch = epoch
+            self._turns.wait(table.name for table in plan.tables)
+
+    def _take_offsets_from_logs(
+        self, plan: Plan, lake: LakeTables, ranges: dict[str, Ranges]
+    ) -> None:
+        """Of a progress that was lost: else nobody would see a hole before this first batch."""
+        for table in plan.tables:
+            progress = self._progress.table(table.name)
+            if table.topic not in ranges or progress.state == "stopped":
+                continue
+            stamp = lake.stamped(table.changes).stamp
+            if stamp is not None:
+                progress.offsets = dict(ChangesStamp.from_json(stamp).offsets)
+
+    def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
+        to_apply = self._turns.chosen(plan, self._flowing(plan), _arriving(plan, ranges))
+        work = []
+        for table in plan.tables:
+            if table.delivery != "stream":
+                continue
+            progress = self._progress.table(table.name)
+            share, records = ranges.get(table.topic, {}), events
+            if progress.state == "stopped":
+                if not progress.resume_requested:
+                    continue
+                gap = self._gap(events.sparkSession, table, progress, share)
+                if gap is None:
+                    continue
+                records, share = gap
+                if not share:
+                    progress.flow()
+            elif self._stops_at_a_hole(table, progress, share):
+                continue
+            apply_now = table.name in to_apply
+            if share or (apply_now and table.name in self._turns.waiting):
+                work.append(Work(table, records, share, apply_now))
+        return work
+
+    def _stops_at_a_hole(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
+        """Stop a table whose records do not begin where the last ones ended; whether they do not.
+
+        A stream that has lost its checkpoint begins where Kafka does, which may have deleted some.
+        """
+        holes = [
+            f"{progress.offsets[partition]} to {first - 1} of partition {partition}"
+            for partition, (first, _) in sorted(share.items())
+            if progress.offsets.get(partition, first) < first
+        ]
+        if holes:
+            message = f"nobody has read its records {', '.join(holes)}, and Kafka has deleted them"
+            remedy = f"`cdclake resync {table.name}` reads the table again and lets it go on"
+            self._stop(progress, table, {}, str(TableError(table.name, message, remedy)))
+        return bool(holes)
+
+    def _flowing(self, plan: Plan) -> frozenset[str]:
+        """The stream's tables, but for those that are stopped and not to rejoin now."""
+        places = {
+            t.name: self._progress.table(t.name) for t in plan.tables if t.delivery == "stream"
+        }
+        return frozenset(
+            name
+            for name, place in places.items()
+            if place.state != "stopped" or place.resume_requested
+        )
+
+    def _gap(
+        self, spark: SparkSession, table: Table, progress: TableProgress, share: Ranges
+    ) -> tuple[DataFrame, Ranges] | None:
+        """A resumed table's records, from where it stopped to the end of this batch.
+
+        None if Kafka does not give them all: the table stays stopped, the others go on.
+        """
+        ends = {partition: following for partition, (_, following) in share.items()}
+        resume = {} if progress.gap_given_up else progress.offsets
+        try:
+            return read_gap(spark, self._brokers, table.topic, resume, ends)
+        except (PySparkException, Py4JJavaError):
+            log.exception("table %s: its gap cannot be read", table.name)
+            remedy = (
+                "`cdclake status` shows whether Kafka still keeps it, the stream's log the rest"
+            )
+            error = TableError(table.name, "its gap cannot be read from Kafka", remedy)
+            self._stop(progress, table, {}, str(error))
+            return None
+
+    def _run_tables(self, plan: Plan, lake: LakeTables, work: list[Work]) -> None:
+        to_pack = self._packing.chosen(plan)
+        to_thin = self._thinning.chosen(turn.table for turn in work)
+
+        def run(turn: Work) -> None:
+            name = turn.table.name
+            self._run_table(plan, lake, turn, packed=name == to_pack, thinned=name == to_thin)
+
+        on_thread: Callable[[Work], None] = inheritable_thread_target(run)
+        for finished in [self._threads.submit(on_thread, turn) for turn in in_order(work)]:
+            finished.result()
+
+    def _run_table(
+        self, plan: Plan, lake: LakeTables, turn: Work, *, packed: bool, thinned: bool
+    ) -> None:
+        progress = self._progress.table(turn.table.name)
+        batch = TableBatch(
+            lake,
+            plan,
+            turn.table,
+            self._leases,
+            self._readers[turn.table.name],
+            apply_now=turn.apply_now,
+            known=KnownColumns(first_seen=progress.first_seen, suspected=progress.suspected),
+            needed_slow_decode=turn.table.name in self._slow_decode_tables,
+        )
+        try:
+            outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
+            if packed and outcome.applying:  # a late stream writes its logs first
+                self._packing.compact(lake, plan, turn.table)
+            if thinned:
+                self._thinning.thin(lake, turn.table)
+        except (TableError, AnalysisException, Py4JJavaError) as error:
+            self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))
+            return
+        if outcome.drift is not None:  # something was decoded
+            (
+                self._slow_decode_tables.add
+                if outcome.needs_slow_decode
+                else self._slow_decode_tables.discard
+            )(turn.table.name)
+        for partition, (first, _) in turn.ranges.items():
+            progress.offsets[partition] = outcome.taken.get(partition, first)
+        if outcome.applied:
+            self._turns.settle(turn.table.name)
+            if outcome.applying:
+                self._applying.append(outcome.applying)
+                self._packing.note(turn.table.name)
+        else:
+            self._turns.wait([turn.table.name])
+        progress.flow()
+        self._judge(plan, progress, turn.table, outcome)
+
+    def _note_turns(self, busy: bool, seconds: float) -> None:
+        side_by_side = min(MAX_CONCURRENT_TABLES, len(self._applying))
+        merging = sum(self._applying) / side_by_side if side_by_side else 0.0
+        self._turns.note_batch(
+            busy=busy, seconds=seconds, states=len(self._applying), merging=merging
+        )
+
+    def _repair(
+        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
+    ) -> None:
+        def batch_of(table: Table) -> TableBatch:
+            # A state that another job holds now is brought up in a later batch.
+            self._turns.wait([table.name])
+            return TableBatch(
+                lake, plan, table, self._leases, self._readers[table.name], apply_now=True
+            )
+
+        self._repairs.run(plan, events, ranges, self._progress, batch_of)
+
+    def _judge(self, plan: Plan, progress: TableProgress, table: Table, outcome: Outcome) -> None:
+        """Stop a table that refuses too much: its declaration no longer fits its source."""
+        if outcome.drift is not None:
+            progress.first_seen = dict(outcome.drift.known.first_seen)
+            progress.suspected = list(outcome.drift.known.suspected)
+            if outcome.drift.stop_offsets:
+                progress.quarantined += outcome.quarantined
+                message, remedy = describe_drift(table, outcome.drift)
+                error = TableError(table.name, message, remedy)
+                self._stop(progress, table, {}, str(error), columns=outcome.drift.columns)
+                return
+        if progress.note_refused(outcome.quarantined, plan.stop_table_after):
+            log.error("table %s stopped: %s", table.name, progress.last_error)
+
+    def _stop(
+        self,
+        progress: TableProgress,
+        table: Table,
+        ranges: Ranges,
+        reason: str,
+        columns: Sequence[str] = (),
+    ) -> None:
+        """Stop the table before this batch: its own resume offsets are where its share begins."""
+        for partition, (first, _) in ranges.items():
+            progress.offsets.setdefault(partition, first)
+        progress.stop(reason, columns)
+        log.error("table %s stopped: %s", table.name, reason)
+
+    def _take_resume_requests(self) -> None:
+        for name in list(self._control.names("resume")):
+            progress = self._progress.tables.get(name.removesuffix(".json"))
+            stored = self._control.read(f"resume/{name}")
+            if progress is not None and stored is not None:
+                progress.ask_to_resume(stored.content)
+                self._progress.save(self._control)  # this batch may not come to its end
+            self._control.delete(f"resume/{name}")
+
+    def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:
+        progress = self._progress
+        progress.batch, progress.seconds = batch, round(seconds, 3)
+        progress.events = sum(
+            following - first for topic in ranges.values() for first, following in topic.values()
+        )
+        for partition, (_, following) in ranges.get(plan.heartbeat_rows_topic, {}).items():
+            progress.heartbeat_offsets[partition] = following
+        progress.save(self._control)
+        log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
+
+
+def _own_trouble(table: Table, error: Exception) -> str:
+    """What is the matter with the table alone; the lake's own trouble is raised again."""
+    if not isinstance(error, Py4JJavaError):
+        return str(error).splitlines()[0]
+    missing = cause_of(error, *MISSING)
+    if missing is None:
+        raise error
+    remedy = "restore it (docs/runbooks/restore.md), then `cdclake resume`"
+    return str(TableError(table.name, f"what its metadata names is gone: {missing}", remedy))
+
+
+def _share_among_cores(spark: SparkSession) -> None:
+    """Have what is shuffled end in as many tasks as the job has cores now.
+
+    Spark's 200 are brought together by adaptive execution, but not within a streaming query's
+    batch: there it is switched off, and each of a table's shuffles would start 200 tasks.
+    """
+    spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
+
+
+def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
+    """The tables that the batch has events of."""
+    return frozenset(table.name for table in plan.tables if table.topic in ranges)
+
+
+def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]:
+    """The batch's offset ranges by topic, and of its heartbeats the newest epoch and commit time.
+
+    The time is in microseconds; without heartbeats both are 0.
+    """
+    is_beat = f"topic = {SPARK.text(plan.heartbeat_rows_topic)}"
+    epoch = f"CAST(get_json_object(CAST(value AS string), '$.{naming.EPOCH}') AS int)"
+    committed = "CAST(get_json_object(CAST(value AS string), '$.source.ts_us') AS bigint)"
+    rows = (
+        events.groupBy("topic", "partition")
+        .agg(
+            F.expr("min(offset) AS first"),
+            F.expr("max(offset) + 1 AS following"),
+            F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
+            F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
+        )
+        .collect()
+    )
+    ranges: dict[str, dict[int, tuple[int, int]]] = {}
+    for row in rows:
+        ranges.setdefault(row["topic"], {})[row["partition"]] = (row["first"], row["following"])
+    newest_epoch = max((row["epoch"] or 0 for row in rows), default=0)
+    return dict(ranges), newest_epoch, max((row["beat_us"] or 0 for row in rows), default=0)

@@ -1,0 +1,81 @@
+"""How the stream stands, in figures: told once a minute by the thread that waits for its end.
+
+Nothing of it is in a batch's way: what the batches have done is read from their progress object.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from cdclake import metrics
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.runtime.metrics import Metrics, Values
+
+PUBLISH_INTERVAL_S = 60.0
+_MICROS = 1_000_000
+
+
+class StreamGauges:
+    """Tells the progress of one stream, and what has become of it since it was told last."""
+
+    def __init__(self, control: ObjectStore, published: Metrics) -> None:
+        self._control = control
+        self._published = published
+        # What was refused before this stream is not told again.
+        self._quarantined = _quarantined(Progress.load(control))
+        self._due = 0.0
+
+    def tell_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
+        """Tell, unless it was told within the last minute."""
+        if time.time() >= self._due:
+            self._due = time.time() + PUBLISH_INTERVAL_S
+            self.tell(query_progress)
+
+    def tell(self, query_progress: Mapping[str, Any] | None) -> None:
+        """Tell now; `query_progress` is Spark's own word of the last batch, if there was one."""
+        self._published.tell(lambda: self._gather(query_progress))
+
+    def _gather(self, query_progress: Mapping[str, Any] | None) -> Values:
+        progress, now = Progress.load(self._control), time.time()
+        values = {
+            metrics.BATCH_SECONDS: progress.seconds,
+            metrics.BATCH_EVENTS: progress.events,
+            metrics.STOPPED_TABLES: sum(t.state == "stopped" for t in progress.tables.values()),
+            metrics.QUARANTINED: self._newly_quarantined(progress),
+        }
+        if progress.written_at:
+            ended = datetime.fromisoformat(progress.written_at).timestamp()
+            values[metrics.BATCH_AGE] = now - ended
+        if progress.heartbeat_committed_us:
+            values[metrics.FRESHNESS] = now - progress.heartbeat_committed_us / _MICROS
+        lag = records_behind(query_progress)
+        return values if lag is None else {**values, metrics.LAG: lag}
+
+    def _newly_quarantined(self, progress: Progress) -> int:
+        """A table's count begins anew when the table does."""
+        before, self._quarantined = self._quarantined, _quarantined(progress)
+        return sum(
+            count - before.get(table, 0) if count >= before.get(table, 0) else count
+            for table, count in self._quarantined.items()
+        )
+
+
+def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
+    """How far the topic that is furthest behind is behind its end, by Spark's Kafka source.
+
+    >>> records_behind({"sources": [{"metrics": {"maxOffsetsBehindLatest": "7"}}]})
+    7
+    >>> records_behind({"sources": [{}]}) is None
+    True
+    """
+    sources = (query_progress or {}).get("sources", [])
+    told = [(source.get("metrics") or {}).get("maxOffsetsBehindLatest") for source in sources]
+    return max((int(each) for each in told if each is not None), default=None)
+
+
+def _quarantined(progress: Progress) -> dict[str, int]:
+    return {name: table.quarantined for name, table in progress.tables.items()}

@@ -1,0 +1,59 @@
+"""A bounded read of Kafka: what a stopped table missed while the others flowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from cdclake.jobs.runtime.kafka import partitions
+from cdclake.jobs.stream.table_batch import Ranges
+
+RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
+_EARLIEST_OFFSET = -2  # Spark's word for the beginning of a partition
+
+
+def read_gap(
+    spark: SparkSession,
+    brokers: dict[str, str],
+    topic: str,
+    resume: dict[int, int],
+    batch_ends: dict[int, int],
+) -> tuple[DataFrame, Ranges]:
+    """The topic's records from `resume` on, and their offset ranges.
+
+    A partition that `resume` does not name is read from its beginning. Ends where the running batch
+    ends, or, for a partition that has no record in it, at the partition's end now. Fails if Kafka
+    no longer keeps the beginning of the gap.
+    """
+    starts = starting_offsets(topic, partitions(spark, brokers, topic), resume)
+    records = (
+        spark.read.format("kafka")
+        .options(**brokers)
+        .option("subscribe", topic)
+        .option("startingOffsets", starts)
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .load()
+        .select(*RECORD_COLUMNS)
+    )
+    for partition, end in batch_ends.items():
+        records = records.where((F.col("partition") != partition) | (F.col("offset") < end))
+    rows = (
+        records.groupBy("partition")
+        .agg(F.min("offset").alias("first"), (F.max("offset") + 1).alias("following"))
+        .collect()
+    )
+    return records, {row["partition"]: (row["first"], row["following"]) for row in rows}
+
+
+def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int, int]) -> str:
+    """Spark's option of that name, which has to name every partition: also those without records.
+
+    >>> starting_offsets("t", [0, 1], {1: 7})
+    '{"t": {"0": -2, "1": 7}}'
+    """
+    starts = {partition: resume.get(partition, _EARLIEST_OFFSET) for partition in partitions}
+    return json.dumps({topic: starts})

@@ -1,0 +1,274 @@
+"""Whether a table's events still have the columns that it declares; where they cease to.
+
+A source's columns change between two events. An event that lacks a column which an earlier one had,
+or two in a row that hold it in another form, come after such a change: the table stops before them.
+Events from before a column was added, or from before the connector knew it, lack it rightly. Early
+and late go by position: a restarted connector sends old events again at new offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import Position
+from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.stream.batch_stats import (
+    COMPLETE_ROW,
+    IS_ROW,
+    LACKING_ROW,
+    MISFIT,
+    PartitionSummary,
+)
+from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.fields import ABSENT, MISFITS
+from cdclake.plan import Column, Table
+from cdclake.postgres.file_lines import renamed_line
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownColumns:
+    """What a table's earlier events have shown; `first_seen` by `column_key`."""
+
+    first_seen: Mapping[str, str] = field(default_factory=dict)  # position of a first event with it
+    suspected: Collection[str] = ()  # source names: the last event with a value was a misfit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """What the events of a batch show of the table's columns."""
+
+    known: KnownColumns
+    stop_offsets: Mapping[int, int] = field(
+        default_factory=dict
+    )  # partition -> first offset to stop at
+    gone: tuple[str, ...] = ()  # declared columns that the events from there on have no more
+    retyped: tuple[str, ...] = ()  # declared columns that they hold in another form
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column at fault, by its name in the source."""
+        return (*self.gone, *self.retyped)
+
+
+def column_key(column: Column) -> str:
+    """What an event is said to have had; a column that is declared otherwise is another one."""
+    return f"{column.source} {column.type}"
+
+
+def column_keys(table: Table) -> frozenset[str]:
+    """The keys of all columns that the table declares."""
+    return frozenset(map(column_key, table.columns))
+
+
+def find_drift(
+    decoded: DataFrame, table: Table, summaries: Iterable[PartitionSummary], known: KnownColumns
+) -> Drift:
+    """What the decoded events show; they are not looked at again unless some of them are odd."""
+    parts = list(summaries)
+    if not any(part.flags & {COMPLETE_ROW, LACKING_ROW, MISFIT} for part in parts):
+        return Drift(known=known)
+    absent = _absent(decoded) if any(part.has(LACKING_ROW) for part in parts) else set[str]()
+    if not _is_odd(parts, absent, table, known):
+        present = [column for column in table.columns if column.source not in absent]
+        if _were_all_seen(present, parts, known):
+            return Drift(known=KnownColumns(first_seen=known.first_seen))
+        first = decoded.where(IS_ROW).agg(F.min(naming.POSITION)).collect()[0][0]
+        found = {column.source: first for column in present}
+        return Drift(known=KnownColumns(first_seen=_seen_too(known.first_seen, table, found)))
+    firsts = _first_present(decoded, table)
+    first_seen = _seen_too(known.first_seen, table, _lowest(firsts))
+    gone = _gone(decoded, table, known, first_seen, firsts)
+    retyped, suspected = _retyped(decoded, table, known.suspected)
+    return Drift(
+        known=KnownColumns(first_seen=first_seen, suspected=(*suspected, *retyped)),
+        stop_offsets=_stop_offsets(decoded, [*gone.values(), *retyped.values()]),
+        gone=tuple(gone),
+        retyped=tuple(source for source in retyped if source not in gone),
+    )
+
+
+def _absent(decoded: DataFrame) -> set[str]:
+    """The columns that some event lacks, by their names in the source."""
+    names = decoded.where(IS_ROW).select(F.explode(ABSENT).alias("source")).distinct()
+    return {row["source"] for row in names.collect()}
+
+
+def _is_odd(
+    parts: Iterable[PartitionSummary], absent: set[str], table: Table, known: KnownColumns
+) -> bool:
+    """Whether an event does not fit, lacks what an earlier one had, or only some lack a column."""
+    had = {c.source for c in table.columns if column_key(c) in known.first_seen}
+    return bool(had & absent) or any(
+        part.has(MISFIT) or (part.has(LACKING_ROW) and part.has(COMPLETE_ROW)) for part in parts
+    )
+
+
+def _were_all_seen(
+    present: Iterable[Column], parts: Iterable[PartitionSummary], known: KnownColumns
+) -> bool:
+    """Whether all these columns were seen at lower positions than any of the batch."""
+    lowest = min(
+        str(Position(part.lowest_row_epoch, part.lowest_row_prev, 0, 0, 0))
+        for part in parts
+        if part.lowest_row_epoch is not None and part.lowest_row_prev is not None
+    )
+    first_seen = (known.first_seen.get(column_key(column)) for column in present)
+    return all(at is not None and at <= lowest for at in first_seen)
+
+
+def _seen_too(
+    first_seen: Mapping[str, str], table: Table, present: Mapping[str, str]
+) -> dict[str, str]:
+    """`first_seen`, with what this batch adds; columns no longer declared so are forgotten.
+
+    The lowest position counts: what lies below it may be older than the column.
+    """
+    found = {}
+    for column in table.columns:
+        at = [p for p in (first_seen.get(column_key(column)), present.get(column.source)) if p]
+        if at:
+            found[column_key(column)] = min(at)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """A partition's first events with each column that it has, by source name."""
+
+    partition: int
+    position: Mapping[str, str]
+    offset: Mapping[str, int]
+
+
+def _first_present(decoded: DataFrame, table: Table) -> list[_First]:
+    lowest = [
+        F.expr(f"min(IF({_holds(ABSENT, c.source)}, NULL, {fact})) AS {fact}_{index}")
+        for index, c in enumerate(table.columns)
+        for fact in (naming.POSITION, naming.OFFSET)
+    ]
+    rows = decoded.where(IS_ROW).groupBy(naming.PARTITION).agg(*lowest).collect()
+
+    def held(row: Row, fact: str) -> dict[str, Any]:
+        values = {c.source: row[f"{fact}_{index}"] for index, c in enumerate(table.columns)}
+        return {source: value for source, value in values.items() if value is not None}
+
+    return [
+        _First(row[naming.PARTITION], held(row, naming.POSITION), held(row, naming.OFFSET))
+        for row in rows
+    ]
+
+
+def _lowest(firsts: Collection[_First]) -> dict[str, str]:
+    sources = {source for first in firsts for source in first.position}
+    return {
+        source: min(first.position[source] for first in firsts if source in first.position)
+        for source in sources
+    }
+
+
+def _gone(
+    decoded: DataFrame,
+    table: Table,
+    known: KnownColumns,
+    first_seen: Mapping[str, str],
+    firsts: Collection[_First],
+) -> dict[str, str]:
+    """Columns that an event lacks although an earlier one had them, with the condition for it.
+
+    Earlier by position, and also read before: a restarted connector may send the first events with
+    a column again, below others that it has sent without it before it knew of the column.
+    """
+    lacking = {}
+    for column in table.columns:
+        key, source = column_key(column), column.source
+        if key not in first_seen:
+            continue
+        later = f"{IS_ROW} AND {_holds(ABSENT, source)}"
+        later += f" AND {naming.POSITION} > {SPARK.text(first_seen[key])}"
+        if key not in known.first_seen:
+            read = [
+                f"({naming.PARTITION} = {f.partition} AND {naming.OFFSET} > {f.offset[source]})"
+                for f in firsts
+                if source in f.offset
+            ]
+            later += f" AND ({' OR '.join(read)})"
+        lacking[source] = later
+    if not lacking:
+        return {}
+    counted = [F.expr(f"count_if({c}) AS n{i}") for i, c in enumerate(lacking.values())]
+    row = decoded.agg(*counted).collect()[0]
+    return {name: c for i, (name, c) in enumerate(lacking.items()) if row[f"n{i}"]}
+
+
+def _retyped(
+    decoded: DataFrame, table: Table, suspected: Collection[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Columns of which the newest values are misfits, as `_gone`; and those with but one such.
+
+    One misfit alone is quarantined; a second in a row shows that the column has another type.
+    """
+    offset, by_column = naming.OFFSET, {c.source: c for c in table.columns}
+    misfits = decoded.select(F.explode(MISFITS).alias("source")).distinct().collect()
+    retyped, still = {}, []
+    for source in sorted(row["source"] for row in misfits):
+        is_misfit = _holds(MISFITS, source)
+        fits = f"{REFUSAL} IS NULL AND {SPARK.name(by_column[source].name)} IS NOT NULL"
+        after = []
+        for part in _newest_fit(decoded, is_misfit, fits):
+            newest = f"{naming.PARTITION} = {part['partition']} AND {offset} > {part['fit']}"
+            count = decoded.where(f"{is_misfit} AND {newest}").count()
+            if count >= (1 if source in suspected and part["fit"] < 0 else 2):
+                after.append(f"({newest})")
+            elif count:
+                still.append(source)
+        if after:
+            retyped[source] = f"{is_misfit} AND ({' OR '.join(after)})"
+    return retyped, still
+
+
+def _newest_fit(decoded: DataFrame, is_misfit: str, fits: str) -> list[Mapping[str, int]]:
+    """Each partition with misfits: `fit` is the offset of its last value that fits, or -1."""
+    rows = decoded.groupBy(F.col(naming.PARTITION).alias("partition")).agg(
+        F.expr(f"coalesce(max(IF({fits}, {naming.OFFSET}, NULL)), -1) AS fit"),
+        F.expr(f"count_if({is_misfit}) AS misfits"),
+    )
+    return [row.asDict() for row in rows.where("misfits > 0").collect()]
+
+
+def _stop_offsets(decoded: DataFrame, conditions: Sequence[str]) -> dict[int, int]:
+    """By partition the offset of the first event that one of the conditions holds for."""
+    if not conditions:
+        return {}
+    changed = decoded.where(" OR ".join(f"({condition})" for condition in conditions))
+    rows = changed.groupBy(naming.PARTITION).agg(F.min(naming.OFFSET).alias("first")).collect()
+    return {row[naming.PARTITION]: row["first"] for row in rows}
+
+
+def _holds(listed: str, source: str) -> str:
+    return f"coalesce({SPARK.contains(listed, source)}, false)"
+
+
+def describe_drift(table: Table, drift: Drift) -> tuple[str, str]:
+    """What happened to the table, and what to do, with the lines' places in the file."""
+    declared = {column.source: column for column in table.columns}
+    said, remedies = [], []
+    for source in drift.gone:
+        said.append(f"its events no longer have the column {source!r}")
+        remedies.append(
+            f"remove `{source}` from `columns` if it was dropped; if it was renamed, write"
+            f" `{renamed_line(declared[source], 'NEW_NAME')}` in its place"
+        )
+    for source in drift.retyped:
+        kind = declared[source].type
+        said.append(
+            f"its events hold {source!r} in a form that no {kind} has: its type was changed"
+        )
+        remedies.append(f"declare `{source}` with the type that it has in the source now")
+    places = ", ".join(f'tables."{table.source}".columns.{source}' for source in drift.columns)
+    return "; ".join(said), f"{'; '.join(remedies)} ({places}); then `cdclake up FILE`"

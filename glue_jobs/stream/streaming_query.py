@@ -1,0 +1,90 @@
+"""The stream as one query of Spark's: from the pipeline's topics into the micro-batch."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from cdclake import naming
+from cdclake.jobs.control.plan_watcher import PlanWatcher
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.runtime.arguments import brokers_of
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.stream.gauges import StreamGauges
+from cdclake.jobs.stream.handover import Handover
+from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
+from cdclake.jobs.stream.table_batch import RequestedOperations
+from cdclake.plan import Plan
+
+# A consumer asks for the next records before they are wanted, and the broker answers a connection's
+# requests in order: without this a batch's offset look-ups wait 500 ms behind that question.
+FETCH_WAIT_MS = "20"
+MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's backlog is read
+
+RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedOperations]
+
+
+def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
+    """Run the stream: until it is stopped (always on), or until the topics are read (scheduled)."""
+    plans = PlanWatcher(arguments["plan"])
+    plan = plans.read()
+    spark = open_session(arguments["JOB_NAME"])
+    brokers = brokers_of(arguments)
+    control = ObjectStore(arguments["control"])
+    handover = Handover(control, arguments.get("deployment"))
+    repairs = repairs_of(control, brokers)
+    batch = handover.guarded(MicroBatch(plans, control, brokers, repairs))
+    query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
+    gauges = StreamGauges(control, Metrics(arguments.get("metrics")))
+    handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
+    gauges.tell(query.lastProgress)  # in the scheduled mode, perhaps for the first time
+
+
+def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:
+    """Records of every topic of the pipeline, also of those that are added later.
+
+    By pattern, since a checkpoint does not take a changed list of topics. A lost offset fails the
+    query: skipping events in silence is never right.
+    """
+    return (
+        spark.readStream.format("kafka")
+        .options(**brokers)
+        .option("subscribePattern", topic_pattern(plan))
+        .option("startingOffsets", "earliest")
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)
+        .option("maxOffsetsPerTrigger", str(MAX_OFFSETS_PER_BATCH))
+        .load()
+        .select(*RECORD_COLUMNS)
+    )
+
+
+def topic_pattern(plan: Plan) -> str:
+    """Java regular expression of the pipeline's topics but the signals'.
+
+    >>> from types import SimpleNamespace
+    >>> topic_pattern(SimpleNamespace(name="shop", signal_topic="shop.cdclake.signal"))
+    'shop[.](?!cdclake\\\\.signal$).*'
+    """
+    rest = plan.signal_topic.removeprefix(f"{plan.name}.")
+    return f"{re.escape(plan.name)}[.](?!{re.escape(rest)}$).*"
+
+
+def start(
+    records: DataFrame, batch: Callable[[DataFrame, int], None], plan: Plan, checkpoint: str
+) -> StreamingQuery:
+    """The running query, under the trigger that the plan's mode asks for."""
+    writer = (
+        records.writeStream.queryName(f"{plan.name}-{naming.STREAM_JOB}")
+        .option("checkpointLocation", checkpoint)
+        .foreachBatch(batch)
+    )
+    if plan.mode == "scheduled":
+        return writer.trigger(availableNow=True).start()
+    return writer.trigger(processingTime=f"{plan.trigger_seconds} seconds").start()

@@ -1,0 +1,313 @@
+"""One table's share of a micro-batch: decode, quarantine, append, apply."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import history_part
+from cdclake.errors import TableError
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import changes_schema
+from cdclake.jobs.apply.change_stats import ChangeStats, stats_of
+from cdclake.jobs.apply.state_table import Batch, applied_through, apply_changes
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
+from cdclake.jobs.iceberg.commit_retry import CommitConflict
+from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
+from cdclake.jobs.stream.append import (
+    append_changes,
+    epoch_sweep,
+    ingested_at_column,
+    next_stamp,
+    sweep_row,
+)
+from cdclake.jobs.stream.batch_stats import (
+    CARRIED_KEY_CHANGE,
+    NEEDS_SLOW_DECODE,
+    REFUSED,
+    TRUNCATE,
+    PartitionSummary,
+)
+from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.deduplicate import (
+    may_repeat,
+    may_repeat_within,
+    not_in_log,
+    without_repeats,
+)
+from cdclake.jobs.stream.quarantine import quarantine, refused_records
+from cdclake.jobs.stream.reader import Decoded, TableReader
+from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
+from cdclake.jobs.stream.stage_timer import StageTimer
+from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.stream")
+
+MIN_ROWS_PER_TASK = 20_000  # below that a second task costs more than it saves
+Ranges = Mapping[int, tuple[int, int]]  # Kafka partition -> first and next offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a table's share of a batch."""
+
+    appended: int
+    quarantined: int
+    applied: bool  # the state holds everything that the log does, or is not applied in the stream
+    applying: float = 0.0  # seconds that it took to bring the state up
+    drift: Drift | None = None  # None: there was nothing to decode
+    needs_slow_decode: bool = (
+        False  # there were events that only a reading by name tells the truth of
+    )
+    taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """The log as a batch finds it, and the epoch that is then."""
+
+    stamped: StampedSnapshot
+    stamp: ChangesStamp
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TableBatch:
+    """Brings one table's Kafka records into its log and, if it applies each batch, its state."""
+
+    lake: LakeTables
+    plan: Plan
+    table: Table
+    leases: Leases
+    reader: TableReader
+    apply_now: bool  # False: the log only; a later batch brings the state up
+    known: KnownColumns = field(default_factory=KnownColumns)  # what earlier events have shown
+    needed_slow_decode: bool = False  # the last batch had odd events: this one may, too
+
+    def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
+        """Process the records of the table's topic in `ranges`; replaying them changes nothing.
+
+        `epoch` is the newest seen anywhere in the stream: a table that is behind it gets that
+        epoch's sweep. Where the outcome's drift has cuts, only the records before them were
+        processed.
+        """
+        stamped, stamp = self.read_stamp()
+        epoch = max(epoch, stamp.epoch)
+        holds_older = stamped.snapshot_id is not None and stamp.epoch < epoch
+        sweep = epoch_sweep(epoch) if holds_older else None
+        if not ranges and sweep is None:
+            return self._apply(stamp.ingested_through, None, 0)
+        laps = StageTimer()
+        fresh = self._fresh(events, ranges, stamp)
+        with self.reader.read(fresh, needs_slow_decode=self.needed_slow_decode) as decoded:
+            drift = find_drift(decoded.rows, self.table, decoded.parts, self.known)
+            laps.end("decode")
+            if not drift.stop_offsets:
+                log_now = Log(stamped, stamp, epoch)
+                outcome = self._ingest(decoded, log_now, sweep, laps)
+                taken = {partition: end for partition, (_, end) in ranges.items()}
+                needs_slow_decode = decoded.show(NEEDS_SLOW_DECODE)
+                return replace(
+                    outcome, drift=drift, taken=taken, needs_slow_decode=needs_slow_decode
+                )
+        before = _before(ranges, drift.stop_offsets)
+        outcome = self.run(_records_before(events, drift.stop_offsets), before, epoch=epoch)
+        return replace(outcome, drift=drift)
+
+    def _ingest(
+        self,
+        decoded: Decoded,
+        log_now: Log,
+        sweep: str | None,
+        laps: StageTimer,
+    ) -> Outcome:
+        """Quarantine what is refused, append the rest, and bring the state up."""
+        stamp = log_now.stamp
+        quarantined = self._quarantine(decoded)
+        # A first snapshot's rows come before the first heartbeat, which tells the stream the epoch.
+        epoch = log_now.epoch or min(_epochs(decoded.parts), default=0)
+        sweep = sweep or self._missing_sweep(decoded.parts, epoch)
+        facts = _facts(decoded, sweeps=1 if sweep else 0)
+        if facts.events == 0:
+            return self._apply(stamp.ingested_through, None, quarantined)
+        ingested_at = moment_after(stamp)
+        rows = self._rows_to_append(decoded, log_now.stamped, sweep, ingested_at)
+        append_changes(
+            rows,
+            self.lake,
+            self.table.changes,
+            read_from=log_now.stamped.snapshot_id,
+            follows=stamp.ingested_through,
+            stamp=next_stamp(stamp, decoded.parts, epoch=epoch, ingested_at=ingested_at),
+        )
+        laps.end("append")
+        batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
+        outcome = self._apply(ingested_at, batch, quarantined)
+        laps.end("apply")
+        log.info("%s: %d events, %s", self.table.name, facts.events, laps)
+        return outcome
+
+    def add(self, rows: DataFrame, *, read_from: int | None, stamp: ChangesStamp) -> int:
+        """Append rows that no offset of a batch stands behind, and bring the state up; how many.
+
+        `rows` has the log's columns but `cdc_ingested_at` and must stay the same when read again.
+        `stamp` is the log's as of the snapshot `read_from`; only its moment of ingestion moves.
+        Fenced, as a batch is, if another writer has appended since.
+        """
+        facts = stats_of(self.table, rows)
+        if facts.events == 0:
+            return 0
+        ingested_at = moment_after(stamp)
+        added = self._in_log_columns(rows, ingested_at)
+        append_changes(
+            added,
+            self.lake,
+            self.table.changes,
+            read_from=read_from,
+            follows=stamp.ingested_through,
+            stamp=replace(stamp, ingested_through=ingested_at),
+        )
+        batch = Batch(rows=added, facts=facts, follows=stamp.ingested_through)
+        self._apply(ingested_at, batch, 0)
+        return facts.events
+
+    def read_stamp(self) -> tuple[StampedSnapshot, ChangesStamp]:
+        """What the log says it holds; TableError for a log that has rows but says nothing."""
+        stamped = self.lake.stamped(self.table.changes)
+        if stamped.stamp is not None:
+            return stamped, ChangesStamp.from_json(stamped.stamp)
+        if stamped.snapshot_id is not None:
+            raise TableError(
+                self.table.name,
+                f"its log {self.table.changes} has snapshots, but none says which offsets it holds",
+                "somebody else writes it, or its snapshots were expired by another tool: restore a"
+                " snapshot that carries a stamp",
+            )
+        return stamped, ChangesStamp()
+
+    def _fresh(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
+        """The records that the log's stamp does not cover yet."""
+        fresh = events.where(F.col("topic") == self.table.topic)
+        for partition, offset in stamp.offsets.items():
+            if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
+                fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
+        tasks = (
+            sum(following - first for first, following in ranges.values()) // MIN_ROWS_PER_TASK + 1
+        )
+        return fresh.coalesce(tasks)
+
+    def _missing_sweep(self, summaries: list[PartitionSummary], epoch: int) -> str | None:
+        """The newest epoch's sweep, if events of an older one come and the log may lack it.
+
+        A table whose log begins in the newest epoch has none; older events may follow then from a
+        partition that lags, or stand in the same first batch.
+        """
+        if min(_epochs(summaries), default=epoch) >= epoch:
+            return None
+        sweep = epoch_sweep(epoch)
+        is_applied = applied_through(self.lake, self.table).floor >= history_part(sweep)
+        return None if is_applied else sweep
+
+    def _quarantine(self, decoded: Decoded) -> int:
+        if not decoded.show(REFUSED):
+            return 0
+        refused = refused_records(decoded.records, decoded.rows)
+        return quarantine(refused, self.lake, self.table)
+
+    def _rows_to_append(
+        self,
+        decoded: Decoded,
+        stamped: StampedSnapshot,
+        sweep: str | None,
+        ingested_at: int,
+    ) -> DataFrame:
+        """The accepted events that the log does not hold, each identity once.
+
+        The same rows however often they are evaluated.
+        """
+        rows, summaries = decoded.rows.where(F.col(REFUSAL).isNull()), decoded.parts
+        if may_repeat_within(summaries):
+            rows = without_repeats(rows, self.table)
+        if stamped.stamp and may_repeat(summaries, ChangesStamp.from_json(stamped.stamp)):
+            lowest = min(p.lowest_lsn for p in summaries if p.lowest_lsn is not None)
+            # As it was before the append: the merge evaluates this a second time, after it.
+            known = self.lake.read(self.table.changes, stamped.snapshot_id)
+            rows = not_in_log(rows, known, self.table, lowest)
+        if sweep:
+            rows = rows.unionByName(sweep_row(rows, sweep, ingested_at))
+        return self._in_log_columns(rows, ingested_at)
+
+    def _in_log_columns(self, rows: DataFrame, ingested_at: int) -> DataFrame:
+        columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
+        values = {naming.INGESTED_AT: ingested_at_column(ingested_at)}
+        # As text: one call from Python to Java instead of one for each column.
+        return rows.selectExpr(*(values.get(name, SPARK.name(name)) for name in columns))
+
+    def _apply(self, through: int, batch: Batch | None, quarantined: int) -> Outcome:
+        """Merge in the stream, unless another writer is at the table: a later batch catches up."""
+        events = batch.facts.events if batch else 0
+        outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
+        if self.table.apply != "each_batch":
+            return outcome
+        if not self.apply_now:
+            return replace(outcome, applied=False)
+        started = time.monotonic()
+        try:
+            with self.leases.try_hold(self.table.name) as held:
+                if held:
+                    apply_changes(self.lake, self.table, through=through, batch=batch)
+        except CommitConflict as error:
+            log.warning("%s", error)
+            held = False
+        return replace(outcome, applied=held, applying=time.monotonic() - started)
+
+
+def _epochs(summaries: list[PartitionSummary]) -> list[int]:
+    return [part.lowest_epoch for part in summaries if part.lowest_epoch is not None]
+
+
+def _before(ranges: Ranges, stop_offsets: Mapping[int, int]) -> Ranges:
+    """The part of the ranges below the cuts."""
+    ends = {p: min(end, stop_offsets.get(p, end)) for p, (_, end) in ranges.items()}
+    return {p: (first, ends[p]) for p, (first, _) in ranges.items() if first < ends[p]}
+
+
+def _records_before(events: DataFrame, stop_offsets: Mapping[int, int]) -> DataFrame:
+    for partition, cut in stop_offsets.items():
+        events = events.where((F.col("partition") != partition) | (F.col("offset") < cut))
+    return events
+
+
+def _facts(decoded: Decoded, *, sweeps: int) -> ChangeStats:
+    parts = decoded.parts
+    deleted = [p.lowest_deleted_lsn for p in parts if p.lowest_deleted_lsn is not None]
+    return ChangeStats(
+        events=sum(part.accepted for part in parts) + sweeps,
+        truncates=sweeps > 0 or decoded.show(TRUNCATE),
+        carried_key_changes=decoded.show(CARRIED_KEY_CHANGE),
+        unavailable=frozenset(name for part in parts for name in part.unavailable),
+        lowest_deleted_lsn=min(deleted, default=None),
+    )
+
+
+class RequestedOperations(Protocol):
+    """Repairs requested of the stream; the program that starts the stream chooses who does them."""
+
+    def run(
+        self,
+        plan: Plan,
+        events: DataFrame,
+        ranges: Mapping[str, Ranges],
+        progress: Progress,
+        batch_of: Callable[[Table], TableBatch],
+    ) -> None:
+        """Do what is requested and possible; call it when the batch's events are in the logs."""

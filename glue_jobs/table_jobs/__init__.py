@@ -1,0 +1,1 @@
+"""The frame of jobs that go over tables and end."""

@@ -1,0 +1,120 @@
+"""What a job did, by table, as one JSON object in S3: the CLI shows it, the console links it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cdclake import naming
+from cdclake.errors import CdcError
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.jvm.java import each
+from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
+from cdclake.plan import Plan, Table
+
+_LARGE_FILE_BYTES = 128 * 1024 * 1024  # bytes: a file of that size is a large one
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """A table's files, bytes and snapshots at one moment, from its metadata alone."""
+
+    files: int
+    bytes: int
+    snapshots: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableReport:
+    """One table's line of the report."""
+
+    table: str
+    seconds: float
+    rows_applied: int
+    files_before: int
+    files_after: int
+    bytes_before: int
+    bytes_after: int
+    snapshots_before: int
+    snapshots_after: int
+    error: str | None = None
+
+
+def size_of(lake: LakeTables, table: Table) -> Size:
+    """The size of the table's state and log together."""
+    files = size = snapshots = 0
+    for name in (table.name, table.changes):
+        loaded = lake.load(name)
+        snapshots += sum(1 for _ in each(loaded.snapshots()))
+        current = loaded.currentSnapshot()
+        if current is not None:
+            summary = current.summary()
+            files += int(summary.getOrDefault("total-data-files", "0"))
+            files += int(summary.getOrDefault("total-delete-files", "0"))
+            size += int(summary.getOrDefault("total-files-size", "0"))
+    return Size(files, size, snapshots)
+
+
+def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> TableReport:
+    """Do a table's work, which answers how many rows it applied; its trouble is its alone."""
+    started, before = time.monotonic(), size_of(lake, table)
+    applied, error = 0, None
+    try:
+        applied = work()
+    except CdcError as failure:
+        error = str(failure)
+    after = size_of(lake, table)
+    return TableReport(
+        table=table.name,
+        seconds=round(time.monotonic() - started, 3),
+        rows_applied=applied,
+        files_before=before.files,
+        files_after=after.files,
+        bytes_before=before.bytes,
+        bytes_after=after.bytes,
+        snapshots_before=before.snapshots,
+        snapshots_after=after.snapshots,
+        error=error,
+    )
+
+
+def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
+    """The tables that `--tables a,b` names, or all of them; InputError if there is none such."""
+    if not names:
+        yield from plan.tables
+        return
+    for name in names.split(","):
+        yield plan.table(name)
+
+
+def failed_tables(report: Mapping[str, Any]) -> dict[Metric, float]:
+    """How many of a report's tables failed, as a metric."""
+    return {FAILED_TABLES: sum(line["error"] is not None for line in report["tables"])}
+
+
+def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, float]:
+    """Of all tables that somebody maintains the most small files and snapshots, as metrics.
+
+    Small files are those that a table has beyond what its bytes need.
+    """
+    maintained = {table.name for table in plan.tables if table.maintenance != "none"}
+    sizes = [each for each in reports if each.table in maintained]
+    return {
+        SMALL_FILES: max(
+            (each.files_after - each.bytes_after // _LARGE_FILE_BYTES for each in sizes), default=0
+        ),
+        SNAPSHOTS: max((each.snapshots_after for each in sizes), default=0),
+    }
+
+
+def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -> dict[str, Any]:
+    """Write the report of one job run below `reports/`; what was written."""
+    report = {
+        "ok": all(table.error is None for table in tables),
+        "tables": [asdict(table) for table in tables],
+    }
+    control.write(naming.report_name(run), report)
+    return report

@@ -1,0 +1,111 @@
+"""Waiting until everything that the source had written has arrived in the lake.
+
+A marker is written; when the slot's reader has confirmed it, every earlier event is in Kafka; when
+the stream, or Firehose, has passed the offsets at which Kafka ended then, every one of them is in
+the lake.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from cdclake.errors import ComponentFailed
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
+from cdclake.plan import Plan, Table
+
+Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
+
+_POLL_INTERVAL_S = 0.2
+_MARKER_INTERVAL_S = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatchUp:
+    """How to see what has arrived."""
+
+    plan: Plan
+    dsn: str
+    ends: Callable[[Collection[str]], Offsets]  # of topics in Kafka, now
+    progress: Callable[[], Progress]
+    arrived: Callable[[Progress], Offsets]  # by table, behind which its log has everything
+    wait_s: float = 120.0
+
+    def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
+        """Return when all written before the call is in the lake; stopped tables, with the reason.
+
+        Calls `meanwhile` between its looks.
+        Nobody waits for a stopped table. ComponentFailed, naming what is behind, if time runs out.
+        """
+        deadline = time.monotonic() + self.wait_s
+        self._await_kafka(deadline, meanwhile)
+        ends = self.ends([table.topic for table in tables])
+        while True:
+            progress = self.progress()
+            stopped = _stopped(progress, tables)
+            waited = [table for table in tables if table.name not in stopped]
+            behind = _behind(self.arrived(progress), waited, ends)
+            if not behind:
+                return stopped
+            if time.monotonic() > deadline:
+                raise ComponentFailed(
+                    f"the lake was behind the source after {self.wait_s:.0f} s: "
+                    + "; ".join(text for _, text in behind),
+                    "see `cdclake status`; wait longer with --wait",
+                    component=behind[0][0].writer,
+                )
+            meanwhile()
+            time.sleep(_POLL_INTERVAL_S)
+
+    def _await_kafka(self, deadline: float, meanwhile: Callable[[], None]) -> None:
+        slot = self.plan.source_object
+        marker = write_marker(self.dsn)
+        written = time.monotonic()
+        while True:
+            confirmed = confirmed_lsn(self.dsn, slot)
+            if confirmed is not None and confirmed >= marker:
+                return
+            now = time.monotonic()
+            if now > deadline:
+                lacking = "is gone" if confirmed is None else f"lacks {marker - confirmed} bytes"
+                raise ComponentFailed(
+                    f"Debezium was behind the source after {self.wait_s:.0f} s: "
+                    f"the replication slot {slot} {lacking}",
+                    "see `cdclake status`; wait longer with --wait",
+                    component="connect",
+                )
+            if (
+                now - written > _MARKER_INTERVAL_S
+            ):  # only later events show that earlier ones are confirmed
+                write_marker(self.dsn)
+                written = now
+            meanwhile()
+            time.sleep(_POLL_INTERVAL_S)
+
+
+def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
+    found = {table.name: progress.tables.get(table.name) for table in tables}
+    return {
+        name: place.last_error or "the stream has stopped it"
+        for name, place in found.items()
+        if place is not None and place.state == "stopped"
+    }
+
+
+def _behind(arrived: Offsets, tables: Collection[Table], ends: Offsets) -> list[tuple[Table, str]]:
+    """The tables whose topics have not arrived up to `ends`, and by how many records."""
+    behind = []
+    for table in tables:
+        offsets = arrived.get(table.name, {})
+        lacking = sum(
+            max(0, end - offsets.get(partition, 0))
+            for partition, end in ends.get(table.topic, {}).items()
+        )
+        if table.topic not in ends:
+            behind.append((table, f"{table.source}: Kafka has no topic {table.topic}"))
+        elif lacking:
+            text = f"{table.source}: {lacking} records of topic {table.topic} are to come"
+            behind.append((table, text))
+    return behind

@@ -1,0 +1,87 @@
+"""The comparison as a job: what its arguments say, its report and its metrics."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from cdclake.debezium.worker import SALT_KEY
+from cdclake.errors import CdcError
+from cdclake.jobs.control.plan_watcher import PlanWatcher
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.reader.job_reader import job_reader
+from cdclake.jobs.runtime.arguments import brokers_of
+from cdclake.jobs.runtime.kafka import offsets
+from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.session import open_session
+from cdclake.jobs.runtime.source import deployed_dsn, secret_value
+from cdclake.jobs.table_jobs.table_reports import chosen_tables
+from cdclake.jobs.verify.catch_up import CatchUp
+from cdclake.jobs.verify.firehose_offsets import delivered_offsets
+from cdclake.jobs.verify.report import Report
+from cdclake.jobs.verify.run import verify_tables
+from cdclake.metrics import FAILED_TABLES
+from cdclake.plan import Plan
+
+_WAIT_S = "600"  # the stream may be late by a batch or two
+
+log = logging.getLogger("cdclake.verify")
+
+
+def compare(
+    spark: SparkSession, plan: Plan, control: ObjectStore, arguments: Mapping[str, str]
+) -> Report:
+    """The comparison of the chosen tables; CdcError where there can be none."""
+    brokers = brokers_of(arguments)
+    sample = arguments.get("sample")
+    with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
+        reader = job_reader(spark, plan, Path(spill))
+        arrival = CatchUp(
+            plan=plan,
+            dsn=dsn,
+            ends=lambda topics: offsets(spark, brokers, topics),
+            progress=lambda: Progress.load(control),
+            arrived=delivered_offsets(
+                reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
+            ),
+            wait_s=float(arguments.get("wait", _WAIT_S)),
+        )
+        return verify_tables(
+            plan,
+            list(chosen_tables(plan, arguments.get("tables"))),
+            dsn=dsn,
+            salt=secret_value(arguments["mask_salt"], SALT_KEY) if "mask_salt" in arguments else "",
+            reader=reader,
+            wait=arrival.wait,
+            sample=None if sample is None else int(sample),
+        )
+
+
+def run(arguments: Mapping[str, str]) -> int:
+    """Compare, and write the report; the process's exit code."""
+    plan = PlanWatcher(arguments["plan"]).read()
+    control = ObjectStore(arguments["control"])
+    try:
+        found = compare(open_session(arguments["JOB_NAME"]), plan, control, arguments)
+        report, unequal = found.to_json(), sum(not table.ok for table in found.tables)
+    except CdcError as error:
+        log.error("%s", error)
+        report, unequal = _failed(error), len(plan.tables)
+    control.write(naming.report_name(arguments.get("run", naming.VERIFY_JOB)), report)
+    for line in report["tables"]:
+        log.info("%s", line)
+    metrics = Metrics(arguments.get("metrics"), naming.VERIFY_JOB)
+    metrics.tell(lambda: {FAILED_TABLES: unequal})
+    return 0 if report["ok"] else 1
+
+
+def _failed(error: CdcError) -> dict[str, Any]:
+    told = {"code": error.code, "message": error.message, "remedy": error.remedy}
+    return {"ok": False, "tables": [], "error": told}

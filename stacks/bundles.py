@@ -1,0 +1,121 @@
+"""All that is deployed as one zip: functions with what they share, wheels, the connector's plugin.
+
+The jars and wheels are there by `make plugins`; nothing is fetched here.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from cdclake.errors import InputError
+from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack
+from cdclake.plan import Plan
+from cdclake.stacks.locked_wheels import LockedWheels
+from cdclake.web_logs.model import FUNCTION
+
+FIREHOSE_CHANGES = "firehose_changes"
+PREPARE_SOURCE = "prepare_source"
+AUTHORITIES = PROJECT / "java" / "resources" / "cdclake" / "connect" / "rds-ca.pem"
+JARS = PROJECT / "jars"
+_CONNECTOR, _PROVIDER = "debezium", "secrets"  # profiles of pom.xml
+_OURS = "cdclake-connect.jar"  # also holds whom the driver trusts
+
+# Glue 5.1 runs Python 3.11 on Amazon Linux 2023, whose C library is 2.34.
+JOB_WHEELS = LockedWheels(
+    lock=PACKAGE / "jobs" / "requirements.txt",
+    folder=PROJECT / "build" / "wheels" / "glue_jobs",
+    python="3.11",
+    platforms=("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
+)
+JOB_WHEELS_SUFFIX = ".gluewheels.zip"  # by which Glue knows such a zip
+_WHEELS_FOLDER = "wheels"
+# Lambda's Python 3.14 runs on Amazon Linux 2023, whose C library is 2.34.
+PREPARATION_WHEELS = LockedWheels(
+    lock=PACKAGE / "functions" / PREPARE_SOURCE / "requirements.txt",
+    folder=PROJECT / "build" / "wheels" / PREPARE_SOURCE,
+    python="3.14",
+    platforms=("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
+)
+
+_NOTHING: Mapping[str, bytes] = {}
+
+
+def build_function(module: str, files: Mapping[str, bytes] = _NOTHING) -> Packed:
+    """`lambda/<module>/<module>.py` with what it shares and `files`; equal input, equal bytes."""
+    code = PACKAGE / "functions" / module / f"{module}.py"
+    return pack(module, {**modules(), code.name: code.read_bytes(), **files})
+
+
+def build_firehose_changes(plan: Plan) -> Packed:
+    """The function for this plan, which lies beside it; it needs nothing but Python."""
+    return build_function(FIREHOSE_CHANGES, {"plan.json": plan.to_json().encode()})
+
+
+def build_firehose_redrive(plan: Plan) -> Packed:
+    """The function that redrives what failed; Lambda's Python brings boto3."""
+    return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
+
+
+def build_firehose_unwrap(plan: Plan) -> Packed:
+    """The function of the stream by which redriven rows go."""
+    return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})
+
+
+def build_firehose_requests() -> Packed:
+    """The function for web logs, of any plan."""
+    return build_function(FUNCTION)
+
+
+def build_preparation(plan: Plan, *, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
+    """The function for this plan; InputError, which says what to run, without its packages."""
+    return build_function(PREPARE_SOURCE, dict(_preparation_files(plan, wheels)))
+
+
+def _preparation_files(plan: Plan, wheels: LockedWheels) -> Iterator[tuple[str, bytes]]:
+    for wheel in wheels.files():
+        with zipfile.ZipFile(wheel) as archive:
+            for entry in archive.infolist():
+                if not entry.is_dir():
+                    yield entry.filename, archive.read(entry)
+    yield AUTHORITIES.name, AUTHORITIES.read_bytes()
+    yield "plan.json", plan.to_json().encode()
+
+
+def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
+    """The zip; InputError, which says what to run, if the wheels are not there."""
+    files = wheels.files()
+    pins = sorted("==".join(file.name.split("-")[:2]) for file in files)
+    packed = {file.name: file.read_bytes() for file in files}
+    packed["requirements.txt"] = "".join(f"{pin}\n" for pin in pins).encode()
+    return pack("cdclake-wheels", {f"{_WHEELS_FOLDER}/{n}": b for n, b in packed.items()}).path
+
+
+def build_plugin(provider: Path | None = None, *, jars: Path = JARS) -> Packed:
+    """The plugin, of equal bytes for equal jars.
+
+    `provider` is a jar that resolves secrets in place of ours and AWS's SDK. InputError, which says
+    what to run, if jars are missing.
+    """
+    return pack(
+        "cdclake-connect", {n: f.read_bytes() for n, f in _plugin_files(provider, jars).items()}
+    )
+
+
+def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
+    if provider is None:
+        found = [*_jars_of(jars / _CONNECTOR), *_jars_of(jars / _PROVIDER)]
+    else:
+        found = [*_jars_of(jars / _CONNECTOR), jars / _PROVIDER / _OURS, provider]
+    files = {file.name: file for file in found}
+    if len(files) < len(found):
+        raise InputError("two jars of the plugin have the same name", "rename the provider's jar")
+    return files
+
+
+def _jars_of(folder: Path) -> Iterator[Path]:
+    found = list(folder.glob("*.jar"))
+    if not found:
+        raise InputError(f"no connector jars in {folder}", "run `make plugins`")
+    yield from found

@@ -1,0 +1,194 @@
+"""What is watched: each alarm, when it is on, and what it says. Its name is its runbook's, too.
+
+None of them is of one table: 500 tables have as many alarms as one, but for what Firehose delivers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from aws_cdk import Duration
+from aws_cdk.aws_cloudwatch import TreatMissingData
+
+from cdclake import metrics, naming
+from cdclake.config.aws_model import CreatedKafka, CreatedSource
+from cdclake.config.deployment import Deployment
+from cdclake.debezium.topics import RETENTION_DAYS
+from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
+from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
+from cdclake.stacks.constructs.firehose_alarms import watches_of_delivery, watches_of_web_server
+
+_GIB = 1024**3
+
+
+def watches(
+    deployment: Deployment, *, failed_queue: str | None, functions: Sequence[str]
+) -> Iterator[AlarmSpec]:
+    """Those of the parts that this deployment has, from the source to the lake.
+
+    `functions` are the names of Firehose's; without the queue there are no jobs.
+    """
+    known = DeploymentMetrics(deployment.prefix)
+    if deployment.plan.tables:
+        yield from _of_way_to_lake(deployment, known)
+    if functions:
+        yield from watches_of_delivery(deployment, functions=functions)
+    for logs in deployment.plan.web_logs:
+        yield from watches_of_web_server(deployment, logs)
+    if failed_queue is not None:
+        yield from _of_jobs(deployment, known, failed_queue)
+
+
+def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
+    if isinstance(source, CreatedSource):
+        yield from _of_source(deployment, source, known)
+    if deployment.aws.connector == "on":
+        yield _of_connector(known)
+    if isinstance(kafka, CreatedKafka):
+        yield _of_kafka(deployment, known)
+    if deployment.aws.stream == "on":
+        yield from _of_stream(deployment, known)
+    if deployment.plan.mode == "always_on":
+        yield from _of_keeper(known)
+
+
+def _of_source(
+    deployment: Deployment, source: CreatedSource, known: DeploymentMetrics
+) -> Iterator[AlarmSpec]:
+    limits = deployment.aws.monitoring
+    yield AlarmSpec(
+        name="slot-lag",
+        description=f"The replication slot retains more than {limits.slot_wal_percent} % of its"
+        f" {source.slot_wal_gb} GB WAL limit. At the limit PostgreSQL invalidates it, and the lake"
+        " needs a new snapshot.",
+        metric=known.slot_lag(),
+        threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
+        periods=2,
+    )
+    yield AlarmSpec(
+        name="free-storage",
+        description=f"Less than {limits.free_storage_percent} % of {source.storage_gb} GB is"
+        " free on the source's disk. A full disk stops the source.",
+        metric=known.source("FreeStorageSpace", "Minimum"),
+        threshold=source.storage_gb * _GIB * limits.free_storage_percent / 100,
+        beyond=LESS,
+        periods=3,
+    )
+
+
+def _of_connector(known: DeploymentMetrics) -> AlarmSpec:
+    return AlarmSpec(
+        name="connector",
+        description="No connector task is running: the source is not read, and the slot retains"
+        " WAL.",
+        metric=known.connector("RunningTaskCount", "Minimum"),
+        threshold=1,
+        beyond=LESS,
+        periods=2,
+        missing=TreatMissingData.BREACHING,
+    )
+
+
+def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
+    percent = deployment.aws.monitoring.kafka_disk_percent
+    return AlarmSpec(
+        name="kafka-disk",
+        description=f"A Kafka broker's disk usage exceeds {percent} %. A full disk rejects"
+        " changes.",
+        metric=known.fullest_kafka_disk(),
+        threshold=percent,
+        periods=3,
+    )
+
+
+def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    """A stream that always runs and says nothing is one that does not run."""
+    limits = deployment.aws.monitoring
+    always = deployment.plan.mode == "always_on"
+    yield AlarmSpec(
+        name="freshness",
+        description="The newest heartbeat in the lake is more than"
+        f" {limits.freshness_minutes} minutes old: the lake does not follow the source.",
+        metric=known.own(metrics.FRESHNESS, "Maximum"),
+        threshold=limits.freshness_minutes * 60,
+        periods=2,
+        missing=TreatMissingData.BREACHING if always else TreatMissingData.NOT_BREACHING,
+    )
+    yield AlarmSpec(
+        name="lag",
+        description=f"The stream's consumer lag on a topic exceeds {limits.lag_records} records"
+        " and is growing.",
+        metric=known.growing_lag(limits.lag_records),
+        threshold=0,
+        periods=6,
+    )
+    yield AlarmSpec(
+        name="quarantine",
+        description=f"More than {limits.quarantined_per_hour} events were quarantined within an"
+        " hour.",
+        metric=known.own(metrics.QUARANTINED, "Sum", period=HOUR),
+        threshold=limits.quarantined_per_hour,
+    )
+    yield AlarmSpec(
+        name="stopped-table",
+        description="At least one table is stopped; the others flow. Resume it before its"
+        f" events expire from Kafka, {RETENTION_DAYS} days after they were written.",
+        metric=known.own(metrics.STOPPED_TABLES, "Maximum"),
+        threshold=0,
+    )
+
+
+def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    yield AlarmSpec(
+        name="keeper-gave-up",
+        description="The stream keeper gave up after 6 consecutive failed runs. Fix the cause"
+        " and start the stream manually.",
+        metric=known.own(metrics.STREAM_GIVEN_UP, "Maximum"),
+        threshold=0,
+    )
+    yield AlarmSpec(
+        name="keeper-silent",
+        description="No heartbeat from the stream keeper for 15 minutes: a stream that ends is not"
+        " restarted.",
+        metric=known.own(metrics.STREAM_RUNNING, "SampleCount"),
+        threshold=1,
+        beyond=LESS,
+        periods=3,
+        missing=TreatMissingData.BREACHING,
+    )
+
+
+def _of_jobs(
+    deployment: Deployment, known: DeploymentMetrics, failed_queue: str
+) -> Iterator[AlarmSpec]:
+    """What happens once a day stays on for a day: nobody may have looked at night."""
+    most, a_day = deployment.aws.monitoring.small_files, Duration.days(1)
+    yield AlarmSpec(
+        name="schedules",
+        description="A scheduled start of a job or of the stream keeper failed. Its message is"
+        " in the dead-letter queue.",
+        metric=waiting_messages(failed_queue),
+        threshold=0,
+    )
+    if any(table.apply == "scheduled" for table in deployment.plan.tables):
+        yield AlarmSpec(
+            name="apply-failed",
+            description="Within an hour a state table could not be updated from its changelog."
+            " Views stay correct but become slower.",
+            metric=known.failures(naming.APPLY_JOB, HOUR),
+            threshold=0,
+        )
+    yield AlarmSpec(
+        name="maintain-failed",
+        description="Within a day a table could not be maintained, or a maintenance run failed.",
+        metric=known.failures(naming.MAINTAIN_JOB, a_day),
+        threshold=0,
+    )
+    yield AlarmSpec(
+        name="small-files",
+        description=f"After maintenance a table has more than {most} files beyond those it needs:"
+        " compaction, by maintain_tables or by Glue, does not keep up.",
+        metric=known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB, period=a_day),
+        threshold=most,
+    )

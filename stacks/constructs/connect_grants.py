@@ -1,0 +1,73 @@
+"""What the connector may do: write its topics, keep its offsets, read one secret.
+
+Sources: MSK's developer guide ("Understand service execution role", "Manage source connector
+offsets"), Service Authorization Reference of Apache Kafka APIs for MSK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+
+from cdclake.stacks.constructs.grant import Grant, arn
+
+_GROUPS = ("__amazon_msk_connect_*", "connect-*")
+_WRITES = ("DescribeTopic", "WriteData")
+_KEEPS = ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData", "WriteData")
+
+
+def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list[Grant]:
+    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`.
+
+    None is created: all of them are resources of the deployment.
+    """
+    return [
+        Grant(
+            actions=_actions(*_WRITES),
+            on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
+            because="the topics of the pipeline's tables, including future tables",
+        ),
+        Grant(
+            actions=_actions(*_WRITES),
+            on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in others],
+            because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
+        ),
+    ]
+
+
+def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
+    """The worker's own topics and groups, which MSK Connect names after the connector."""
+    # MSK's developer guide names them in two ways, by page: "Use default offset storage topic" has
+    # the first, "Understand state management" the second.
+    own = [f"__amazon_msk_connect_*_{connector}_*", f"__msk_connect_*_{connector}_*"]
+    return [
+        Grant(
+            actions=_actions(*_KEEPS),
+            on=[arn("kafka", f"topic/{cluster}/{offsets}")],
+            because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
+        ),
+        Grant(
+            actions=_actions("CreateTopic", *_KEEPS),
+            on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in own],
+            because="configuration and status topics: MSK Connect appends an id to their names",
+        ),
+        Grant(
+            actions=_actions("AlterGroup", "DescribeGroup"),
+            on=[arn("kafka", f"group/{cluster}/{group}") for group in _GROUPS],
+            because="the worker's group: MSK documents only this part of its name",
+        ),
+    ]
+
+
+def reads_secrets(secret_arns: Sequence[str], key_arn: str) -> list[Grant]:
+    """Logins, decrypted by nobody but Secrets Manager."""
+    through = {"StringEquals": {"kms:ViaService": f"secretsmanager.{Aws.REGION}.amazonaws.com"}}
+    return [
+        Grant(actions=["secretsmanager:GetSecretValue"], on=list(secret_arns)),
+        Grant(actions=["kms:Decrypt"], on=[key_arn], only_if=through),
+    ]
+
+
+def _actions(*names: str) -> list[str]:
+    return [f"kafka-cluster:{name}" for name in names]

@@ -1,0 +1,116 @@
+"""What is watched of Firehose's streams.
+
+AWS has a figure for each stream, and an alarm looks at ten metrics: nine streams share an alarm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from aws_cdk.aws_cloudwatch import TreatMissingData
+
+from cdclake.config.deployment import Deployment
+from cdclake.redrive.redrive_stream import redrive_stream
+from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
+from cdclake.stacks.constructs.deployment_metrics import HOUR
+from cdclake.stacks.constructs.firehose_metrics import (
+    DeliveryMetrics,
+    failed_calls,
+    metrics_of,
+    refused,
+    running,
+    throttled,
+)
+from cdclake.web_logs.model import WebLogs
+
+_MAX_FUNCTIONS_PER_ALARM = 4  # of two metrics each, of the ten that an alarm looks at
+
+
+def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> Iterator[AlarmSpec]:
+    """`functions` are the names of those that make the rows."""
+    parts = metrics_of(deployment.prefix, deployment.delivered)
+    for streams in parts:
+        yield from _of_streams(deployment, streams)
+    limit = deployment.aws.monitoring.quarantined_per_hour
+    yield AlarmSpec(
+        name="delivery-refused",
+        description=f"Firehose's function could not decode more than {limit} events within an"
+        " hour. They are in S3; fix the cause and redrive them.",
+        metric=refused(deployment.prefix),
+        threshold=limit,
+    )
+    for part, first in enumerate(range(0, len(functions), _MAX_FUNCTIONS_PER_ALARM), start=1):
+        yield AlarmSpec(
+            name="delivery-function",
+            description="Calls of a function that decodes rows for Firehose fail or are"
+            " throttled. After several retries their records go to S3.",
+            metric=failed_calls(functions[first : first + _MAX_FUNCTIONS_PER_ALARM]),
+            threshold=0,
+            periods=3,
+            part=part,
+        )
+    redrive = redrive_stream(deployment.plan)
+    if deployment.delivers and redrive is not None:
+        yield AlarmSpec(
+            name="redrive",
+            description="Within an hour redriven rows could not be appended. They are in S3"
+            " again; fix the cause and repeat the redrive.",
+            metric=DeliveryMetrics(deployment.prefix, [redrive], 1).failed(HOUR),
+            threshold=0,
+        )
+
+
+def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[AlarmSpec]:
+    """That it runs, and that its stream takes what it sends."""
+    part = deployment.plan.web_logs.index(logs) + 1
+    yield AlarmSpec(
+        name="web-server",
+        description=f"No task of the web server of {logs.name} is running.",
+        metric=running(deployment.prefix, logs.name),
+        threshold=1,
+        beyond=LESS,
+        periods=2,
+        missing=TreatMissingData.BREACHING,
+        part=part,
+    )
+    if logs.stream.source == "direct_put":
+        yield AlarmSpec(
+            name="web-throttled",
+            description=f"Firehose throttles the requests of {logs.name}. The router buffers"
+            " them in memory and loses them if its task ends.",
+            metric=throttled(deployment.prefix, logs.name),
+            threshold=0,
+            periods=3,
+            part=part,
+        )
+
+
+def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[AlarmSpec]:
+    limits = deployment.aws.monitoring
+    yield AlarmSpec(
+        name="delivery-late",
+        description="Firehose has held records for longer than its buffering plus"
+        f" {limits.freshness_minutes} minutes without appending them.",
+        metric=streams.age(),
+        threshold=limits.freshness_minutes * 60 + streams.collecting_seconds,
+        periods=2,
+        part=streams.part,
+    )
+    if streams.of_kafka:
+        yield AlarmSpec(
+            name="delivery-lag",
+            description=f"Firehose's consumer lag on a topic exceeds {limits.lag_records}"
+            " records and is growing.",
+            metric=streams.growing_lag(limits.lag_records),
+            threshold=0,
+            periods=6,
+            part=streams.part,
+        )
+    yield AlarmSpec(
+        name="delivery-failed",
+        description="Within an hour Firehose could not append rows to their changelogs. They"
+        " are in S3; fix the cause and redrive them.",
+        metric=streams.failed(HOUR),
+        threshold=0,
+        part=streams.part,
+    )

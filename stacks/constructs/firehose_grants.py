@@ -1,0 +1,70 @@
+"""What a stream of Firehose may do where it delivers.
+
+Source: Firehose's developer guide, "Grant Firehose access to an Apache Iceberg Tables
+destination", narrowed to database, prefix and log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aws_cdk import Aws
+
+from cdclake.stacks.constructs.grant import Grant, on_tables
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+
+_OBJECTS = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:PutObject"]
+
+
+def appends(database: str, tables: Sequence[str], warehouse: BucketReference) -> list[Grant]:
+    """Commits to these tables, some of which end in `*`."""
+    spelled = ", ".join(tables)
+    return [
+        on_tables(
+            "glue:GetDatabase",
+            "glue:GetTable",
+            "glue:UpdateTable",
+            database=database,
+            tables=tables,
+            because=f"{spelled} in the pipeline's database, including future tables",
+        ),
+        Grant(
+            actions=_OBJECTS,
+            on=[f"{warehouse.arn}/{database}.db/{table}/*" for table in tables],
+            because=f"the files of {spelled}, named by Iceberg",
+        ),
+        _sees(warehouse),
+    ]
+
+
+def keeps_failed(state: BucketReference, folder: str) -> list[Grant]:
+    """Puts what it could not deliver below the folder."""
+    return [
+        Grant(
+            actions=["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
+            on=[f"{state.arn}/{folder}/*"],
+            because="failed records by kind and day, in files that Firehose names",
+        ),
+        _sees(state),
+    ]
+
+
+def calls(function_arn: str) -> Grant:
+    """Its function, whose newest version it asks for."""
+    return Grant(
+        actions=["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"],
+        on=[function_arn, f"{function_arn}:$LATEST"],
+    )
+
+
+def logs_to(group_name: str, stream: str) -> Grant:
+    """The log stream in which it says why something failed."""
+    group = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{group_name}"
+    return Grant(actions=["logs:PutLogEvents"], on=[f"{group}:log-stream:{stream}"])
+
+
+def _sees(bucket: BucketReference) -> Grant:
+    return Grant(
+        actions=["s3:GetBucketLocation", "s3:ListBucket", "s3:ListBucketMultipartUploads"],
+        on=[bucket.arn],
+    )

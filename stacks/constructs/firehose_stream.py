@@ -1,0 +1,198 @@
+"""A stream of Firehose into Iceberg tables: it appends, and keeps in S3 what it could not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from aws_cdk import Aws, aws_kinesisfirehose, aws_logs
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.stacks.constructs import firehose_grants
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.firehose_source import DeliverySource
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.service_role import ServiceRole
+
+_Stream = aws_kinesisfirehose.CfnDeliveryStream
+Processor = _Stream.ProcessorProperty
+_Into = _Stream.IcebergDestinationConfigurationProperty
+_JQ = "JQ-1.6"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collecting:
+    """How much Firehose collects before it appends, how long it tries, what it also keeps."""
+
+    seconds: int
+    mib: int
+    retry_seconds: int
+    backup: Literal["failed", "all"]
+    error_prefix: str  # folder of the bucket
+
+    @staticmethod
+    def of(stream: DeliveryStream) -> Collecting:
+        """As the plan has it."""
+        return Collecting(
+            seconds=stream.buffer_seconds,
+            mib=stream.buffer_mib,
+            retry_seconds=stream.retry_seconds,
+            backup=stream.backup,
+            error_prefix=stream.error_prefix,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FirehoseDestination:
+    """Tables of one database; `writable` are their names as the role has them, maybe with `*`."""
+
+    database: str
+    tables: Sequence[str]
+    writable: Sequence[str]
+    warehouse: BucketReference
+    state: BucketReference
+
+
+class FirehoseStream(Construct):
+    """The stream, the role that it takes on, and the log stream of what fails in it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        source: DeliverySource,
+        into: FirehoseDestination,
+        collecting: Collecting,
+        processors: Sequence[Processor],
+        calls: Sequence[Grant],
+        log: LogGroup,
+        ground: DeploymentContext,
+    ) -> None:
+        """`calls`: what the processors ask of the role."""
+        super().__init__(scope, construct_id)
+        grants = [*source.grants(), *_delivers(into, collecting), *calls]
+        grants += [firehose_grants.logs_to(log.name, name), through_s3(ground.key_arn)]
+        role = ServiceRole(
+            self,
+            "Role",
+            service="firehose",
+            for_arn=f"firehose:{Aws.REGION}:{Aws.ACCOUNT_ID}:deliverystream/{name}",
+            statements=grants,
+        )
+        stream = _Stream(
+            self,
+            "Stream",
+            delivery_stream_name=name,
+            **source.properties(role.arn),
+            iceberg_destination_configuration=_Into(
+                role_arn=role.arn,
+                **_appended(into),
+                **_collected(collecting),
+                processing_configuration=_processed(processors),
+                s3_configuration=_kept(name, collecting, into.state, role.arn),
+                cloud_watch_logging_options=self._logged(name, log),
+            ),
+        )
+        source.suppress(stream)
+
+    def _logged(
+        self, name: str, log: LogGroup
+    ) -> aws_kinesisfirehose.CfnDeliveryStream.CloudWatchLoggingOptionsProperty:
+        """Firehose makes no log stream itself."""
+        made = aws_logs.CfnLogStream(self, "Log", log_group_name=log.name, log_stream_name=name)
+        return _Stream.CloudWatchLoggingOptionsProperty(
+            enabled=True, log_group_name=log.name, log_stream_name=made.ref
+        )
+
+
+def by_function(function_arn: str, *, seconds: int, mib: int, retries: int) -> Processor:
+    """Have the function make the rows of what was collected for it."""
+    return _processor(
+        "Lambda",
+        LambdaArn=function_arn,
+        NumberOfRetries=str(retries),
+        BufferIntervalInSeconds=str(seconds),
+        BufferSizeInMBs=str(mib),
+    )
+
+
+def by_query(query: str) -> Processor:
+    """Have a query in jq tell the table of each row."""
+    return _processor("MetadataExtraction", MetadataExtractionQuery=query, JsonParsingEngine=_JQ)
+
+
+def _processor(kind: str, **parameters: str) -> Processor:
+    return Processor(
+        type=kind,
+        parameters=[
+            _Stream.ProcessorParameterProperty(parameter_name=name, parameter_value=value)
+            for name, value in parameters.items()
+        ],
+    )
+
+
+def _delivers(into: FirehoseDestination, collecting: Collecting) -> list[Grant]:
+    return [
+        *firehose_grants.appends(into.database, into.writable, into.warehouse),
+        *firehose_grants.keeps_failed(into.state, collecting.error_prefix),
+    ]
+
+
+def _appended(into: FirehoseDestination) -> dict[str, Any]:
+    """Without keys, for nothing is ever updated here; then Firehose grows by itself.
+
+    The tables have owners, and a schema with two has none: it makes and changes none of them.
+    """
+    tables = [
+        _Stream.DestinationTableConfigurationProperty(
+            destination_database_name=into.database, destination_table_name=table
+        )
+        for table in into.tables
+    ]
+    return {
+        "catalog_configuration": _Stream.CatalogConfigurationProperty(
+            catalog_arn=arn("glue", "catalog")
+        ),
+        "append_only": True,
+        "destination_table_configuration_list": tables,
+        "schema_evolution_configuration": _Stream.SchemaEvolutionConfigurationProperty(
+            enabled=False
+        ),
+        "table_creation_configuration": _Stream.TableCreationConfigurationProperty(enabled=False),
+    }
+
+
+def _processed(
+    processors: Sequence[Processor],
+) -> aws_kinesisfirehose.CfnDeliveryStream.ProcessingConfigurationProperty:
+    return _Stream.ProcessingConfigurationProperty(enabled=True, processors=list(processors))
+
+
+def _collected(collecting: Collecting) -> dict[str, Any]:
+    return {
+        "buffering_hints": _Stream.BufferingHintsProperty(
+            interval_in_seconds=collecting.seconds, size_in_m_bs=collecting.mib
+        ),
+        "retry_options": _Stream.RetryOptionsProperty(duration_in_seconds=collecting.retry_seconds),
+        "s3_backup_mode": "AllData" if collecting.backup == "all" else "FailedDataOnly",
+    }
+
+
+def _kept(
+    name: str, collecting: Collecting, state: BucketReference, role_arn: str
+) -> aws_kinesisfirehose.CfnDeliveryStream.S3DestinationConfigurationProperty:
+    """Not encrypted by a setting of the stream: the bucket's own key does it."""
+    return _Stream.S3DestinationConfigurationProperty(
+        bucket_arn=state.arn,
+        role_arn=role_arn,
+        prefix=naming.delivery_backup_prefix(collecting.error_prefix, name),
+        error_output_prefix=naming.delivery_error_prefix(collecting.error_prefix),
+        compression_format="GZIP",
+    )

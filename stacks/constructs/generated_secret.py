@@ -1,0 +1,95 @@
+"""Secrets whose value AWS makes up: it is in no file, no template and no log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from aws_cdk import RemovalPolicy, aws_secretsmanager
+from constructs import Construct
+
+from cdclake.debezium.worker import PASSWORD_KEY, SALT_KEY, USER_KEY
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.nag_suppressions import suppress
+
+_LENGTH = 40
+
+
+class MadeUpSecret(Construct):
+    """A secret of which one key's value is made up, under a name without the colons of an ARN.
+
+    Kafka parts the references of its configuration at colons, so the connector names it by name.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        name: str,
+        description: str,
+        known: Mapping[str, str],
+        made_up: str,
+        key_arn: str,
+        removal: RemovalPolicy,
+        never_rotated: str,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        value = aws_secretsmanager.CfnSecret.GenerateSecretStringProperty(
+            secret_string_template=json.dumps(known),
+            generate_string_key=made_up,
+            password_length=_LENGTH,
+            exclude_punctuation=True,
+        )
+        secret = aws_secretsmanager.CfnSecret(
+            self,
+            "Secret",
+            name=name,
+            description=description,
+            generate_secret_string=value,
+            kms_key_id=key_arn,
+        )
+        secret.apply_removal_policy(removal)
+        suppress(secret, "SMG4", never_rotated)
+        self.name, self.arn = name, secret.ref
+
+
+class LoginSecret(MadeUpSecret):
+    """`username` and `password`; the login goes with its pipeline."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, name: str, username: str, key_arn: str
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            name=name,
+            description=f"Database credentials of the role {username}",
+            known={USER_KEY: username},
+            made_up=PASSWORD_KEY,
+            key_arn=key_arn,
+            removal=RemovalPolicy.DESTROY,
+            never_rotated=(
+                "the connector reads it only when it starts: a rotation would stop it until then;"
+                " the role can read only the declared tables"
+            ),
+        )
+
+
+class SaltSecret(MadeUpSecret):
+    """The `salt` of `mask: hash`; kept like data, for without it no value hashes as before."""
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, name: str, ground: DeploymentContext
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            name=name,
+            description="Salt for columns with mask: hash",
+            known={},
+            made_up=SALT_KEY,
+            key_arn=ground.key_arn,
+            removal=ground.kept,
+            never_rotated="after a rotation, equal values would no longer have equal hashes",
+        )

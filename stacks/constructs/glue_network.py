@@ -1,0 +1,84 @@
+"""What all Glue jobs of a deployment share: their place in the network, and encryption."""
+
+from __future__ import annotations
+
+from aws_cdk import Aws, aws_glue
+from constructs import Construct
+
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant
+
+_Security = aws_glue.CfnSecurityConfiguration
+
+
+class GlueNetwork(Construct):
+    """A connection into the first private subnet, and a security configuration with our key.
+
+    Glue's workers stand in one subnet; when its zone is away, another subnet has to come first.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, security_group: str, ground: DeploymentContext
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.connection = f"{ground.prefix}-network"
+        self.subnet_id = ground.subnet_ids[0]
+        self.security_group = security_group
+        place = aws_glue.CfnConnection.PhysicalConnectionRequirementsProperty(
+            subnet_id=self.subnet_id,
+            security_group_id_list=[security_group],
+            # Glue refuses a wrong zone, and perhaps a missing one, only when a job runs.
+            availability_zone=self._zone(ground),
+        )
+        aws_glue.CfnConnection(
+            self,
+            "Network",
+            catalog_id=Aws.ACCOUNT_ID,
+            connection_input=aws_glue.CfnConnection.ConnectionInputProperty(
+                name=self.connection,
+                description="The private network of the lake",
+                connection_type="NETWORK",
+                connection_properties={},
+                physical_connection_requirements=place,
+            ),
+        )
+        security = _Security(
+            self, "Security", name=ground.prefix, encryption_configuration=_by(ground.key_arn)
+        )
+        self.security_configuration = security.name
+
+    def _zone(self, ground: DeploymentContext) -> str:
+        """Return the availability zone of the jobs' subnet; ask EC2 for that of an existing one."""
+        if ground.zones:
+            return ground.zones[0]
+        found = CdclakeResource(
+            self,
+            "Zone",
+            what="Zone",
+            properties={"SubnetId": self.subnet_id},
+            grants=[
+                Grant(
+                    actions=["ec2:DescribeSubnets"],
+                    on=["*"],
+                    because="EC2 knows no resources for this call, which only reads",
+                )
+            ],
+            ground=ground,
+        )
+        return found.resource.get_att_string("AvailabilityZone")
+
+
+def _by(key_arn: str) -> aws_glue.CfnSecurityConfiguration.EncryptionConfigurationProperty:
+    return _Security.EncryptionConfigurationProperty(
+        s3_encryptions=[
+            _Security.S3EncryptionProperty(s3_encryption_mode="SSE-KMS", kms_key_arn=key_arn)
+        ],
+        cloud_watch_encryption=_Security.CloudWatchEncryptionProperty(
+            cloud_watch_encryption_mode="SSE-KMS", kms_key_arn=key_arn
+        ),
+        # No job keeps a bookmark: their place is in the tables' stamps and the checkpoint.
+        job_bookmarks_encryption=_Security.JobBookmarksEncryptionProperty(
+            job_bookmarks_encryption_mode="CSE-KMS", kms_key_arn=key_arn
+        ),
+    )

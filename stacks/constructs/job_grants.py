@@ -1,0 +1,186 @@
+"""What the jobs may do, each capability by itself: a job's role is a list of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from aws_cdk import Aws
+
+from cdclake import naming
+from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+
+_GLUES_TAG = "aws-glue-service-resource"
+_READS_TOPIC = [
+    f"kafka-cluster:{action}"
+    for action in ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData")
+]
+
+
+def reads_its_files(state: BucketReference) -> Grant:
+    """Its script, the shared code and the plan."""
+    return reads_objects(
+        state,
+        naming.DEPLOYED_PREFIX,
+        "scripts, code and plans of this deployment, by names that follow their content",
+    )
+
+
+def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
+    """Reads, writes and removes objects below a prefix."""
+    return Grant(
+        actions=[
+            "s3:AbortMultipartUpload",
+            "s3:DeleteObject",
+            "s3:GetObject",
+            "s3:PutObject",
+        ],
+        on=[f"{bucket.arn}/{prefix}/*"],
+        because=because,
+    )
+
+
+def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:
+    """Allow what S3A sends for a checkpoint below a prefix.
+
+    S3A probes the directories above the one that it works on, so the prefix itself is included,
+    with and without the slash that marks a directory. Source: Hadoop, `MkdirOperation`,
+    `S3AFileSystem.innerGetFileStatus`.
+    """
+    kept = keeps_objects(bucket, prefix, "checkpoints, whose files Spark names")
+    return replace(kept, on=[f"{bucket.arn}/{prefix}", *kept.on])
+
+
+def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
+    """Reads objects below a prefix."""
+    return Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}/*"], because=because)
+
+
+def lists(bucket: BucketReference) -> Grant:
+    """Sees which objects there are; without it one that is missing would look forbidden."""
+    return Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn])
+
+
+def uses_tables(database: str, *, creates: bool) -> Grant:
+    """The catalog's side of reading and committing to the lake's tables."""
+    actions = ["glue:GetDatabase", "glue:GetTable", "glue:GetTables", "glue:UpdateTable"]
+    return on_tables(
+        *actions,
+        *(["glue:CreateTable"] if creates else []),
+        database=database,
+        because="every table of the pipeline's own database, also those that are added later",
+    )
+
+
+def looks_up_tables(database: str) -> Grant:
+    """The catalog's side of reading the lake's tables."""
+    return on_tables(
+        "glue:GetTable",
+        database=database,
+        because="every table of the pipeline's own database, also those that are added later",
+    )
+
+
+def describes_topics(*, cluster_arn: str, cluster: str, pipeline: str) -> list[Grant]:
+    """Where the pipeline's topics begin and end; `cluster` as in `reads_topics`."""
+    return [
+        joins_cluster(cluster_arn),
+        Grant(
+            actions=["kafka-cluster:DescribeTopic"],
+            on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
+            because="the topics of the pipeline's tables, also of those that are added later",
+        ),
+    ]
+
+
+def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) -> list[Grant]:
+    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`."""
+    return [
+        joins_cluster(cluster_arn),
+        Grant(
+            actions=_READS_TOPIC,
+            on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
+            because="the topics of the pipeline's tables, also of those that are added later",
+        ),
+        _joins_groups(cluster, groups),
+    ]
+
+
+def reads_offsets(*, cluster: str, topic: str, groups: str) -> list[Grant]:
+    """The topic in which Connect keeps how far the connector has read."""
+    return [
+        Grant(
+            actions=_READS_TOPIC,
+            on=[arn("kafka", f"topic/{cluster}/{topic}")],
+            because="MSK makes up the end of a cluster's ARN; the cluster's name is ours",
+        ),
+        _joins_groups(cluster, groups),
+    ]
+
+
+def _joins_groups(cluster: str, prefix: str) -> Grant:
+    return Grant(
+        actions=["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
+        on=[arn("kafka", f"group/{cluster}/{prefix}*")],
+        because="Spark makes up a consumer group for every start, under this prefix",
+    )
+
+
+def stands_in_network(
+    *, connection: str, subnet_ids: Sequence[str], security_group: str
+) -> list[Grant]:
+    """What Glue asks of a job's role to give its workers addresses in our subnets.
+
+    Source: Glue's developer guide, "Step 2: Create an IAM role for AWS Glue", narrowed.
+    """
+    interfaces = arn("ec2", "network-interface/*")
+    subnets = [arn("ec2", f"subnet/{subnet}") for subnet in subnet_ids]
+    described = ["NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcEndpoints"]
+    return [
+        Grant(
+            actions=["glue:GetConnection"],
+            on=[arn("glue", "catalog"), arn("glue", f"connection/{connection}")],
+        ),
+        Grant(
+            actions=["ec2:CreateNetworkInterface"],
+            on=[*subnets, arn("ec2", f"security-group/{security_group}"), interfaces],
+            because="an interface has no id before it is made; subnet and group are ours",
+        ),
+        Grant(
+            actions=["ec2:CreateTags", "ec2:DeleteTags"],
+            on=[interfaces],
+            only_if={"ForAllValues:StringEquals": {"aws:TagKeys": [_GLUES_TAG]}},
+            because="an interface has no id before it is made; Glue's own tag only",
+        ),
+        Grant(
+            actions=["ec2:DeleteNetworkInterface"],
+            on=[interfaces],
+            only_if={"ArnLike": {"ec2:Subnet": subnets}},
+            because="an interface has no id before it is made; those in our subnets only",
+        ),
+        Grant(
+            actions=[f"ec2:Describe{what}" for what in (*described, "Vpcs", "VpcAttribute")],
+            on=["*"],
+            because="EC2 knows no resources for these calls, which only look",
+        ),
+    ]
+
+
+def publishes_metrics(*namespaces: str) -> Grant:
+    """CloudWatch metrics of these namespaces."""
+    return Grant(
+        actions=["cloudwatch:PutMetricData"],
+        on=["*"],
+        only_if={"StringEquals": {"cloudwatch:namespace": list(namespaces)}},
+        because="CloudWatch knows no resources for this call; the namespace bounds it",
+    )
+
+
+def encrypts_its_logs(group_name: str) -> Grant:
+    """What a security configuration with encrypted logs has Glue do to the job's log groups."""
+    return Grant(
+        actions=["logs:AssociateKmsKey"],
+        on=[f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{group_name}/*"],
+        because="the job's two groups, of output and of errors",
+    )

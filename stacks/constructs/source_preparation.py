@@ -1,0 +1,52 @@
+"""The source made ready for the connector, and left again when the stack is deleted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from aws_cdk import CustomResource
+from constructs import Construct
+
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.grant import Grant
+
+_TIMEOUT_S = 600  # a lock that a long transaction holds is waited for
+_MEMORY_MB = 512
+
+
+class Preparation(LambdaFunction):
+    """`lambda/prepare_source` in the network, called whenever its zip changes: plan or code."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        file: Path,
+        digest: str,
+        environment: Mapping[str, str],
+        grants: Sequence[Grant],
+        security_group: str,
+        ground: DeploymentContext,
+    ) -> None:
+        super().__init__(
+            scope,
+            construct_id,
+            module="prepare_source",
+            code=file,
+            environment=environment,
+            grants=grants,
+            timeout_s=_TIMEOUT_S,
+            memory_mb=_MEMORY_MB,
+            security_group=security_group,
+            ground=ground,
+        )
+        CustomResource(
+            self,
+            "Resource",
+            service_token=self.arn,
+            resource_type="Custom::CdclakeSource",
+            properties={"Content": digest, **environment},
+        )

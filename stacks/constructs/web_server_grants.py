@@ -1,0 +1,69 @@
+"""What a web server's task may do: be pulled, read its router's files, send requests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from aws_cdk import Aws
+
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+
+_ECR = re.compile(r"(\d{12})[.]dkr[.]ecr[.]([a-z0-9-]+)[.]amazonaws[.]com(?:[.]cn)?/([^:@]+)")
+
+
+def is_of_ecr(image: str) -> bool:
+    """Whether the image is in a registry of an account, which endpoints in the network lead to."""
+    return _ECR.match(image) is not None
+
+
+def pulls(images: Sequence[str]) -> Iterator[Grant]:
+    """Nothing for images of a public registry."""
+    found = [match.groups() for image in images if (match := _ECR.match(image))]
+    if not found:
+        return
+    yield Grant(
+        actions=[
+            "ecr:BatchCheckLayerAvailability",
+            "ecr:BatchGetImage",
+            "ecr:GetDownloadUrlForLayer",
+        ],
+        on=sorted(
+            {
+                f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
+                for account, region, name in found
+            }
+        ),
+    )
+    yield Grant(
+        actions=["ecr:GetAuthorizationToken"],
+        on=["*"],
+        because="ECR has no resource for the token, and the token alone grants no access",
+    )
+
+
+def reads_files(state: BucketReference, keys: Sequence[str], key_arn: str) -> list[Grant]:
+    """What the router includes, and where it lies."""
+    return [
+        Grant(actions=["s3:GetObject"], on=[f"{state.arn}/{key}" for key in keys]),
+        Grant(actions=["s3:GetBucketLocation"], on=[state.arn]),
+        through_s3(key_arn),
+    ]
+
+
+def puts_directly(stream_arn: str) -> list[Grant]:
+    """Batches into a stream of Firehose."""
+    return [Grant(actions=["firehose:PutRecordBatch"], on=[stream_arn])]
+
+
+def puts_into_shards(stream_arn: str, key_arn: str) -> list[Grant]:
+    """Batches into a stream of Kinesis under our key."""
+    return [
+        Grant(actions=["kinesis:PutRecords"], on=[stream_arn]),
+        Grant(
+            actions=["kms:GenerateDataKey"],
+            on=[key_arn],
+            only_if={"StringEquals": {"kms:ViaService": f"kinesis.{Aws.REGION}.amazonaws.com"}},
+        ),
+    ]
