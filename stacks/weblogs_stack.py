@@ -12,7 +12,11 @@ from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.iceberg.schemas import request_schema
 from cdclake.stacks.bundles import build_firehose_requests
 from cdclake.stacks.constructs import firehose_grants, web_server_grants
-from cdclake.stacks.constructs.firehose_source import DeliverySource, DirectPutSource, KinesisSource
+from cdclake.stacks.constructs.firehose_source import (
+    DeliverySource,
+    DirectPutSource,
+    KinesisStreamSource,
+)
 from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
     FirehoseDestination,
@@ -108,7 +112,7 @@ class WebLogsStack(PipelineStack):
         key_arn = self._network.ground.key_arn
         if self._shards is None:
             return DirectPutSource(key_arn=key_arn)
-        return KinesisSource(stream_arn=self._shards.attr_arn, key_arn=key_arn)
+        return KinesisStreamSource(stream_arn=self._shards.attr_arn, key_arn=key_arn)
 
     def _add_stream(self) -> FirehoseStream:
         ground, logs = self._network.ground, self._logs

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import ast
-import os
 import statistics
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import pytest
 
-PROJECT = Path(__file__).resolve().parents[1]
-CODE = ("cdclake", "glue_jobs", "lambda", "stacks", "scripts", "benchmarks")
-# The one import root: folders of the project that are reached by links inside `cdclake/`.
-LINKS = {"jobs": "glue_jobs", "stacks": "stacks", "functions": "lambda"}
+from tests.source_tree import CODE, LINKS, PROJECT, imported_modules, is_within, module_of, sources
+
 NO_ROOTS = {*LINKS, *LINKS.values(), "cli", "local"}
 MAX_FILE, MAX_FUNCTION, MAX_MEDIAN = 400, 40, 150
 VAGUE_NAMES = {"utils", "helpers", "common", "constants", "util", "helper"}
@@ -44,23 +42,9 @@ OUTER = ("cdclake/cli", "cdclake/local")
 ALLOWED_OF_STACKS = ("cdclake.stacks.constructs", "cdclake.stacks.bundles")
 
 
-def imported_modules(tree: ast.Module) -> Iterator[str]:
-    """Every module that the file imports anywhere, `from a import b` as `a.b`."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            module = node.module or "."
-            yield from (f"{module}.{alias.name}" for alias in node.names)
-
-
-def is_within(name: str, prefix: str, separator: str = ".") -> bool:
-    return name == prefix or name.startswith(prefix + separator)
-
-
 def import_violations(path: str, source: str) -> list[str]:
     """What the file at `path`, relative to the project, imports against the rules."""
-    modules = set(imported_modules(ast.parse(source)))
+    modules = imported_modules(source)
     folders = [folder for folder in NEVER if is_within(path, folder, "/")]
     never = NEVER[max(folders, key=len)] if folders else set()
     wrong = {module for module in modules for banned in never if is_within(module, banned)}
@@ -94,20 +78,6 @@ def size_violations(path: str, source: str) -> list[str]:
     return found
 
 
-def sources() -> dict[str, str]:
-    """The product's own Python files by path relative to the project."""
-    return read(*CODE)
-
-
-def read(*folders: str) -> dict[str, str]:
-    """The Python files of these folders and the project's own, each once: no link is followed."""
-    files = [*PROJECT.glob("*.py")]
-    for folder in folders:
-        for place, _, names in os.walk(PROJECT / folder, followlinks=False):
-            files += [Path(place, name) for name in names if name.endswith(".py")]
-    return {str(file.relative_to(PROJECT)): file.read_text() for file in sorted(files)}
-
-
 def test_the_packages_of_the_one_root_are_links_to_the_projects_folders():
     for link, folder in LINKS.items():
         assert (PROJECT / "cdclake" / link).readlink() == Path("..", folder)
@@ -118,8 +88,8 @@ def test_the_packages_of_the_one_root_are_links_to_the_projects_folders():
 def test_no_module_has_two_names():
     found = [
         f"{path} imports {module}"
-        for path, text in read(*CODE, "tests").items()
-        for module in imported_modules(ast.parse(text))
+        for path, text in sources(*CODE, "tests").items()
+        for module in imported_modules(text)
         if module.split(".")[0] in NO_ROOTS
     ]
     assert not found, "\n".join(found)
@@ -203,3 +173,50 @@ def test_what_the_rules_allow_is_not_found():
 )
 def test_planted_sizes_and_names_are_found(path, source):
     assert size_violations(path, source)
+
+
+PACKAGES = ("cdclake.cli", "cdclake.config", "cdclake.jobs", "cdclake.local", "cdclake.stacks")
+SHARED_CLASS_NAMES = {"Java"}  # the inner class by which py4j finds the interfaces
+
+
+def package_of(path: str) -> str:
+    """The package within which names of files are unique; `cdclake` is the core."""
+    module = module_of(path)
+    return next((name for name in PACKAGES if is_within(module, name)), "cdclake")
+
+
+def repeated_names(texts: Mapping[str, str]) -> list[str]:
+    """Files of one name in one package, and public classes of one name anywhere."""
+    places = defaultdict(list)
+    for path, text in texts.items():
+        module = module_of(path)
+        if not is_within(module, "cdclake") or is_within(module, "cdclake.functions"):
+            continue
+        if not path.endswith("__init__.py"):
+            places[f"{package_of(path)}: {PurePosixPath(path).name}"].append(path)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[f"class {node.name}"].append(path)
+    shared = {f"class {name}" for name in SHARED_CLASS_NAMES}
+    return [
+        f"{name}: {', '.join(found)}"
+        for name, found in places.items()
+        if len(found) > 1 and name not in shared
+    ]
+
+
+def test_no_file_and_no_class_has_the_name_of_another():
+    found = repeated_names(sources())
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("glue_jobs/apply/leases.py", ""),
+        ("cdclake/local/demo/lifecycle.py", ""),
+        ("glue_jobs/verify/again.py", "class Leases:\n    pass"),
+    ],
+)
+def test_a_planted_name_of_another_is_found(path, source):
+    assert repeated_names({**sources(), path: source})

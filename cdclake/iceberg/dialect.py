@@ -1,7 +1,7 @@
 """What Spark SQL and DuckDB spell differently, so that each statement is written once.
 
-Athena's spelling joins them with the deployment; `fold`, `views` and `conversions` know only this
-protocol.
+Athena's spelling joins them with the deployment; `latest_row`, `views` and `conversions` know only
+this protocol.
 """
 
 from __future__ import annotations

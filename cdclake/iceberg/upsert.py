@@ -123,7 +123,7 @@ def mixed_rows(
     """SELECT of the rows of `stored` that are `MIXED` in `places`, with what the changes say.
 
     In the state's column order, with `FILE` and `ROW`; only those that the changes alter. `folded`
-    has one row a key, by `fold.folded_rows` with the same `carried`.
+    has one row a key, by `latest_row.folded_rows` with the same `carried`.
     """
     as_stored = {name: f"t.{SPARK.name(name)}" for name in (*table.key, *dropped)}
     values = in_columns_order(table, as_stored | updated_values(table, carried))

@@ -69,7 +69,7 @@ def refuse_if_read(lake: LocalLake, tables: Iterable[Table]) -> None:
 def request_resync(
     lake: LocalLake, table: Table, known: str | None, *, rejoins: bool = False
 ) -> str:
-    """`asking.ask_resync` of this lake; the request's id."""
+    """`requests.request_resync` of this lake; the request's id."""
     notifications = lake.plan.notification_topic
     return requests.request_resync(
         lake.control,

@@ -115,7 +115,7 @@ class DirectPutSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KinesisSource:
+class KinesisStreamSource:
     """A stream of Kinesis under our key."""
 
     stream_arn: str
