@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import SimpleNamespace
@@ -125,7 +126,9 @@ def test_tables_are_waited_for_until_the_stream_has_made_them(answers, monkeypat
         del seconds
         glue.create_table(DatabaseName="lake", TableInput={"Name": to_come.pop()})
 
-    monkeypatch.setattr(module.time, "sleep", make_one)
+    # The module's own: another thread's sleep would make a table too early.
+    own_time = SimpleNamespace(monotonic=time.monotonic, sleep=make_one)
+    monkeypatch.setattr(module, "time", own_time)
     asked = event(answers, "Tables", Database="lake", Tables=list(to_come))
     module.handler(asked, CONTEXT)
     assert (to_come, answers.told[0]["Status"]) == ([], "SUCCESS")
