@@ -228,7 +228,7 @@ def test_a_merge_that_always_loses_leaves_the_state_for_later(
     e = engine.event
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, rewrite_all, times=99):
         outcome = engine.run(e("u", 30, 30, id=11, v="c"))
-        with pytest.raises(CommitConflict, match="other writers changed it under 2 tries"):
+        with pytest.raises(CommitConflict, match="other writers changed it during 2 tries"):
             apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through)
     assert (outcome.appended, outcome.applied) == (1, False)
     assert engine.state()[11] == ("a", None)
