@@ -22,7 +22,7 @@ class PositionRange:
     lowest: str  # positions; empty if there are no changes
     highest: str
     lacking: bool  # some change lacks a value
-    only_creations: bool  # no change updates or deletes a row
+    only_creations: bool  # no change needs an existing row
     bounds: Bounds  # of `upsert.bounded_keys`
 
 

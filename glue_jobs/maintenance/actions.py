@@ -27,8 +27,8 @@ MIN_SMALL_FILES = 5
 # A file of this size is not compacted again, so a run rewrites at most this much of what an earlier
 # run has compacted. Opening such a file costs little compared with reading it.
 LARGE_FILE_BYTES = 16 << 20
-# A file with at least this share of deleted rows is rewritten without them. Below it readers skip the
-# deleted rows, which costs little more than reading them.
+# A file with at least this share of deleted rows is rewritten without them. Below it, readers skip
+# the deleted rows, which costs little more than reading them.
 MAX_DELETED_SHARE = 0.1
 
 
@@ -109,7 +109,7 @@ def expire_snapshots(upkeep: MaintainedTable) -> None:
 def remove_orphans(upkeep: MaintainedTable) -> None:
     """Remove files that no snapshot references and that are too old to be in flight."""
     before = upkeep.now - ORPHAN_AGE
-    oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, including tagged ones
+    oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, with tagged ones
     if oldest is None or time_of(oldest.timestampMillis()) >= before:
         return  # the table is younger than the limit
     # List through the catalog's S3FileIO; otherwise Hadoop would need a file system for s3.
