@@ -1,7 +1,7 @@
 """Application of changes: one guarded merge of the changelog rows that the state lacks.
 
 It is idempotent: the merge keeps the greater position, the truncate floor drops truncated rows, and
-the stamp records the time of ingestion up to which everything is applied.
+the stamp records how far (by time of ingestion) the changelog is applied.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
 
 
 def ingested_through(lake: LakeTables, table: Table) -> int:
-    """Read the time up to which the changelog is complete from its newest stamp."""
+    """Read the changelog's newest time of ingestion from its newest stamp."""
     stamp = lake.stamped(table.changes).stamp
     return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
 

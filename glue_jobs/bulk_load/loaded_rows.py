@@ -54,7 +54,7 @@ def last_loaded(snapshot: ExportedSnapshot, epoch: int) -> Position:
 
 
 def _offset(epoch: int) -> Expression:
-    """Number the rows uniquely across loads; Spark's ids take 33 bits plus the chunk's."""
+    """Return a row number, unique across loads; Spark's ids take 33 bits plus the chunk's."""
     return F.monotonically_increasing_id() + F.lit(epoch << _ROW_BITS)
 
 

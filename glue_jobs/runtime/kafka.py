@@ -49,9 +49,12 @@ def offsets(
                 place = java.TopicPartition(topic, partition)
                 places[topic, partition] = place
                 wanted.put(place, getattr(java.OffsetSpec, at)())
-        told = admin.listOffsets(wanted).all().get()
+        listed_offsets = admin.listOffsets(wanted).all().get()
         return {
-            topic: {partition: told.get(places[topic, partition]).offset() for partition in listed}
+            topic: {
+                partition: listed_offsets.get(places[topic, partition]).offset()
+                for partition in listed
+            }
             for topic, listed in found.items()
         }
 

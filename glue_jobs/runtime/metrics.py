@@ -33,8 +33,8 @@ class Metrics:
     def tell(self, gather: Callable[[], Values]) -> None:
         """Gather and publish the values; log a failure once, until publishing works again.
 
-        Catches every exception: a response that botocore cannot parse raises none of its own error
-        types, and a missing metric must not stop a stream.
+        Catches every exception: a response that botocore cannot parse does not raise a botocore
+        error, and a missing metric must not stop a stream.
         """
         if not self._is_on:
             return

@@ -15,7 +15,7 @@ _MENTIONED_ALWAYS = (
 
 
 def open_session(job: str) -> SparkSession:
-    """Open the job's session in UTC, the only zone in which timestamps convert correctly."""
+    """Open the job's session in UTC, which the conversion of timestamps requires."""
     spark = SparkSession.builder.appName(job).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     java_with(spark, *_MENTIONED_ALWAYS)
