@@ -1,1 +1,1 @@
-"""The Glue jobs: entry scripts beside the packages that they are made of; PySpark."""
+"""Glue jobs: entry scripts, and the PySpark packages that they use."""

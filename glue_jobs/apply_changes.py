@@ -1,4 +1,4 @@
-"""Glue entry point: apply what the change logs have ingested and the states do not hold yet."""
+"""Glue entry point: apply changelog rows that the states do not hold yet."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdclake.plan import Table
 
 
 def apply_table(job: TableJob, table: Table) -> int:
-    """Merge the table's pending changes under its lease; how many events that were."""
+    """Apply the table's pending changes under its lease; return the number of events."""
     with job.leases.hold(table.name):
         if table.delivery == "firehose":
             return apply_log(job.lake, table, epoch=Progress.load(job.control).epoch)

@@ -1,8 +1,8 @@
-"""Glue entry point: load every table from the source at one LSN, and leave the rest to the slot.
+"""Glue entry point: load every table as of one LSN; later changes arrive through the slot.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --run ID --epoch N --slot NAME
---source JSON of a SourceAddress --mask_salt REFERENCE. It creates the slot, and says in
-`loads/<epoch>.json` at which LSN the connector has to begin.
+--source JSON of a SourceAddress --mask_salt REFERENCE. It creates the slot and
+writes the LSN where the connector has to begin to `loads/<epoch>.json`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cdclake.jobs.runtime.logs import log_to_stdout
 
 
 def main() -> int:
-    """Load, and write the report; the process's exit code."""
+    """Load the tables, write the report and return the exit code."""
     log_to_stdout()
     return run(
         read_arguments(

@@ -1,4 +1,4 @@
-"""Glue entry point: purge, collapse, compact, expire and remove orphans, table by table."""
+"""Glue entry point: purge, collapse, compact and expire each table, and remove its orphan files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Glue entry point: make states again from their change logs."""
+"""Glue entry point: rebuild states from their changelogs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdclake.plan import Table
 
 
 def rebuild_table(job: TableJob, table: Table) -> int:
-    """Replace the table's state by what its log says, in one commit; the number of rows."""
+    """Rebuild the table's state from its changelog in one commit; return the number of rows."""
     with job.leases.hold(table.name):
         return rebuild_state(job.lake, table, epoch=Progress.load(job.control).epoch)
 

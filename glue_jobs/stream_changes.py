@@ -1,9 +1,9 @@
-"""Glue entry point: stream one pipeline's topics into its change logs, and into its states.
+"""Glue entry point: stream one pipeline's topics into its changelogs and states.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --checkpoint URI --brokers HOST:PORT
 [--kafka_options JSON of further options of the source] [--deployment ID: the stream ends when the
-control object `stream.json` names another] [--metrics NAME under which CloudWatch is told].
-Catalog settings come by `--conf`.
+control object `stream.json` names another] [--metrics NAME of the deployment in CloudWatch].
+Catalog settings come from `--conf`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cdclake.jobs.stream.streaming_query import run_stream
 
 
 def main() -> None:
-    """Run the stream with the arguments of this process."""
+    """Run the stream with this process's arguments."""
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "checkpoint", "brokers"],

@@ -1,12 +1,12 @@
 """Glue entry point: compare source and lake row for row, as `cdclake verify` does locally.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:PORT
-[--kafka_options JSON of further options] --source JSON of libpq's words --login SECRET
+[--kafka_options JSON of further options] --source JSON of libpq parameters --login SECRET
 [--authorities s3://.../x.pem] [--mask_salt SECRET] [--tables a,b] [--wait SECONDS] [--sample ROWS]
-[--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
+[--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
 
-PostgreSQL and DuckDB compare, on the driver; of Spark it has Kafka's client. It writes nothing but
-its report, and a heartbeat into the source.
+PostgreSQL and DuckDB do the comparison on the driver; Spark only provides the Kafka client. The job
+writes its report and a heartbeat row in the source, nothing else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from cdclake.jobs.verify.deployed_verify import run
 
 
 def main() -> int:
-    """Compare, and write the report; the process's exit code."""
+    """Compare the tables, write the report and return the exit code."""
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "brokers", "source", "login"],

@@ -1,1 +1,1 @@
-"""From the log to the state: the pending changes, folded and merged under the guard."""
+"""Application of a changelog's pending changes to its state."""

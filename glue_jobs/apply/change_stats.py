@@ -1,4 +1,4 @@
-"""What a set of changes holds: what calls for more than a merge, and how far they reach."""
+"""Statistics of a set of changes: what needs more than a merge, and the range of positions."""
 
 from __future__ import annotations
 
@@ -16,28 +16,26 @@ from cdclake.plan import Table
 
 @dataclass(frozen=True, slots=True)
 class PositionRange:
-    """What is known of a set of changes, truncates not among them, as a whole."""
+    """Range of a set of changes, without truncates."""
 
     events: int
     lowest: str  # positions; empty if there are no changes
     highest: str
-    lacking: bool  # some change does not hold every value
-    only_creations: bool  # no change presumes a row
+    lacking: bool  # some change lacks a value
+    only_creations: bool  # no change needs an existing row
     bounds: Bounds  # of `upsert.bounded_keys`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeStats:
-    """What a set of changes holds that calls for more than a merge."""
+    """Properties of a set of changes that need more than a merge."""
 
     events: int
     truncates: bool
     carried_key_changes: bool  # creations with unavailable values: a key changed
-    unavailable: frozenset[str]  # columns of which a value was not sent
+    unavailable: frozenset[str]  # columns with a value that was not sent
     lowest_deleted_lsn: int | None  # None: nothing is deleted
-    reach: PositionRange | None = (
-        None  # where it was asked for in the same look; void if it `truncates`
-    )
+    reach: PositionRange | None = None  # if the same query computed it; invalid if it `truncates`
 
 
 _STATS = {
@@ -52,7 +50,7 @@ _STATS = {
 
 
 def stats_of(table: Table, changes: DataFrame) -> ChangeStats:
-    """The facts of rows in the log's schema, with their reach."""
+    """Compute the statistics of changelog rows, including their range."""
     row = changes.selectExpr(*_STATS.values(), *upsert.reach(table)).collect()[0]
     facts: dict[str, Any] = dict(zip(_STATS, row, strict=False))
     facts["unavailable"] = frozenset(facts["unavailable"])
@@ -60,7 +58,7 @@ def stats_of(table: Table, changes: DataFrame) -> ChangeStats:
 
 
 def range_of(table: Table, changes: DataFrame) -> PositionRange:
-    """The reach of rows in the log's schema, without truncates."""
+    """Compute the range of changelog rows without truncates."""
     return _range(table, changes.selectExpr(*upsert.reach(table)).collect()[0])
 
 

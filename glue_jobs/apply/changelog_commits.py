@@ -1,10 +1,10 @@
-"""What has been committed to a log that Firehose writes, by Iceberg's sequence numbers.
+"""Commits to a changelog that Firehose writes, tracked by Iceberg's sequence numbers.
 
 `cdc_ingested_at` is the clock of the function that made the row, minutes before the commit; streams
-commit side by side, retry, and commit twice. So no moment of ingestion is one below which nothing
-comes any more. A commit's sequence number is: Iceberg gives each commit a greater one, and files
-keep theirs, or get a greater one, whatever rewrites them. That is also why the snapshots need not
-be kept: a number outlives its snapshot.
+commit concurrently, retry, and commit twice. A time of ingestion is therefore no watermark: rows
+with an earlier one may still arrive. A sequence number is one: each commit gets a greater number,
+and files keep theirs, or get a greater one when they are rewritten. The number is valid after its
+snapshot has expired, so snapshots need not be kept.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ from cdclake.plan import Table
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """What was committed to a log after a sequence number."""
+    """Commits to a changelog after a sequence number."""
 
     sequence: int  # of the newest commit
     after: int  # microseconds since 1970; all rows committed since were ingested after it
 
 
 def committed_sequence(lake: LakeTables, table: Table) -> int:
-    """The sequence number of the log's newest commit; 0 before the first."""
+    """Return the sequence number of the changelog's newest commit; 0 before the first."""
     snapshot = lake.load(table.changes).currentSnapshot()
     return 0 if snapshot is None else int(snapshot.sequenceNumber())
 
 
 def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits | None:
-    """What has been committed to the table's log since then; None if no row has.
+    """Return the commits to the changelog after `sequence`; None if none added a row.
 
-    By the bounds of the files, so without reading them; a file without bounds may hold any moment.
+    Uses the files' column bounds and reads no file; one without bounds may hold any time.
     """
     newest = committed_sequence(lake, table)
     if newest <= sequence:
@@ -60,9 +60,9 @@ def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits | No
 
 
 def reached(rows: DataFrame, sequence: int, epoch: int) -> AppliedThrough:
-    """What a state has reached that takes these rows, all that was committed up to `sequence`.
+    """Return the progress of a state that holds `rows`, all those committed up to `sequence`.
 
-    Where the newest epoch among `epoch` and theirs begins, what lies below is gone.
+    The start of the newest epoch (of `epoch` and the rows) is the floor: older rows are deleted.
     """
     newest = rows.agg(
         F.max(F.unix_micros(naming.INGESTED_AT)).alias("ingested"),

@@ -1,7 +1,7 @@
-"""Applying a log that Firehose writes, where rows come in any order, and more than once.
+"""Application of a changelog that Firehose writes; rows arrive in any order and more than once.
 
-What is applied is told by the log's commits, not by moments of ingestion. A row that was applied
-before may be read again with those that were not; the merge keeps the greater position.
+Progress is tracked by the changelog's commits, not by time of ingestion. Rows that were applied
+before may be read again; this is harmless, since the merge keeps the greater position.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from cdclake.plan import Table
 
 
 def apply_log(lake: LakeTables, table: Table, *, epoch: int) -> int:
-    """Merge what has been committed to the log since the state's stamp; how many rows were read.
+    """Apply rows committed since the state's stamp; return the number of rows read.
 
-    `epoch` is the newest that the pipeline has seen: with it a table is swept of which the new
-    snapshot brings no row. Begins again if its commit loses against another writer's.
+    `epoch` is the newest that the pipeline has seen, so that a table is swept even if the new
+    snapshot has no row of it. Retries if its commit conflicts with another writer's.
     """
     return retry_on_conflict(table.name, lambda: _apply_log(lake, table, epoch))
 
@@ -54,9 +54,9 @@ def _apply_log(lake: LakeTables, table: Table, epoch: int) -> int:
 def _with_creations(
     late: DataFrame, earlier: DataFrame, table: Table, applied: AppliedThrough
 ) -> DataFrame:
-    """With the creations of changed keys that were applied without a value which these may bring.
+    """Add creations of changed keys, applied earlier without a value that `late` may contain.
 
-    Such a value is from an older event of the row, and below the creation's LSN.
+    Such a value comes from an older event of the row, below the creation's LSN.
     """
     if not set(applied.carried) & {*table.may_be_unsent}:
         return late
@@ -65,5 +65,5 @@ def _with_creations(
 
 
 def _not_before(applied: AppliedThrough, until: AppliedThrough) -> AppliedThrough:
-    """A commit may bring nothing but rows from before."""
+    """Keep the time of ingestion from going back: a commit may contain only older rows."""
     return replace(until, ingested=max(applied.ingested, until.ingested))

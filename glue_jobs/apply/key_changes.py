@@ -1,9 +1,9 @@
-"""Values that a changed key takes along.
+"""Unchanged TOAST values of rows whose key changed.
 
-An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
-that did not change is in neither event: it is the old key's. Firehose hands over no headers, so the
-pair is found in the log itself, by equal (epoch, LSN, transaction): not by the previous commit,
-which a connector that restarts between the two may name otherwise.
+An UPDATE of a key arrives as a delete of the old key and a creation of the new one. An unchanged
+TOAST value is in neither event; it belongs to an earlier event of the old key. Firehose delivers no
+headers, so the pair is found in the changelog by equal (epoch, LSN, transaction). The previous
+commit is not part of the match: a connector that restarts in between may report a different one.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Table
 
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
-_MAX_KEY_CHANGE_CHAIN = 64  # key changes in a row that all carry the same unchanged value
+_MAX_KEY_CHANGE_CHAIN = 64  # consecutive key changes with the same unchanged value
 
-# A span: one key that a creation's row had before, from its birth under that key to its leaving.
+# A span: the time that a row had an earlier key, from its birth under that key to the key change.
 _CREATED_AT, _LEFT_AT, _BORN_AT = "cdc__created_at", "cdc__left_at", "cdc__born_at"
 
 
 @contextmanager
 def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> Iterator[DataFrame]:
-    """The pending changes, creations of changed keys completed with the old keys' values.
+    """Complete creations of changed keys in `pending` with the values of the old keys.
 
-    `log` is the whole log, the pending changes among it. A value that no event of the log holds
-    stays unavailable. Costs looks at the log, so callers ask only for batches that hold such a
-    creation. Holds its steps in memory as long as the block lasts.
+    `log` is the whole changelog, including the pending changes. A value that no event of it holds
+    stays unavailable. Queries the changelog, so call this only for batches with such a creation.
+    Caches its intermediate results inside the block.
     """
     with ExitStack() as held:
         creations = held.enter_context(persisted(pending.where(is_carried_creation(pending))))
@@ -48,21 +48,21 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> Iterator[D
 
 
 def carried_creations(log: DataFrame, lowest_lsn: int) -> DataFrame:
-    """The log's creations without a value that may belong to deletes from this LSN on.
+    """Select creations that lack a value and may belong to deletes from this LSN on.
 
-    Of a chain of changed keys all later creations wait for the first one's value: the row's lock
+    In a chain of key changes all later creations wait for the value of the first: the row's lock
     keeps their LSNs in order.
     """
     return log.where(is_carried_creation(log) & (log[naming.LSN] >= lowest_lsn))
 
 
 def is_carried_creation(changes: DataFrame) -> Expression:
-    """Whether the event is the creation of a changed key that lacks a value."""
+    """Match creations of changed keys that lack a value."""
     return (changes[naming.OP] == "c") & changes[naming.UNAVAILABLE].isNotNull()
 
 
 def _spans(creations: DataFrame, log: DataFrame, table: Table, held: ExitStack) -> list[DataFrame]:
-    """The creations' spans, step by step back, as far as rows were born by a key change."""
+    """Follow the creations' spans back, as long as rows were born by a key change."""
     born = creations.select(F.col(naming.POSITION).alias(_CREATED_AT), *_PAIR)
     spans: list[DataFrame] = []
     while len(spans) < _MAX_KEY_CHANGE_CHAIN:
@@ -76,13 +76,13 @@ def _spans(creations: DataFrame, log: DataFrame, table: Table, held: ExitStack) 
     return spans
 
 
-def _step_back(born: DataFrame, events: DataFrame, beside: DataFrame, table: Table) -> DataFrame:
-    """The keys that rows had before these births, with the births under those, if they are any.
+def _step_back(born: DataFrame, events: DataFrame, paired: DataFrame, table: Table) -> DataFrame:
+    """Find the keys that rows had before these births, and the births under those keys.
 
-    A birth is NULL where the row was inserted under that key, with all its values. `beside` are
-    the events at the LSNs of the births.
+    A birth is NULL if the row was inserted under that key, with all its values. `paired` are the
+    events at the LSNs of the births.
     """
-    leaving = beside.where(F.col(naming.OP) == "d")
+    leaving = paired.where(F.col(naming.OP) == "d")
     leaving = leaving.select(
         *_PAIR, F.struct(F.col(naming.POSITION).alias(_LEFT_AT), *_old_keys(table)).alias("left")
     )
@@ -108,9 +108,9 @@ def _old_keys(table: Table) -> list[Expression]:
 
 
 def _origins(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
-    """By the creation's position, the newest value of each column that the row had before.
+    """Find the newest earlier value of each column, by the position of the creation.
 
-    A key may have been another row's, too: values from before the row's birth are not its own.
+    Another row may have had the key before: values from before the row's birth do not count.
     """
     own = [log[key] == spans[old] for key, old in zip(table.key, _old_names(table), strict=True)]
     at = log[naming.POSITION]
@@ -124,14 +124,14 @@ def _origins(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
 
 
 def _newest_held(column: str) -> Expression:
-    """The column's newest value as a struct, so that a NULL that was sent stays one."""
+    """Select the column's newest value as a struct, to distinguish a NULL that was sent."""
     available = F.col(naming.UNAVAILABLE).isNull() | ~F.array_contains(naming.UNAVAILABLE, column)
     held = F.struct(F.col(SPARK.name(column)).alias("held"))
     return F.max_by(held, F.when(available, F.col(naming.POSITION)))
 
 
 def _filled(creations: DataFrame, origins: DataFrame, table: Table) -> DataFrame:
-    """The creations with the values that were found, which no longer count as unavailable."""
+    """Fill the found values into the creations and remove them from the unavailable ones."""
     joined = creations.join(origins, creations[naming.POSITION] == origins[_CREATED_AT], "left")
     values = {
         column: F.when(_lacks(column), F.col(f"cdc__from_{column}.held")).otherwise(

@@ -1,7 +1,7 @@
-"""Applying changes: whatever of the log `<t>` does not hold yet goes through one guarded merge.
+"""Application of changes: one guarded merge of the changelog rows that the state lacks.
 
-Replaying is harmless: the merge keeps the greater position, the truncate floor drops what was
-truncated away, and the stamp says through which moment of ingestion everything is applied.
+It is idempotent: the merge keeps the greater position, the truncate floor drops truncated rows, and
+the stamp records how far (by time of ingestion) the changelog is applied.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from cdclake.jobs.iceberg.row_delta import RowDelta
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
-# Changes. More are merged: a delta's keys go to every task, its places to the driver.
+# Above it use MERGE: a delta broadcasts its keys to every task and its places to the driver.
 MAX_DELTA_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """Rows just appended to the log, still in memory, and the moment of ingestion before them."""
+    """Rows just appended to the changelog, still cached; `follows` is the ingestion before."""
 
     rows: DataFrame
     facts: ChangeStats
@@ -48,13 +48,13 @@ class Batch:
 
 
 def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
-    """What the table's state holds, by its newest stamp."""
+    """Read how far the state is applied from its newest stamp."""
     stamp = lake.stamped(table.name).stamp
     return state_stamp(stamp) if stamp else AppliedThrough()
 
 
 def ingested_through(lake: LakeTables, table: Table) -> int:
-    """Through which moment of ingestion the table's log is complete, by its newest stamp."""
+    """Read the changelog's newest time of ingestion from its newest stamp."""
     stamp = lake.stamped(table.changes).stamp
     return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
 
@@ -66,11 +66,11 @@ def apply_changes(
     through: int,
     batch: Batch | None = None,
 ) -> int:
-    """Merge what the log has ingested up to `through` and the state does not hold; events applied.
+    """Apply rows ingested up to `through` that the state lacks; return the number of events.
 
-    `batch` stands for the log's rows if the state holds everything ingested before it; else they
-    are read from the log. Begins again whenever its commit loses against another writer's, or
-    nobody knows how it ended: the state's stamp tells. CommitConflict if that does not end.
+    Uses `batch` instead of reading the changelog if the state holds everything ingested before it.
+    Retries if its commit conflicts with another writer's or ends with an unknown outcome, which the
+    state's stamp resolves. Raises CommitConflict if that persists.
     """
     return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))
 
@@ -90,10 +90,10 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
 
 
 def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
-    """Make `<t>` again from its log, in one commit; the number of rows.
+    """Rebuild the state from its changelog in one commit; return the number of rows.
 
-    Only what columns hold that are declared no more comes from the present rows. `epoch` is the
-    newest that anybody knows of, for a log in which no sweep stands.
+    Only the values of dropped columns come from the existing rows. `epoch` is the newest known
+    epoch, for a changelog without a sweep.
     """
     log, until = _whole_log(lake, table, epoch)
     with ExitStack() as held:
@@ -117,16 +117,17 @@ def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
 
 
 def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
-    """The rows with what `<t>` holds of their keys in columns that are declared no more.
+    """Add the state's values of dropped columns to the rows.
 
-    The log does not tell: in it an event that had NULL and one of after the drop are the same.
+    The changelog does not have them: in it a NULL from before the drop and an event from after it
+    look the same.
     """
     stored = lake.read(table.name)
     dropped = [column for column in stored.columns if column not in rows.columns]
     if not dropped:
         return rows
     newest = (F.max_by(column, naming.POSITION).alias(column) for column in dropped)
-    held = stored.groupBy(*table.key).agg(*newest)  # a state that is made again may have two
+    held = stored.groupBy(*table.key).agg(*newest)  # a state that is rebuilt may have duplicates
     return rows.join(held, [*table.key], "left").select(*stored.columns)
 
 
@@ -138,7 +139,7 @@ def merge_pending(
     applied: AppliedThrough,
     until: AppliedThrough,
 ) -> None:
-    """Merge pending changes; `until` is how far the state then holds the log, and is swept."""
+    """Apply pending changes; afterwards the state is applied and swept up to `until`."""
     pending, has_waiting = _with_waiting(lake, table, pending, facts, applied)
     with ExitStack() as held:
         if facts.carried_key_changes or has_waiting:
@@ -173,7 +174,7 @@ def merge_pending(
 
 
 def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
-    """That of the facts, if it is known and the floor leaves nothing out."""
+    """Return the range from `facts`, if it is known and the floor excludes nothing."""
     reach = None if facts.truncates else facts.reach
     return reach if reach is not None and reach.lowest >= floor else None
 
@@ -181,10 +182,10 @@ def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
 def _with_waiting(
     lake: LakeTables, table: Table, pending: DataFrame, facts: ChangeStats, applied: AppliedThrough
 ) -> tuple[DataFrame, bool]:
-    """The pending changes, and creations applied before the deletes that their values come from.
+    """Add creations that were applied before the deletes of their old keys arrived.
 
-    The two keys of a change may lie in different partitions, of which one may lag. Applying such a
-    creation once more is harmless, so all that may wait come along.
+    The two keys of a change may be in different partitions, and one may lag. Applying a creation
+    again is harmless, so all that may be waiting are added. The flag is True if there are any.
     """
     if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.may_be_unsent}:
         return pending, False
@@ -196,7 +197,7 @@ def _with_waiting(
 
 
 def _carried(table: Table, unavailable: set[str]) -> tuple[str, ...]:
-    """Of the columns that may be carried, those that ever were; under soft deletes all are."""
+    """Select the TOAST columns that were ever unavailable; with soft deletes all of them."""
     if table.deletes == "soft":
         return table.toastable
     return tuple(column for column in table.toastable if column in unavailable)
@@ -213,16 +214,16 @@ def _ingested(lake: LakeTables, table: Table, *, after: int, through: int) -> Da
 
 
 def _whole_log(lake: LakeTables, table: Table, epoch: int) -> tuple[DataFrame, AppliedThrough]:
-    """Every row of the log, and what the state holds when it holds them."""
+    """Read every row of the changelog, and the progress of a state that holds them."""
     if table.delivery == "stream":
         through = ingested_through(lake, table)
         return _ingested(lake, table, after=-1, through=through), AppliedThrough(through)
-    sequence = committed_sequence(lake, table)  # before the rows are read: they may be more
+    sequence = committed_sequence(lake, table)  # read before the rows: there may be more of them
     log = lake.read(table.changes)
     return log, reached(log, sequence, epoch)
 
 
 def _floor(lake: LakeTables, table: Table, changes: DataFrame, known: str) -> str:
-    """The greatest truncate among the changes, or the one that is known."""
+    """Return the greatest truncate position of the changes and `known`."""
     with viewed(changes) as view:
         return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])

@@ -1,4 +1,4 @@
-"""Changes into `<t>` by one row delta: new rows, and deletes of the places that they take."""
+"""Application of changes by one row delta: new rows, and deletes of the rows they replace."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from cdclake.jobs.iceberg.row_delta import RowDelta
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
-MAX_LISTED_KEYS = 200  # among more keys than that Iceberg looks for none in a file's statistics
-MAX_ROWS_PER_FILE = 100_000  # each file is one task's work; maintenance makes larger ones
+MAX_LISTED_KEYS = 200  # Iceberg does not prune files by longer lists
+MAX_ROWS_PER_FILE = 100_000  # one task writes one file; maintenance makes larger ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upsert:
-    """Changes on their way into the state."""
+    """Upsert of one set of changes into the state."""
 
     lake: LakeTables
     table: Table
@@ -41,7 +41,7 @@ class Upsert:
     ahead: bool  # every change is newer than whatever is stored
 
     def stage(self, delta: RowDelta) -> None:
-        """Have the delta make of the state what the changes say."""
+        """Stage the changes in the delta."""
         scan = delta.scan
         if scan is None or not (near := scan.files_with(scan.between(self.reach.bounds))):
             self._add_whole(delta)
@@ -54,16 +54,16 @@ class Upsert:
                 self._stage_either(delta, scan, stored)
 
     def _stage_whole(self, delta: RowDelta, stored: str) -> None:
-        """What is stored of the keys only has to go: rows are written while it is looked for."""
+        """Write whole rows while the rows that they replace are being located."""
         add: Callable[[RowDelta], None] = inheritable_thread_target(self._add_whole)
         taken = upsert.taken_places(self.table, stored, self.changes)
-        with ThreadPoolExecutor(1) as beside:
-            adding = beside.submit(add, delta)
+        with ThreadPoolExecutor(1) as executor:
+            adding = executor.submit(add, delta)
             delta.delete(self.lake.spark.sql(taken))
             adding.result()
 
     def _stage_either(self, delta: RowDelta, scan: PrunedScan, stored: str) -> None:
-        """Some rows may be made of both, which only a look at those of the keys can tell."""
+        """Locate the keys' stored rows first: some may have to be combined with the changes."""
         with ExitStack() as held:
             changed = held.enter_context(viewed(self._keys()))
             dropped = self._dropped(delta)
@@ -79,7 +79,7 @@ class Upsert:
             self._add_whole(delta)
 
     def _add_whole(self, delta: RowDelta) -> None:
-        """The changes make whole rows."""
+        """Add the changes as whole rows."""
         if self._are_rows():
             self._add(delta, self.lake.spark.sql(loaded_rows(self.table, self.changes)))
             return
@@ -88,7 +88,7 @@ class Upsert:
         self._add(delta, self.lake.spark.sql(upsert.whole_rows(self.table, folded, carried)))
 
     def _are_rows(self) -> bool:
-        """Whether each change is its key's row as it is: there is nothing to fold."""
+        """Return whether each change already is its key's whole row, so nothing is to be folded."""
         plain = self.reach.only_creations and not self.reach.lacking
         if not plain or floor_of_kept(self.table, self.floor):
             return False
@@ -99,7 +99,7 @@ class Upsert:
         return self.lake.spark.sql(grouped)
 
     def _stage_mixed(self, delta: RowDelta, stored: DataFrame, places: DataFrame) -> None:
-        """Some rows are made of the changes and of what is stored."""
+        """Stage rows that combine changes and stored values."""
         sql, table, carried = self.lake.spark.sql, self.table, self.carried
         with ExitStack() as held:
             folded = held.enter_context(persisted(sql(self._folded(carried))))
@@ -120,7 +120,7 @@ class Upsert:
         delta.add(rows.coalesce(max(-(-self.reach.events // MAX_ROWS_PER_FILE), 1)))
 
     def _dropped(self, delta: RowDelta) -> list[str]:
-        """Columns that have left the file, whose values stay with their rows (decision 12)."""
+        """List the dropped columns, whose values stay with their rows (decision 12)."""
         declared = inserted_values(self.table, self.carried)
         return [column for column in delta.columns if column not in declared]
 
@@ -129,7 +129,7 @@ class Upsert:
         return folded_rows(self.table, self.changes, carried, SPARK, floor)
 
     def _having_mixed(self, scan: PrunedScan, places: DataFrame, mixed: int) -> Any:
-        """A condition for the mixed rows. Few are named: that spares most files of large rows."""
+        """Build a condition for the mixed rows; naming few keys skips most files of large rows."""
         [key, *others] = self.table.key
         if others or mixed > MAX_LISTED_KEYS or key not in self.reach.bounds:
             return scan.between(self.reach.bounds)

@@ -1,1 +1,1 @@
-"""Bulk load: a table's rows from the database into its log and state, past Kafka."""
+"""Bulk load: a table's rows from the database into changelog and state, without Kafka."""

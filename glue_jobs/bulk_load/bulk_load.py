@@ -1,4 +1,4 @@
-"""The load of every table at one LSN, and its report."""
+"""Bulk load of all tables as of one LSN, and its report."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import TableReport, report_table, save_report
 from cdclake.plan import Plan, Table
 
-MAX_CONCURRENT_TABLES = 4  # a small one is mostly waiting, for S3 and the catalog
+MAX_CONCURRENT_TABLES = 4  # loading a small table is mostly waiting for S3 and the catalog
 
 log = logging.getLogger("cdclake.load")
 
 
 @dataclass(frozen=True, slots=True)
 class BulkLoad:
-    """The load of all tables of a plan."""
+    """Bulk load of all tables of a plan."""
 
     plan: Plan
     lake: LakeTables
@@ -41,7 +41,7 @@ class BulkLoad:
     epoch: int
 
     def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
-        """Load every table; what became of each. Call it once an epoch, without a stream."""
+        """Load every table; return a report of each. Call it once per epoch, without a stream."""
         self._create_tables()
         self.leases.abandon_earlier_runs()
         with exported_snapshot(source, slot, self.plan.tables) as snapshot:
@@ -73,13 +73,13 @@ class BulkLoad:
             raise TableError(
                 table.name,
                 f"its load failed: {_reason(error)}",
-                "read the job's log, then run `cdclake up` again, which begins the load anew",
+                "read the job's log, then run `cdclake up` again, which restarts the load",
             ) from error
         refused[table.name] = loaded.refused
         return loaded.rows
 
     def _note_refused(self, refused: dict[str, int]) -> None:
-        """What `status` shows; a table that refuses too much stops, as it would in the stream."""
+        """Record refused rows for `status`; stop a table with too many, as the stream does."""
         progress = Progress.load(self.control)
         for name, count in refused.items():
             if progress.table(name).note_refused(count, self.plan.stop_table_after):
@@ -89,14 +89,14 @@ class BulkLoad:
 
 
 def _reason(error: Exception) -> str:
-    """The innermost cause's first line, which for a refused query is PostgreSQL's own."""
+    """Return the first line of the innermost cause; for a failed query it is PostgreSQL's."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     return (causes or lines or [type(error).__name__])[-1 if causes else 0]
 
 
 def run(arguments: Mapping[str, str]) -> int:
-    """Load, and write the report; the process's exit code."""
+    """Load all tables, write the report and return the exit code."""
     plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     spark = open_session(arguments["JOB_NAME"])

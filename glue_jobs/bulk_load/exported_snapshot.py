@@ -1,8 +1,8 @@
-"""The source as it was at one LSN, for as many readers as there are tasks.
+"""Consistent view of the source at one LSN, shared by all reading tasks.
 
-The replication slot is created by a connection that exports the snapshot of its consistent point:
-what was committed before it is in the snapshot, everything else comes by the slot. The snapshot
-lives as long as that connection does nothing else, so it dies with the job.
+The connection that creates the replication slot exports the snapshot of the slot's consistent
+point: everything committed before it is in the snapshot, everything else arrives through the slot.
+The snapshot is valid while that connection stays open and idle, so it ends with the job.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from cdclake.postgres import bulk_read
 from cdclake.postgres.event_values import SALT_SETTING
 
 _DRIVER = "org.postgresql.Driver"
-_FETCHED = "1000"  # rows that a task holds at once, however wide they are
+_FETCHED = "1000"  # rows that a task holds at once, regardless of their width
 _REPLICATION = {
     "replication": "database",
     "preferQueryMode": "simple",
@@ -35,10 +35,10 @@ _NEVER = "-c statement_timeout=0 -c idle_in_transaction_session_timeout=0 -c idl
 
 
 class JdbcSource:
-    """How the job connects to the database; the password is in no address and no message."""
+    """JDBC access to the database; neither URL nor messages contain the password."""
 
     def __init__(self, spark: SparkSession, address: str, mask_salt: str) -> None:
-        """`address` is a `SourceAddress` as JSON; its password and `mask_salt` are references."""
+        """Resolve the references to secrets in `address` (`SourceAddress` as JSON) and the salt."""
         given = json.loads(address)
         self.spark = spark
         host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
@@ -54,7 +54,7 @@ class JdbcSource:
         }
 
     def connect(self, **more: str) -> Any:
-        """A JDBC connection, of the driver."""
+        """Open a JDBC connection from the Spark driver."""
         jvm: Any = self.spark.sparkContext._jvm
         properties = jvm.java.util.Properties()
         for name, value in {**self.properties, **more}.items():
@@ -64,7 +64,7 @@ class JdbcSource:
 
 @dataclass(frozen=True, slots=True)
 class ExportedSnapshot:
-    """The source at `lsn`, the slot's consistent point; whoever imports `name` sees it."""
+    """View of the source at `lsn`, the slot's consistent point; sessions import it as `name`."""
 
     source: JdbcSource
     name: str
@@ -73,19 +73,19 @@ class ExportedSnapshot:
     locks: Any  # the connection that keeps the tables from being rewritten
 
     def rows(self, table: Table) -> DataFrame:
-        """The table's rows, a task for each chunk; each time the same ones."""
+        """Read the table's rows, one task per chunk; every evaluation gives the same rows."""
         return self._read(bulk_read.rows(table), bulk_read.chunks(self._blocks(table)))
 
     def count(self, table: Table) -> int:
-        """How many rows the table has."""
+        """Count the table's rows."""
         return int(self._read(bulk_read.count(table), ["true"]).collect()[0][0])
 
     def has_unique_keys(self, table: Table) -> bool:
-        """Whether the source itself sees to it that no key stands twice."""
+        """Return whether a unique index in the source enforces unique keys."""
         return int(_first_value(self.locks, bulk_read.unique_indexes(table))) > 0
 
     def check(self) -> None:
-        """ComponentFailed if the tables may have been rewritten since the snapshot was taken."""
+        """Raise ComponentFailed if tables may have been rewritten since the snapshot was taken."""
         _first_value(self.locks, "SELECT 1")
 
     def _blocks(self, table: Table) -> int:
@@ -95,7 +95,7 @@ class ExportedSnapshot:
         properties = {
             **self.source.properties,
             "driver": _DRIVER,
-            "fetchsize": _FETCHED,  # and with it a transaction, which the snapshot needs
+            "fetchsize": _FETCHED,  # makes Spark open a transaction, which the snapshot needs
             "sessionInitStatement": bulk_read.import_snapshot(self.name),
             "pushDownPredicate": "false",
         }
@@ -111,8 +111,8 @@ def exported_snapshot(
 ) -> Iterator[ExportedSnapshot]:
     """Create the slot and hold its snapshot inside the block.
 
-    The locks come first: a table that was rewritten between snapshot and lock would seem empty.
-    ComponentFailed if the database refuses; a slot of that name must not be there.
+    The locks come first: a table rewritten between snapshot and lock would look empty. Raises
+    ComponentFailed if the database refuses, for instance because the slot exists.
     """
     locks = _connected(source)
     try:
@@ -166,6 +166,6 @@ def _refused(error: Py4JJavaError) -> ComponentFailed:
     reason = str(error.java_exception.getMessage()).splitlines()[0]
     return ComponentFailed(
         f"the source refused the bulk load: {reason}",
-        "mend what it names, then run `cdclake up` again",
+        "fix the cause, then run `cdclake up` again",
         component="postgres",
     )

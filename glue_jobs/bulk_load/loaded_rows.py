@@ -1,4 +1,4 @@
-"""A table's rows as the source has them, as rows of its log."""
+"""Conversion of the source's rows to rows of the changelog."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
 
-RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # as Kafka has it
+RECORD = {"key": "cdc__key", "value": "cdc__value", "headers": "cdc__headers"}  # by Kafka's name
 SNAPSHOT_OP = "r"
 _ROW_BITS = 46
 
 
 def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch: int) -> DataFrame:
-    """The log's columns but `cdc_ingested_at`, with `REFUSAL` and the columns of `RECORD`.
+    """Read the source's rows as changelog rows, with `REFUSAL` and the columns of `RECORD`.
 
-    As `EventDecoder.decode` gives them for a snapshot by the connector, and `RECORD` is the event
-    that it would have sent, which decodes to the same row. Reads the source anew each time,
-    and gives the same rows each time.
+    The columns are those of the changelog without `cdc_ingested_at`, as `EventDecoder.decode`
+    returns them for a snapshot by the connector. `RECORD` is the event that the connector would
+    have sent; it decodes to the same row. Each evaluation reads the source and gives the same rows.
     """
     source_rows = snapshot.rows(table)
     raw = [F.col(value_name(index)) for index, _ in enumerate(table.columns)]
@@ -49,22 +49,22 @@ def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch
 
 
 def last_loaded(snapshot: ExportedSnapshot, epoch: int) -> Position:
-    """A position below which every row of a load stands, and above which what came after it."""
+    """Return a position above every row of the load and below every later event."""
     return Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, (1 << 63) - 1)
 
 
 def _offset(epoch: int) -> Expression:
-    """A number of the row that no other load's has; Spark's own take 33 bits, and the chunk's."""
+    """Return a row number, unique across loads; Spark's ids take 33 bits plus the chunk's."""
     return F.monotonically_increasing_id() + F.lit(epoch << _ROW_BITS)
 
 
 def _as_events_spell(value: Expression, column: Column) -> Expression:
-    """JSON in Jackson's spelling, in which the decoder stores the JSON of events."""
+    """Write JSON as Jackson does, since the decoder stores the JSON of events that way."""
     return F.get_json_object(value, "$") if is_json(column.column_type) else value
 
 
 def _lost(table: Table) -> Iterator[int]:
-    """Columns that should come as JSON and may not: arrays of several dimensions do not."""
+    """Find columns that are read as JSON, which fails for multidimensional arrays."""
     return (index for index, column in enumerate(table.columns) if is_json(column.column_type))
 
 
@@ -73,7 +73,7 @@ def _raw_name(index: int) -> str:
 
 
 def _facts(snapshot: ExportedSnapshot, epoch: int) -> list[Expression]:
-    """The same for all rows, but for the offset: they stand where the snapshot does."""
+    """Return the event columns: equal for all rows (the snapshot's place), except the offset."""
     start = history_part(str(Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, 0)))
     offset = F.lpad(F.lower(F.hex(F.col(naming.OFFSET))), 16, "0")
     facts = {
@@ -92,7 +92,7 @@ def _facts(snapshot: ExportedSnapshot, epoch: int) -> list[Expression]:
 
 
 def _refusal(table: Table, plan: Plan) -> Expression:
-    """The first reason that speaks against the row, NULL if none does."""
+    """Return the first reason to refuse the row, NULL if there is none."""
     nulls = [
         (F.col(SPARK.name(key)).isNull(), "NULL_KEY: a key column is NULL") for key in table.key
     ]
@@ -100,20 +100,20 @@ def _refusal(table: Table, plan: Plan) -> Expression:
 
 
 def _unsendable(table: Table) -> list[Reason]:
-    """Values that have no form in an event."""
+    """List the values that cannot be written as an event."""
     reasons = []
     for index in _lost(table):
         name = table.columns[index].name
         lost = F.col(_raw_name(index)).isNotNull() & F.col(SPARK.name(name)).isNull()
-        reason = f"NOT_REPRESENTABLE: {name!r} has no form in events (several dimensions?)"
+        reason = f"NOT_REPRESENTABLE: {name!r} cannot be written as an event (multidimensional?)"
         reasons.append((lost, reason))
     return reasons
 
 
 def _record(snapshot: ExportedSnapshot, table: Table, epoch: int) -> list[Expression]:
-    """Key and value that the connector would have sent, for those who want them in quarantine.
+    """Build key and value as the connector would have sent them, for the quarantine.
 
-    Without the row where one of its values has no form: no replay shall take it for NULL.
+    The row is left out if one of its values cannot be written: a replay must not read it as NULL.
     """
     by_source = {c.source: F.col(SPARK.name(c.name)).alias(c.source) for c in table.columns}
     place = f'[null,"{snapshot.lsn}"]'

@@ -1,4 +1,4 @@
-"""One table's bulk load: its rows into the log, the refused into quarantine, then the state."""
+"""Bulk load of one table: append its rows, quarantine refused ones, then fill the state."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ log = logging.getLogger("cdclake.load")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What a load brought into the log."""
+    """Result of a table's load."""
 
     rows: int
     refused: int
@@ -38,10 +38,10 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True)
 class TableLoad:
-    """The load of one table under a new epoch; the stream must not run meanwhile.
+    """Load of one table in a new epoch; the stream must not run meanwhile.
 
-    Not to be repeated under the same epoch: a load that broke off is begun again under the next
-    one, whose sweep takes what the broken one left.
+    Never repeat a load in the same epoch: after a failure it restarts in the next epoch, whose
+    sweep deletes the rows of the failed one.
     """
 
     lake: LakeTables
@@ -51,7 +51,7 @@ class TableLoad:
     epoch: int
 
     def run(self) -> Loaded:
-        """Load the table; TableError if not every row of the source found its place."""
+        """Load the table; raise TableError unless every source row was loaded or quarantined."""
         stamped = self.lake.stamped(self.table.changes)
         before = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
         ingested_at = moment_after(before)
@@ -69,14 +69,14 @@ class TableLoad:
         )
         self.snapshot.check()
         loaded = self._account(events)
-        self._bring_state_up(ingested_at, is_first=is_first)
+        self._update_state(ingested_at, is_first=is_first)
         log.info("%s: %s at LSN %x", self.table.name, loaded, self.snapshot.lsn)
         return loaded
 
     def _rows_to_append(
         self, events: DataFrame, ingested_at: int, *, with_sweep: bool
     ) -> DataFrame:
-        """All accepted rows: they go in one commit, so a load is in the log as a whole or not."""
+        """Return all accepted rows; one commit appends them, so a load is complete or absent."""
         rows = events.where(F.col(REFUSAL).isNull())
         if with_sweep:
             rows = rows.unionByName(sweep_row(rows, epoch_sweep(self.epoch), ingested_at))
@@ -85,9 +85,9 @@ class TableLoad:
         return rows.withColumn(naming.INGESTED_AT, moment).select(*(f"`{n}`" for n in columns))
 
     def _account(self, events: DataFrame) -> Loaded:
-        """Every row that the source had is in the log, or goes into quarantine now.
+        """Check that every source row is in the changelog, after quarantining refused ones.
 
-        The refused are read only if there are any.
+        Refused rows are read only if there are any.
         """
         expected, accepted = self.snapshot.count(self.table), self._in_log().count()
         refused = 0
@@ -96,20 +96,19 @@ class TableLoad:
         if accepted + refused != expected:
             raise TableError(
                 self.table.name,
-                f"the source had {expected} rows, of which {accepted} were loaded and {refused}"
-                " refused",
-                "run `cdclake up` again, which begins the load anew; if it stays, use"
+                f"the source had {expected} rows, but {accepted} were loaded and {refused} refused",
+                "run `cdclake up` again, which restarts the load; if this persists, use"
                 " `snapshot: {mode: initial}`",
             )
         return Loaded(rows=accepted, refused=refused)
 
     def _in_log(self) -> DataFrame:
-        """The rows of this load, as the log has them."""
+        """Read the rows of this load from the changelog."""
         is_mine = (F.col(naming.PARTITION) == LOAD_PARTITION) & (F.col(naming.EPOCH) == self.epoch)
         return self.lake.read(self.table.changes).where(is_mine)
 
-    def _bring_state_up(self, ingested_at: int, *, is_first: bool) -> None:
-        """An empty state takes the rows as they are; another one merges them, and is swept."""
+    def _update_state(self, ingested_at: int, *, is_first: bool) -> None:
+        """Write the rows to an empty state; otherwise apply them and the sweep."""
         if self.lake.stamped(self.table.name).snapshot_id is not None:
             apply_changes(self.lake, self.table, through=ingested_at)
             return

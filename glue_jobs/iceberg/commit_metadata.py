@@ -1,7 +1,7 @@
-"""Stamps: what a commit covers, written into its snapshot's summary by the commit itself.
+"""Stamps: the offsets and progress that a commit writes into its own snapshot summary.
 
-A replayed batch finds its stamp and skips what is done; a lost checkpoint is rebuilt from them
-(correctness 6.5). Plain data, without Spark, so that the CLI reads them too.
+A replayed batch finds its stamp and skips the work that is done; a lost checkpoint is rebuilt from
+stamps (correctness 6.5). Stamps are plain data, so the CLI reads them without Spark.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from dataclasses import asdict, dataclass, field
 
 from cdclake.iceberg.views import AppliedThrough
 
-_ABOVE_ALL = "~"  # no position: of a state whose first stamps did not name its newest one yet
+_ABOVE_ALL = "~"  # no position, but sorts after all; for old stamps without `newest`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangesStamp:
-    """What a log holds: per Kafka partition the next offset, and marks to find repeats by."""
+    """Stamp of a changelog: next offsets and high-water marks by Kafka partition."""
 
     offsets: Mapping[int, int] = field(default_factory=dict)
     ingested_through: int = 0  # microseconds since 1970; grows with every commit
     epoch: int = 0
-    lsn_marks: Mapping[int, int] = field(default_factory=dict)  # highest LSN seen, by partition
-    snapshot_read_at: int = 0  # `source.ts` of the snapshot whose rows stand at the mark
+    lsn_marks: Mapping[int, int] = field(default_factory=dict)  # highest LSN by partition
+    snapshot_read_at: int = 0  # `source.ts` of the snapshot whose rows are at the mark
 
     def to_json(self) -> str:
-        """The stamp as one line."""
+        """Return the stamp as one line of JSON."""
         return json.dumps(
             {
                 "offsets": self.offsets,
@@ -41,7 +41,7 @@ class ChangesStamp:
 
     @staticmethod
     def from_json(text: str) -> ChangesStamp:
-        """The stamp that `to_json` wrote."""
+        """Parse a stamp that `to_json` wrote."""
         raw = json.loads(text)
         return ChangesStamp(
             offsets={int(p): n for p, n in raw["offsets"].items()},
@@ -53,17 +53,17 @@ class ChangesStamp:
 
 
 def moment_after(stamp: ChangesStamp) -> int:
-    """Now, but in any case after everything that the log has ingested."""
+    """Return the current time, but at least one microsecond after the last ingestion."""
     return max(time.time_ns() // 1000, stamp.ingested_through + 1)
 
 
 def state_stamp_json(applied: AppliedThrough) -> str:
-    """The stamp of a commit to `<t>`."""
+    """Return the stamp of a commit to the state."""
     return json.dumps(asdict(applied), sort_keys=True)
 
 
 def state_stamp(text: str) -> AppliedThrough:
-    """What the stamp of `<t>` says is applied."""
+    """Parse the stamp of a state."""
     raw = json.loads(text)
     newest = raw.get("newest", _ABOVE_ALL)
     carried, sequence = tuple(raw["carried"]), raw.get("sequence", 0)

@@ -1,9 +1,9 @@
-"""Commits that lose against another writer's, and the work behind them, done again.
+"""Retries of work whose commit conflicted with another writer's.
 
-Iceberg tries a commit again only if the catalog was quicker; that the table's files changed under a
-MERGE or a rewrite is refused for good. Then only the whole work, from a fresh look at the table on,
-may be repeated (correctness 3.2). The same holds where nobody knows whether a commit got through:
-the stamp tells whoever looks again.
+Iceberg retries a commit if only the catalog pointer moved, but rejects a MERGE or a rewrite if the
+table's files changed meanwhile. Then the whole work must be repeated on the reloaded table
+(correctness 3.2). The same holds if the outcome of a commit is unknown: the retry reads it from the
+stamp.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from cdclake.errors import CdcError, TableError
 log = logging.getLogger("cdclake.conflicts")
 
 MAX_TRIES = 5
-FIRST_PAUSE_S = 1.0  # doubled with each try, and half of it by chance
+FIRST_PAUSE_S = 1.0  # doubled with each try, with jitter
 _EXCEPTIONS = "org.apache.iceberg.exceptions."
-REFUSED = f"{_EXCEPTIONS}ValidationException"  # what another writer did meanwhile rules it out
+REFUSED = f"{_EXCEPTIONS}ValidationException"  # conflicts with another writer's commit
 _LOST = (REFUSED, f"{_EXCEPTIONS}CommitFailedException")
 _UNKNOWN = f"{_EXCEPTIONS}CommitStateUnknownException"
 MISSING = (f"{_EXCEPTIONS}NotFoundException", f"{_EXCEPTIONS}NoSuchTableException")
@@ -32,19 +32,20 @@ Result = TypeVar("Result")
 
 
 class CommitConflict(TableError):
-    """Other writers kept changing the table under the work on it."""
+    """Table that other writers kept changing during all tries."""
 
 
 class Fenced(CdcError):
-    """Another stream has written since this one looked: this one is no longer the log's writer."""
+    """Another stream has written to the changelog since this one read its stamp."""
 
     code = "fenced"
 
 
 def retry_on_conflict(table: str, work: Callable[[], Result]) -> Result:
-    """What `work` answers, which looks at the table anew whenever its commit has lost.
+    """Run `work` and return its result; run it again if its commit conflicts.
 
-    CommitConflict if it has lost `MAX_TRIES` times; every other error as it is.
+    `work` must reload the table each time. Raises CommitConflict after `MAX_TRIES` conflicts; other
+    errors pass through.
     """
     for tries in range(1, MAX_TRIES + 1):
         try:
@@ -58,18 +59,18 @@ def retry_on_conflict(table: str, work: Callable[[], Result]) -> Result:
         pause(tries)
     raise CommitConflict(
         table,
-        f"other writers changed it under {MAX_TRIES} tries: {reason}",
-        "look which other job or tool writes it, and have it wait",
+        f"other writers changed it during {MAX_TRIES} tries: {reason}",
+        "find the other job or tool that writes to it, and run it at another time",
     )
 
 
 def pause(tries: int) -> None:
-    """Give whoever was quicker time to end."""
+    """Wait with exponential backoff and jitter for the other writer to finish."""
     time.sleep(FIRST_PAUSE_S * 2 ** (tries - 1) * random.uniform(0.5, 1.0))
 
 
 def cause_of(error: Py4JJavaError, *exceptions: str) -> str | None:
-    """The first line of the one of these Java exceptions that is behind the error, if any is."""
+    """Return the first line of the cause that is one of these Java exceptions, if any."""
     for cause in _causes(error.java_exception):
         if cause.getClass().getName() in exceptions:
             return (str(cause.getMessage()).splitlines() or ["no reason given"])[0]

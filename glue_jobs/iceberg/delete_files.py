@@ -1,6 +1,6 @@
-"""Files of position deletes, written from places that Spark has found.
+"""Position delete files for the places that a Spark query finds.
 
-By the classes with which Iceberg itself writes them; decision 14 says what rests on those.
+Uses the classes that Iceberg itself uses to write them; decision 14 describes the dependency.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _OBSERVED = "data files"
 
 
 class DeleteFiles:
-    """Writes them for Iceberg's Table object `loaded`; whoever commits them makes them count."""
+    """Writer of delete files for Iceberg's Table object `loaded`; the caller commits them."""
 
     def __init__(self, lake: LakeTables, loaded: Any) -> None:
         self._table = loaded
         self._java = java_with(lake.spark, *_CLASSES)
 
     def write(self, places: DataFrame) -> tuple[Any, Any] | None:
-        """Iceberg's DeleteFile of the places (`FILE` and `ROW`), and the data files they are in.
+        """Write one delete file for the places (`FILE` and `ROW`).
 
-        Those are a Java list of names. None if there are none. The places are read once. The table
-        must have no partitions: they may be in any of its files.
+        Returns Iceberg's DeleteFile and a Java list with the names of the affected data files; None
+        without places. Reads the places once. The table must be unpartitioned.
         """
         in_order = _in_order(places.observe(_OBSERVED, F.collect_set(FILE)))
         found = self._java_rows(in_order)
@@ -53,15 +53,15 @@ class DeleteFiles:
         return self._written(found, in_order, self._table.spec()), data_files
 
     def write_by_data_file(self, places: DataFrame, data_files: Sequence[Any]) -> Iterator[Any]:
-        """A DeleteFile for each of Iceberg's data files that has places; all places are in one.
+        """Write a delete file for each of the data files; all places must be in one of them.
 
-        Only of such deletes Iceberg knows how much of a file is deleted. `places` is read twice.
+        Only with such files Iceberg knows how much of a file is deleted. Reads `places` twice.
         """
         counts = {row[FILE]: row["count"] for row in places.groupBy(FILE).count().collect()}
         by_name = {file.location(): file for file in data_files}
         in_order = _in_order(places)
         found = self._java_rows(in_order)
-        for name, count in sorted(counts.items()):  # as Spark has sorted them
+        for name, count in sorted(counts.items()):  # in Spark's order
             of_file = self._java.Iterators.limit(found, count)
             spec = self._table.specs().get(by_name[name].specId())
             yield self._written(of_file, in_order, spec, by_name[name].partition())
@@ -106,19 +106,19 @@ class DeleteFiles:
         return self._java.Schema(listed)
 
     def _java_rows(self, rows: DataFrame) -> Any:
-        """A Java iterator over the rows as Spark has them: none of them passes through Python."""
+        """Return a Java iterator over Spark's internal rows; none passes through Python."""
         found = rows._jdf.queryExecution().executedPlan().executeToIterator()
         return self._java.JavaConverters.asJavaIterator(found)
 
 
 def _in_order(places: DataFrame) -> DataFrame:
-    """In one partition, by the names and in the order that the format asks of a file of deletes."""
+    """Put the places into one partition, with the names and order that the format requires."""
     named = places.select(F.col(FILE).alias("file_path"), F.col(ROW).alias("pos"))
     return named.repartition(1).sortWithinPartitions("file_path", "pos")
 
 
 class _RowsToParquet:
-    """A java.util.function.Function from a Parquet schema to the writer of Spark's rows."""
+    """java.util.function.Function from a Parquet schema to a writer of Spark's rows."""
 
     def __init__(self, java: Any, struct: Any) -> None:
         self._java, self._struct = java, struct

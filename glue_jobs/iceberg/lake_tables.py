@@ -1,7 +1,7 @@
-"""Iceberg tables as the jobs need them: creation, snapshots and stamps, stamped statements.
+"""Iceberg tables of the lake: creation, snapshots, stamps, and statements with a stamp.
 
-Reads snapshots through Iceberg's Java API, since one call costs one metadata file where a query of
-the metadata tables would be a Spark job.
+Reads snapshots through Iceberg's Java API: a call reads one metadata file, whereas a query of the
+metadata tables would be a Spark job.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _CLASSES = (
 
 @dataclass(frozen=True, slots=True)
 class StampedSnapshot:
-    """A table at one moment: its current snapshot, and the newest stamp at or before it."""
+    """Current snapshot of a table, and the newest stamp at or before it."""
 
     snapshot_id: int | None
     stamp: str | None
     stamped_at_ms: int | None  # commit time of the snapshot that carries the stamp
-    oldest_at_ms: int | None  # commit time of the oldest snapshot that is still in its history
+    oldest_at_ms: int | None  # commit time of the oldest snapshot in its history
 
 
 class LakeTables:
-    """The tables of one lake database, seen from one Spark session."""
+    """Tables of one lake database in one Spark session."""
 
     def __init__(self, spark: SparkSession, database: str) -> None:
         self.spark = spark
@@ -47,13 +47,13 @@ class LakeTables:
         self._java = java_with(spark, *_CLASSES)
 
     def qualified(self, table: str) -> str:
-        """The table's quoted name in Spark SQL."""
+        """Return the table's quoted name in Spark SQL."""
         return qualified(self.database, table)
 
     def create(self, schema: TableSchema) -> None:
-        """Create the table, or give the one that is there the columns and types that it lacks.
+        """Create the table, or evolve an existing one to the schema.
 
-        TableError if it cannot become what the schema says.
+        Raises TableError if it cannot be evolved.
         """
         self.spark.sql(create_table(self.database, schema))
         fields = self.read(schema.name).schema.fields
@@ -64,14 +64,14 @@ class LakeTables:
             raise TableError(
                 schema.name,
                 str(error),
-                "declare the type that it has; or leave the table out of the file, and take it in"
-                " again under another `name:`",
+                "declare its existing type; or remove the table from the file, then add it again"
+                " under another `name:`",
             ) from error
         for statement in statements:
             self.spark.sql(statement)
 
     def completed(self, rows: DataFrame, table: str) -> DataFrame:
-        """The rows with NULL in the table's columns that they lack: the dropped ones."""
+        """Add the table's columns that the rows lack (dropped ones), with NULL."""
         lacking = {
             field.name: F.lit(None).cast(field.dataType)
             for field in self.read(table).schema.fields
@@ -80,14 +80,14 @@ class LakeTables:
         return rows.withColumns(lacking) if lacking else rows
 
     def read(self, table: str, snapshot_id: int | None = None) -> DataFrame:
-        """The table's rows, of one snapshot if one is named."""
+        """Read the table, at the given snapshot if there is one."""
         reader = self.spark.read
         if snapshot_id is not None:
             reader = reader.option("snapshot-id", str(snapshot_id))
         return reader.table(self.qualified(table))
 
     def stamped(self, table: str) -> StampedSnapshot:
-        """The table's current snapshot and newest stamp, read now."""
+        """Load the table's current snapshot and its newest stamp."""
         loaded = self.load(table)
         current = loaded.currentSnapshot()
         if current is None:
@@ -104,16 +104,16 @@ class LakeTables:
         return StampedSnapshot(current.snapshotId(), None, None, oldest)
 
     def load(self, table: str) -> Any:
-        """Iceberg's own Table object."""
+        """Load the table as Iceberg's Table object."""
         return self._java.Spark3Util.loadIcebergTable(
             self.spark._jsparkSession, self.qualified(table)
         )
 
     def run_stamped(self, stamp: str, work: Callable[[], None]) -> None:
-        """Run `work`, whose commits on this thread carry the stamp in their summaries.
+        """Run `work`; its commits on this thread carry the stamp in their summaries.
 
-        No session setting stamps a MERGE; Iceberg's CommitMetadata does. Its properties are
-        thread-local: `work` must commit on the thread that it is called on.
+        No session setting adds the stamp to a MERGE, but Iceberg's CommitMetadata does. Its
+        properties are thread-local: `work` must commit on the calling thread.
         """
         properties = self._java.HashMap()
         properties.put(naming.STAMP_PROPERTY, stamp)
@@ -125,7 +125,7 @@ class LakeTables:
 
 
 class _JavaCallable:
-    """A Python function as a java.util.concurrent.Callable; keeps the error as it was."""
+    """java.util.concurrent.Callable around a Python function; keeps its exception."""
 
     def __init__(self, work: Callable[[], None]) -> None:
         self._work = work

@@ -1,4 +1,4 @@
-"""Rows that are held while several queries read them."""
+"""Cached rows for several queries."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pyspark.sql import DataFrame
 
 @contextmanager
 def persisted(rows: DataFrame) -> Iterator[DataFrame]:
-    """The rows, evaluated once by the first query and held for as long as the block lasts.
+    """Cache the rows inside the block: the first query evaluates them.
 
-    A merge reads its source more than once (correctness K22). What a lost machine held is
-    evaluated again, so `rows` have to come out the same every time.
+    A merge reads its source more than once (correctness K22). Partitions of a lost executor are
+    evaluated again, so `rows` must be deterministic.
     """
     rows.cache()
     try:

@@ -1,7 +1,7 @@
-"""The rows of those files of a table that may hold some keys, by the statistics of the files.
+"""Scan of only those files that may hold given keys, by the files' column statistics.
 
-Iceberg plans the files and is then told to read just these, as its rewrites are. As conditions of
-a query the keys would do the same, but Spark compiles literals into the query's classes: each
+Iceberg plans the files and then reads exactly these, as in its rewrites. Conditions on the keys in
+the query would have the same effect, but Spark compiles literals into the generated classes: each
 batch would compile its own and run them cold.
 """
 
@@ -17,8 +17,8 @@ from pyspark.sql import DataFrame
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import java_with
 
-Bounds = Mapping[str, tuple[Any, Any]]  # of columns: least and greatest value
-Files = Sequence[Any]  # a Java list of Iceberg's FileScanTask, their deletes included
+Bounds = Mapping[str, tuple[Any, Any]]  # column -> least and greatest value
+Files = Sequence[Any]  # Java list of Iceberg's FileScanTask, including their delete files
 _CLASSES = (
     "org.apache.iceberg.expressions.Expressions",
     "org.apache.iceberg.relocated.com.google.common.collect.Lists",
@@ -27,14 +27,14 @@ _CLASSES = (
 
 
 class PrunedScan:
-    """A scan of Iceberg's Table object `loaded` at one of its snapshots."""
+    """Scan of Iceberg's Table object `loaded` at one of its snapshots."""
 
     def __init__(self, lake: LakeTables, name: str, loaded: Any, snapshot_id: int) -> None:
         self._lake, self._name, self._table, self._snapshot_id = lake, name, loaded, snapshot_id
         self._java = java_with(lake.spark, *_CLASSES)
 
     def between(self, bounds: Bounds) -> Any:
-        """A condition for rows whose columns lie between the bounds."""
+        """Build a condition for rows whose columns lie within the bounds."""
         expressions = self._java.Expressions
         condition, both = expressions.alwaysTrue(), getattr(expressions, "and")
         for column, (low, high) in bounds.items():
@@ -43,11 +43,11 @@ class PrunedScan:
         return condition
 
     def among(self, column: str, values: Sequence[Any]) -> Any:
-        """A condition for rows whose column has one of the values."""
+        """Build a condition for rows whose column has one of the values."""
         return getattr(self._java.Expressions, "in")(column, list(values))
 
     def files_with(self, condition: Any) -> Files:
-        """The files that may hold such a row, if any."""
+        """Plan the files that may hold a matching row."""
         planned = self._table.newScan().useSnapshot(self._snapshot_id).filter(condition).planFiles()
         files: Files = self._java.Lists.newArrayList(planned)
         planned.close()
@@ -55,9 +55,9 @@ class PrunedScan:
 
     @contextmanager
     def rows_of(self, files: Files, *more: str) -> Iterator[DataFrame]:
-        """The rows of some files, with their places `_file` and `_pos`, to be read in the block.
+        """Read the rows of the files inside the block, with their places `_file` and `_pos`.
 
-        `more` are further metadata columns; with `_deleted` the deleted rows come, too.
+        `more` are further metadata columns; `_deleted` includes the deleted rows.
         """
         staged, manager = uuid.uuid4().hex, self._java.ScanTaskSetManager.get()
         manager.stageTasks(self._table, staged, files)

@@ -1,9 +1,9 @@
-"""One commit of new rows and of deleted places, staged by Spark and put together here.
+"""One commit of new rows and position deletes, whose files Spark has staged.
 
-Spark commits each statement by itself, and finds what to delete by a join of its own planning.
-Iceberg's rewrites stage files through Spark and commit them by its Java API; so does this, by the
-same classes, with the checks that Iceberg's own MERGE makes (SparkPositionDeltaWrite). They are not
-part of Iceberg's public API: decision 14 says what rests on them.
+Spark commits each statement separately and plans its own join to find the rows to delete. Iceberg's
+rewrites stage files through Spark and commit them through its Java API; this module uses the same
+classes, with the checks of Iceberg's MERGE (SparkPositionDeltaWrite). They are not part of
+Iceberg's public API: decision 14 describes the dependency.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.pruned_scan import PrunedScan
 from cdclake.jobs.jvm.java import each, java_with
 
-_FORMAT_VERSION = 2  # format 3 has deletion vectors instead of files of positions
+_FORMAT_VERSION = 2  # format 3 has deletion vectors instead of delete files
 _CLASSES = (
     "org.apache.iceberg.TableUtil",
     "org.apache.iceberg.expressions.Expressions",
@@ -32,11 +32,11 @@ _CLASSES = (
 
 
 class RowDelta:
-    """A commit in the making, to a table as it is when this is made.
+    """Pending commit to a table, based on its snapshot when this object is created.
 
-    Whoever commits to the table meanwhile makes it fail (`conflicts.retried` tells how). What was
-    staged for a commit that failed stays behind, in no snapshot, for maintenance to remove.
-    `add` and `delete` may run side by side.
+    It fails if another writer commits to the table first (see `retry_on_conflict`). Files staged
+    for a failed commit become orphans, which maintenance removes. `add` and `delete` may run
+    concurrently.
     """
 
     def __init__(self, lake: LakeTables, name: str) -> None:
@@ -46,29 +46,29 @@ class RowDelta:
         current = self._table.currentSnapshot()
         self._read_from = None if current is None else int(current.snapshotId())
         self._delta = self._table.newRowDelta()
-        self._one_at_a_time = threading.Lock()  # Iceberg's object minds no threads
+        self._one_at_a_time = threading.Lock()  # Iceberg's object is not thread-safe
         self._columns = self._columns_as_loaded()
 
     @property
     def is_possible(self) -> bool:
-        """Whether the table is of the kind that this writes."""
+        """True if this class can write the table: format version 2, unpartitioned."""
         version = self._java.TableUtil.formatVersion(self._table)
         return bool(version == _FORMAT_VERSION and self._table.spec().isUnpartitioned())
 
     @property
     def columns(self) -> list[str]:
-        """The table's columns."""
+        """Names of the table's columns."""
         return [column.name for column in self._columns]
 
     @property
     def scan(self) -> PrunedScan | None:
-        """A scan of the rows that are stored; None if none ever were."""
+        """Scan of the stored rows; None if the table has no snapshot."""
         if self._read_from is None:
             return None
         return PrunedScan(self._lake, self._name, self._table, self._read_from)
 
     def add(self, rows: DataFrame) -> None:
-        """Have the commit add the rows, a file for each partition; NULL in columns they lack."""
+        """Stage the rows, one file per partition, with NULL in missing columns."""
         lacking = [column for column in self._columns if column.name not in rows.columns]
         if lacking:
             rows = rows.withColumns({c.name: F.lit(None).cast(c.dataType) for c in lacking})
@@ -82,7 +82,7 @@ class RowDelta:
         coordinator.clearRewrite(self._table, staged)
 
     def delete(self, places: DataFrame) -> None:
-        """Have the commit delete the stored rows at these places (`FILE` and `ROW`)."""
+        """Stage deletes of the stored rows at these places (`FILE` and `ROW`)."""
         written = DeleteFiles(self._lake, self._table).write(places)
         if written is not None:
             file, data_files = written
@@ -91,7 +91,7 @@ class RowDelta:
                 self._delta.validateDataFilesExist(data_files)
 
     def commit(self, stamp: str) -> None:
-        """Commit what was added and deleted, and the stamp, at once."""
+        """Commit the staged rows and deletes together with the stamp."""
         delta = self._delta.conflictDetectionFilter(self._java.Expressions.alwaysTrue())
         if self._read_from is not None:
             delta = delta.validateFromSnapshot(self._read_from)

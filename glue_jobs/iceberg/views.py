@@ -1,4 +1,4 @@
-"""Temporary views, by which SQL text names a DataFrame."""
+"""Temporary views, so that SQL text can refer to a DataFrame."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 @contextmanager
 def viewed(rows: DataFrame) -> Iterator[str]:
-    """A temporary view of a name that no other thread uses, for as long as the block lasts."""
+    """Create a temporary view with a unique name inside the block."""
     name = f"rows_{uuid.uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:

@@ -1,9 +1,9 @@
-"""Java's classes and collections, at the least price that py4j has for them.
+"""Java classes and collections, accessed with as few py4j calls as possible.
 
-At each mention of a class py4j asks Java, which looks in every jar for one of the short name before
-it minds what was imported (`TypeUtil.getClass` of py4j 0.10.9): an eighth of what a driver did for
-small batches. And a `for` over a Java collection ends with an exception, of which PySpark then asks
-a dozen times what kind it is.
+Each time a class is named, py4j asks the JVM, which searches every jar for the short name before it
+considers the imports (`TypeUtil.getClass` in py4j 0.10.9): an eighth of the driver's work for small
+batches. A `for` loop over a Java collection ends with an exception, whose type PySpark then checks
+a dozen times.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from pyspark.sql import SparkSession
 
 
 def java_with(spark: SparkSession, *classes: str) -> Any:
-    """The session's view of Java, in which these classes, named whole, go by their short names.
+    """Return the session's JVM view, with these classes available by their short names.
 
-    ValueError for two classes of one short name; Py4JError when a class is first used that Java
-    does not have.
+    `classes` are fully qualified names. Raises ValueError if two classes have the same short name;
+    a class that does not exist raises Py4JError when it is first used.
     """
     jvm: Any = spark.sparkContext._jvm
     for name in classes:
         short = name.rpartition(".")[2]
         known = vars(jvm).setdefault(short, _KnownClass(name, jvm._gateway_client))
         if known._fqn != name:
-            raise ValueError(f"{short} is {known._fqn} already, and cannot be {name}, too")
+            raise ValueError(f"{short} already refers to {known._fqn}, not to {name}")
     return jvm
 
 
 def each(collection: Any) -> Iterator[Any]:
-    """The elements of a Java collection, in its order."""
+    """Yield the elements of a Java collection in order."""
     elements = collection.iterator()
     while elements.hasNext():
         yield elements.next()
 
 
 class _KnownClass(JavaClass):  # type: ignore[misc]
-    """A class that asks Java once for each of its methods."""
+    """Java class that looks up each of its methods only once."""
 
     def __getattr__(self, name: str) -> Any:
         member = super().__getattr__(name)

@@ -1,1 +1,1 @@
-"""Upkeep of tables: small, clean, and with nothing removed that somebody still needs."""
+"""Table maintenance: compaction and removal of what neither readers nor writers need."""

@@ -1,8 +1,8 @@
 """The actions of `maintain_tables`, one function and one row of `ACTIONS` each.
 
-The state is maintained under the table's lease, so never while the stream merges into it: a MERGE
-always loses against a concurrent rewrite (correctness 3.2). Of the log appends and rewrites do not
-conflict; its lease only keeps the stream from thinning the snapshots that a rewrite began with.
+A state is maintained under its lease, so never while the stream merges into it: a MERGE always
+loses against a concurrent rewrite (correctness 3.2). On a changelog, appends and rewrites do not
+conflict; its lease only keeps the stream from expiring the snapshot that a rewrite started from.
 """
 
 from __future__ import annotations
@@ -21,36 +21,36 @@ from cdclake.jobs.maintenance.delete_compaction import compact_deletes
 from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots, time_of
 from cdclake.plan import Table
 
-# Never below the longest write: a file in flight looks like an orphan.
+# Must exceed the longest write: a file that is not committed yet looks like an orphan.
 ORPHAN_AGE = timedelta(days=3)
 MIN_SMALL_FILES = 5
-# Bytes: a file of this size is never packed with others again, so a run writes at most so much
-# again of what an earlier one has packed. To open it costs little beside reading it.
+# A file of this size is not compacted again, so a run rewrites at most this much of what an earlier
+# run has compacted. Opening such a file costs little compared with reading it.
 LARGE_FILE_BYTES = 16 << 20
-# Of a file's rows: from so many deleted ones on it is written again without them. Until then its
-# readers skip them, which costs little more than reading them would.
+# A file with at least this share of deleted rows is rewritten without them. Below it, readers skip
+# the deleted rows, which costs little more than reading them.
 MAX_DELETED_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class MaintainedTable:
-    """What an action works on: one Iceberg table of one source table."""
+    """Iceberg table that an action works on: the state or the changelog of one source table."""
 
     lake: LakeTables
     table: Table
-    name: str  # of the Iceberg table: the state or the log
+    name: str  # of the Iceberg table
     now: datetime
-    history: timedelta  # how long the log keeps every event
+    history: timedelta  # how long the changelog keeps every event
 
     def call(self, procedure: str, **arguments: str) -> None:
-        """CALL one of Iceberg's procedures on the table."""
+        """Call an Iceberg procedure on the table."""
         given = ", ".join(f"{key} => {value}" for key, value in arguments.items())
         target = SPARK.text(f"{self.lake.database}.{self.name}")
         self.lake.spark.sql(f"CALL {naming.CATALOG}.system.{procedure}(table => {target}, {given})")
 
 
 def purge_tombstones(upkeep: MaintainedTable) -> None:
-    """Remove tombstones that no event can revive any more; soft deletes stay for good."""
+    """Remove tombstones older than any event that may still arrive; keep soft deletes."""
     if upkeep.name != upkeep.table.name or upkeep.table.deletes == "soft":
         return
     before = _timestamp(upkeep.now - TOMBSTONE_HORIZON)
@@ -61,7 +61,7 @@ def purge_tombstones(upkeep: MaintainedTable) -> None:
 
 
 def collapse_history(upkeep: MaintainedTable) -> None:
-    """Keep of the log's old events what the newest of each key needs."""
+    """Collapse the changelog's old events to the newest of each key."""
     if upkeep.name != upkeep.table.changes:
         return
     Collapse(
@@ -73,46 +73,46 @@ def collapse_history(upkeep: MaintainedTable) -> None:
 
 
 def compact_files(upkeep: MaintainedTable) -> None:
-    """Pack small files, and write those again that have lost too many of their rows.
+    """Compact small files, and rewrite files with too many deleted rows.
 
-    So what it writes grows with what has changed, not with the table.
+    The work is proportional to the changes, not to the size of the table.
     """
     options = {
         "delete-ratio-threshold": str(MAX_DELETED_SHARE),
         "min-file-size-bytes": str(LARGE_FILE_BYTES),
         "min-input-files": str(MIN_SMALL_FILES),
     }
-    if upkeep.name == upkeep.table.name:  # no job deletes from a log: it need not be searched
+    if upkeep.name == upkeep.table.name:  # no job deletes from a changelog
         options["remove-dangling-deletes"] = "true"
     upkeep.call("rewrite_data_files", options=_options(options))
 
 
 def sort_deletes(upkeep: MaintainedTable) -> None:
-    """Before packing: one file of deletes for each data file, which packing then opens alone.
+    """Write one delete file per data file, so that compaction opens only that one.
 
-    By those, too, packing knows how much of a file is deleted.
+    These files also give compaction the number of deleted rows of each data file.
     """
     compact_deletes(upkeep.lake, upkeep.name, MIN_SMALL_FILES)
 
 
 def compact(upkeep: MaintainedTable) -> None:
-    """What the batches of some minutes have left behind, in few files."""
+    """Compact the files that recent batches have written."""
     sort_deletes(upkeep)
     compact_files(upkeep)
 
 
 def expire_snapshots(upkeep: MaintainedTable) -> None:
-    """Of old snapshots leave one for each hour, and none of before some days."""
+    """Expire old snapshots: keep one per hour, and none older than some days."""
     remove_old_snapshots(upkeep.lake, upkeep.name, upkeep.now)
 
 
 def remove_orphans(upkeep: MaintainedTable) -> None:
-    """Remove files that no snapshot knows and that are too old to be in flight."""
+    """Remove files that no snapshot references and that are too old to be in flight."""
     before = upkeep.now - ORPHAN_AGE
-    oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, tagged ones too
+    oldest = next(each(upkeep.lake.load(upkeep.name).snapshots()), None)  # by age, with tagged ones
     if oldest is None or time_of(oldest.timestampMillis()) >= before:
-        return  # a table so young holds nothing so old
-    # Listed through the catalog's own S3FileIO; else Hadoop would need a file system for s3.
+        return  # the table is younger than the limit
+    # List through the catalog's S3FileIO; otherwise Hadoop would need a file system for s3.
     upkeep.call("remove_orphan_files", older_than=_timestamp(before), prefix_listing="true")
 
 

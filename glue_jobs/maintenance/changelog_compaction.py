@@ -1,7 +1,8 @@
-"""`history_days`: older events of a log collapse to the newest of each key; nothing is forgotten.
+"""Collapse of changelog events older than `history_days` to the newest of each key.
 
-One commit replaces whole days, which no writer of new events touches. The log's property says up to
-which day it is collapsed. Doing it again changes nothing.
+The newest event gets the values that it did not send; deletes stay while they can matter. One
+commit replaces whole days, which writers of new events never touch. A property of the changelog
+holds the day before which it is collapsed. Collapsing is idempotent.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _EVENT = (naming.EPOCH, naming.LSN, naming.TX_ID)  # both events of a changed ke
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collapse:
-    """One log, and which of its days are to be collapsed."""
+    """Collapse of one changelog up to a day."""
 
     lake: LakeTables
     table: Table
@@ -38,10 +39,10 @@ class Collapse:
     tombstones_since: datetime
 
     def run(self) -> None:
-        """Collapse the days before `before` that the state holds, once there is enough to gain.
+        """Collapse the days before `before` that the state holds, if there are enough new rows.
 
-        All collapsed rows are read and written again, so it waits until the days that came since
-        hold half as many: the work stays in proportion to the changes.
+        A run rewrites all collapsed rows, so it waits until the days since then hold half as many:
+        the work stays proportional to the changes.
         """
         before = min(self.before, self._applied_before())
         collapsed, added = self._rows(before)
@@ -60,7 +61,7 @@ class Collapse:
             self._replace(rows.unionByName(last), before, read_from)
 
     def _replace(self, rows: DataFrame, before: date, read_from: int | None) -> None:
-        """One commit in place of the old days, refused if somebody else wrote into them."""
+        """Replace the old days in one commit, which fails if another writer changed them."""
         writer = rows.writeTo(self.lake.qualified(self.table.changes))
         writer = writer.option("isolation-level", "serializable").option("fanout-enabled", "true")
         writer = writer.option("validate-from-snapshot-id", str(read_from))
@@ -71,12 +72,12 @@ class Collapse:
         )
 
     def _applied_before(self) -> date:
-        """What the state lacks is still to be applied, event by event."""
+        """Return the first day that the state may lack; its events must be applied one by one."""
         ingested = applied_through(self.lake, self.table).ingested
         return datetime.fromtimestamp(ingested / 1_000_000, UTC).date()
 
     def _rows(self, before: date) -> tuple[int, int]:
-        """How many rows are collapsed, and how many have come since that could be; by metadata."""
+        """Count the collapsed rows and the rows that could be, from metadata only."""
         done = self.lake.load(self.table.changes).properties().get(COLLAPSED_BEFORE)
         done_before = date.fromisoformat(done) if done else date.min
         days = self.lake.spark.sql(
@@ -90,7 +91,7 @@ class Collapse:
     def _collapsed(
         self, alive: DataFrame, completed: DataFrame, straddling: DataFrame
     ) -> DataFrame:
-        """What the old rows become: keys that are still needed stay whole, the rest is folded."""
+        """Fold the old rows to one per key; keep all rows of keys whose deletes are needed."""
         keys = list(self.table.key)
         needed = alive.where(F.col(naming.OP) == "d").join(straddling, [*_EVENT], "left_semi")
         needed = needed.select(*keys).distinct()
@@ -107,12 +108,12 @@ class Collapse:
         return folded.unionByName(whole)
 
     def _dropped(self, log: DataFrame) -> list[str]:
-        """Columns that are declared no more, of which `<t>` keeps the values as well."""
+        """List the dropped columns whose values the state keeps as well."""
         stored = self.lake.read(self.table.name).columns
         return [c for c in log.columns if naming.is_dropped_column(c) and c in stored]
 
     def _flagged(self, changes: DataFrame, dropped: list[str]) -> DataFrame:
-        """The changes with a flag for each of these columns: `<t>` holds a value of their key."""
+        """Add a flag per dropped column: whether the state holds a value for the key."""
         if not dropped:
             return changes
         own = {
@@ -132,7 +133,7 @@ class Collapse:
 
 
 def _straddling(log: DataFrame, before: date) -> DataFrame:
-    """Key changes of which the creation is newer than the cut: their deletes are still needed."""
+    """Select key changes whose creation is newer than `before`; it needs their deletes."""
     newer = log.where(f"{naming.INGESTED_AT} >= {_day(before)}")
     return newer.where(is_carried_creation(newer)).select(*_EVENT).distinct()
 

@@ -1,9 +1,9 @@
-"""The deletes of many batches, brought together: for each data file one file of its own.
+"""Compaction of position deletes: the deletes of many batches become one file per data file.
 
-A batch writes one file of deletes for all data files, which is the least that it can write. A
-reader has to open each of them with every data file, and Iceberg cannot tell how much of which file
-is deleted. Its own `rewrite_position_delete_files` fails in 1.10 for a table that has an array or a
-map (apache/iceberg issue 15080), and a state has one.
+A batch writes one delete file for all data files, which is the least that it can write. A reader
+has to open each of them with every data file, and Iceberg does not know how many rows of a data
+file are deleted. Iceberg's `rewrite_position_delete_files` fails in 1.10 for a table with an array
+or a map (apache/iceberg issue 15080), and a state has one.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _CLASSES = ("org.apache.iceberg.FileContent", "org.apache.iceberg.ManifestFiles"
 
 
 def compact_deletes(lake: LakeTables, name: str, at_least: int) -> None:
-    """Replace the table's files of deletes, once a reader has to open so many for one data file.
+    """Replace the table's delete files once some data file has `at_least` of them.
 
-    One commit, which removes no row and brings none back. Format version 3 never comes so far: it
-    has one file of deletes for each data file from the beginning.
+    It is one commit, which neither removes nor restores a row. Tables of format version 3 never
+    need it: they have one deletion vector per data file from the start.
     """
     table = lake.load(name)
     current = table.currentSnapshot()
@@ -51,16 +51,16 @@ def compact_deletes(lake: LakeTables, name: str, at_least: int) -> None:
 
 
 def _delete_files(java: Any, table: Any, snapshot: Any) -> Iterator[Any]:
-    """Every file of position deletes, those included that no data file is left for."""
+    """Yield all position delete files, including those whose data files are gone."""
     for manifest in each(snapshot.deleteManifests(table.io())):
         reader = java.ManifestFiles.readDeleteManifest(manifest, table.io(), table.specs())
         for entry in each(reader):
-            file = entry.copy()  # the reader fills the same object again and again
+            file = entry.copy()  # the reader reuses one object
             if file.content() == java.FileContent.POSITION_DELETES:
                 yield file
         reader.close()
 
 
 def _deleted(rows: DataFrame) -> DataFrame:
-    """The places of the rows that are deleted."""
+    """Return the places of the deleted rows."""
     return rows.where("_deleted").select(F.col("_file").alias(FILE), F.col("_pos").alias(ROW))

@@ -1,9 +1,9 @@
-"""Which snapshots a table keeps: all of the last hours, and for days before the last of each hour.
+"""Expiration of snapshots: keep all of the last hours, and the last of each hour for some days.
 
-A snapshot is about a kilobyte of the table's metadata, which each batch reads several times, and
-writes again with each commit: five days of a commit in ten seconds would be 43,000 of them. What is
-kept has a tag: Iceberg removes what nothing refers to, and clears the history of before any
-snapshot that it removes (`TableMetadata.updateSnapshotLog` of 1.10).
+A snapshot adds about a kilobyte to the table's metadata, which each batch reads several times and
+each commit writes again: five days with a commit every ten seconds would be 43,000 snapshots. Kept
+snapshots have a tag: Iceberg removes unreferenced ones, and clears the history before any snapshot
+that it removes (`TableMetadata.updateSnapshotLog` in 1.10).
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from cdclake.iceberg import snapshot_tags
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import java_with
 
-# Longer than a batch takes: Iceberg refuses a commit that cannot follow the history back to the
-# snapshot that it began with. Whatever takes longer holds the table's lease.
+# Longer than a batch takes: Iceberg refuses a commit if the history no longer reaches back to the
+# snapshot where the commit started. Longer work holds the table's lease.
 KEEP_EVERY_COMMIT_FOR = timedelta(hours=2)
 KEEP_HOURLY_FOR = timedelta(days=5)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -25,11 +25,11 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def remove_old_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
-    """Remove snapshots older than `KEEP_EVERY_COMMIT_FOR`, once each hour's last has its tag.
+    """Tag the last snapshot of each hour; expire the others older than `KEEP_EVERY_COMMIT_FOR`.
 
-    The newest stamp's snapshot stays, and each later one. No file is removed: one that nothing
-    refers to any more is an orphan, and a query that still reads it has days to end. Raises what
-    Iceberg does when other commits were quicker several times.
+    The snapshot with the newest stamp stays, and so do all later ones. No file is removed: files
+    that become unreferenced are orphans, and a query that still reads them has days to finish.
+    Raises Iceberg's exception if concurrent commits won several times.
     """
     stamped = lake.stamped(name)
     if stamped.oldest_at_ms is None:
@@ -54,9 +54,10 @@ def remove_old_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
 def _untagged(
     lake: LakeTables, table: Any, first: datetime, last: datetime
 ) -> Iterator[tuple[str, int]]:
-    """What was current when each hour from the one of `first` through `last` ended, by its tag.
+    """Yield tag and id of each snapshot that was current when an hour ended, if it has no tag.
 
-    Of an hour without commits nothing, nor of what is current still.
+    Covers the hours from the one of `first` through `last`. Skips hours without commits and the
+    current snapshot.
     """
     java = java_with(lake.spark, "org.apache.iceberg.util.SnapshotUtil")
     tagged, known = table.refs(), {table.currentSnapshot().snapshotId()}
@@ -71,7 +72,7 @@ def _untagged(
 
 
 def time_of(millis: int) -> datetime:
-    """The time of a commit, as Iceberg says it."""
+    """Convert Iceberg's commit time (milliseconds since 1970)."""
     return _EPOCH + millis * _MILLISECOND
 
 

@@ -1,4 +1,4 @@
-"""The maintenance of one table: every action on its log and on its state."""
+"""Maintenance of one table: every action on its changelog and its state."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from cdclake.plan import Table
 
 
 def maintain_table(job: TableJob, table: Table) -> int:
-    """Run every action on the table's log, then on its state, each under a lease of its own.
+    """Run every action on the changelog, then on the state, each under its own lease.
 
-    A table that Glue maintains, or nobody, is left alone, and refused where it was asked for: two
-    that compact and expire one table would undo each other's commits. Applies no rows.
+    Skips a table that Glue maintains or that is not maintained at all; raises TableError if
+    `--tables` names it. Two maintainers of one table would undo each other's commits. Returns 0,
+    the number of applied rows.
     """
     if table.maintenance != "own":
         if job.named:
             raise TableError(
                 table.name,
-                f"this job does not maintain it: the file says `maintenance: {table.maintenance}`",
+                f"this job does not maintain it: the file has `maintenance: {table.maintenance}`",
                 "write `maintenance: own` and deploy, or leave the table out",
             )
         return 0

@@ -1,1 +1,1 @@
-"""What every job needs: arguments, session, stored objects, leases, Iceberg tables."""
+"""Job runtime: arguments, session, logs, metrics, secrets, Kafka and the source."""

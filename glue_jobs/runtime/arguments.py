@@ -1,4 +1,4 @@
-"""Job arguments, read the way Glue passes them; the only place that knows awsglue."""
+"""Job arguments as Glue passes them; the only module that imports awsglue."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from awsglue.utils import getResolvedOptions
 def read_arguments(
     required: Sequence[str], optional: Sequence[str] = (), argv: Sequence[str] | None = None
 ) -> dict[str, str]:
-    """The job's arguments by name; optional ones that were not passed are absent.
+    """Return the job's arguments by name, without optional ones that were not passed.
 
-    `getResolvedOptions` fails on a name that is not there, so optional names are asked for only
-    where the command line has them. Glue's own flags are ignored.
+    `getResolvedOptions` fails if an argument is missing, so it gets only those optional names that
+    the command line has. Glue's own flags are ignored.
     """
     given = list(sys.argv if argv is None else argv)
     present = [name for name in optional if _has(given, name)]
@@ -24,7 +24,7 @@ def read_arguments(
 
 
 def brokers_of(arguments: Mapping[str, str]) -> dict[str, str]:
-    """Spark's options for Kafka: `brokers`, and those of `kafka_options`, which is JSON."""
+    """Return Spark's Kafka options: the brokers and the JSON object in `kafka_options`."""
     options: dict[str, str] = json.loads(arguments.get("kafka_options", "{}"))
     return {"kafka.bootstrap.servers": arguments["brokers"]} | options
 

@@ -1,7 +1,7 @@
-"""Kafka as Spark's own client knows it: where topics begin and end.
+"""Partitions and offsets of Kafka topics, read with the client that Spark ships.
 
-No other client is needed: this one stands where `format("kafka")` does, and signs in by the same
-options.
+No other client is needed: this one is present wherever `format("kafka")` is, and authenticates with
+the same options.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ End = Literal["earliest", "latest"]
 
 
 def partitions(spark: SparkSession, brokers: Mapping[str, str], topic: str) -> list[int]:
-    """All partitions of the topic; Spark knows them, but does not say which they are."""
+    """List the partitions of the topic, which Spark knows but does not expose."""
     with _admin(spark, brokers) as admin:
         return _partitions(spark, admin, [topic])[topic]
 
@@ -37,7 +37,7 @@ def offsets(
     topics: Collection[str],
     at: End = "latest",
 ) -> Offsets:
-    """The offset of the first record that is kept, or of the next one; without absent topics."""
+    """Return the first retained or the next offset of each partition; skip missing topics."""
     java = java_with(spark, *_CLASSES)
     with _admin(spark, brokers) as admin:
         existing = set(admin.listTopics().names().get())
@@ -49,9 +49,12 @@ def offsets(
                 place = java.TopicPartition(topic, partition)
                 places[topic, partition] = place
                 wanted.put(place, getattr(java.OffsetSpec, at)())
-        told = admin.listOffsets(wanted).all().get()
+        listed_offsets = admin.listOffsets(wanted).all().get()
         return {
-            topic: {partition: told.get(places[topic, partition]).offset() for partition in listed}
+            topic: {
+                partition: listed_offsets.get(places[topic, partition]).offset()
+                for partition in listed
+            }
             for topic, listed in found.items()
         }
 
@@ -69,7 +72,7 @@ def _admin(spark: SparkSession, brokers: Mapping[str, str]) -> Iterator[Any]:
     java = java_with(spark, *_CLASSES)
     settings = java.HashMap()
     for option, value in brokers.items():
-        if option.startswith("kafka."):  # the others are Spark's own
+        if option.startswith("kafka."):  # the others are options of Spark
             settings.put(option.removeprefix("kafka."), value)
     admin = java.AdminClient.create(settings)
     try:

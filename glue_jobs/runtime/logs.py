@@ -1,4 +1,4 @@
-"""What a job says as it runs: its own words, on standard output, where Glue keeps them."""
+"""Logging of a job: standard output, which Glue stores."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _CHATTY = ("py4j", "botocore")
 
 
 def log_to_stdout() -> None:
-    """Have everything from INFO on written there; of what others' libraries say, warnings."""
+    """Log to standard output from INFO on; from chatty libraries only warnings."""
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
     for chatty in _CHATTY:
         logging.getLogger(chatty).setLevel(logging.WARNING)

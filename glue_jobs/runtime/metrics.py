@@ -1,4 +1,4 @@
-"""Telling CloudWatch what AWS does not measure by itself. Telling never fails what it tells of."""
+"""CloudWatch metrics that AWS does not measure itself. Publishing never fails the job."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ log = logging.getLogger("cdclake.metrics")
 
 Values = Mapping[Metric, float]
 
-# A minute's figures are not worth a longer wait: the next ones come.
+# Do not wait longer: the next values follow a minute later.
 _QUICK = Config(connect_timeout=5, read_timeout=5, retries={"total_max_attempts": 2})
 
 
 class Metrics:
-    """Publishes for one deployment; for none, as locally, it does nothing."""
+    """Publisher of one deployment's metrics; without a deployment (locally) it does nothing."""
 
     def __init__(self, deployment: str | None, job: str | None = None) -> None:
-        """`deployment`: value of the dimension that the alarms look at; `job`: another one."""
+        """Set the dimensions: `deployment` is the one that alarms use, `job` is optional."""
         named = {DEPLOYMENT: deployment, JOB: job}
         self._dimensions = [
             {"Name": name, "Value": value} for name, value in named.items() if value
@@ -31,10 +31,10 @@ class Metrics:
         self._failed = False
 
     def tell(self, gather: Callable[[], Values]) -> None:
-        """Gather and publish. What fails is logged, once until it works again.
+        """Gather and publish the values; log a failure once, until publishing works again.
 
-        Whatever it is: an answer that botocore cannot read is no error of its own, and no figure is
-        worth a stream.
+        Catches every exception: a response that botocore cannot parse does not raise a botocore
+        error, and a missing metric must not stop a stream.
         """
         if not self._is_on:
             return
@@ -47,7 +47,7 @@ class Metrics:
             self._failed = True
 
     def _publish(self, values: Values) -> None:
-        # A client of now: the first one may be what fails, without a region or credentials.
+        # A new client each time: creating it may fail, without a region or credentials.
         boto3.client("cloudwatch", config=_QUICK).put_metric_data(
             Namespace=NAMESPACE,
             MetricData=[

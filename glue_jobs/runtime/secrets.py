@@ -1,4 +1,4 @@
-"""Secrets by reference, in the spelling that Kafka Connect resolves for the connector too."""
+"""Secrets passed by reference, in the syntax that Kafka Connect resolves as well."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from cdclake.errors import InputError
 
 
 def resolve_secret(reference: str) -> str:
-    """The value behind `${file:PATH:KEY}`; InputError, which never repeats it, if there is none."""
+    """Return the value of `${file:PATH:KEY}`; InputError, without the value, if it is missing."""
     found = re.fullmatch(r"\$\{file:(.+):([^:]+)\}", reference)
     if found is None:
         raise InputError(
-            "a secret was given to the job, or no reference to one",
+            "the job expects a reference to a secret, but got another value",
             "pass it as ${file:PATH:KEY}",
         )
     path, key = found.groups()
@@ -21,4 +21,4 @@ def resolve_secret(reference: str) -> str:
         name, equals, value = line.partition("=")
         if equals and name == key:
             return value
-    raise InputError(f"{path} has no {key!r}", "restore the file of secrets")
+    raise InputError(f"{path} has no {key!r}", "restore this key in the secrets file")

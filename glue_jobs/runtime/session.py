@@ -1,4 +1,4 @@
-"""The Spark session of a job; catalog settings come from the job's `--conf`, never from here."""
+"""Spark session of a job; catalog settings come from the job's `--conf`, never from here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.jobs.jvm.java import java_with
 
-# PySpark's own, which it mentions with each column of each query.
+# Classes that PySpark itself names for each column of each query.
 _MENTIONED_ALWAYS = (
     "org.apache.spark.api.python.PythonUtils",
     "org.apache.spark.sql.functions",
@@ -15,7 +15,7 @@ _MENTIONED_ALWAYS = (
 
 
 def open_session(job: str) -> SparkSession:
-    """The job's session, in UTC: timestamps of the log are converted under that zone only."""
+    """Open the job's session in UTC, which the conversion of timestamps requires."""
     spark = SparkSession.builder.appName(job).getOrCreate()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     java_with(spark, *_MENTIONED_ALWAYS)

@@ -1,4 +1,4 @@
-"""The source database as jobs and commands meet it: connect, mark, signal, measure."""
+"""Access to the source database: connect, write markers and signals, read the slot."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _CONNECT_TIMEOUT_S = 10
 
 @contextmanager
 def deployed_dsn(arguments: Mapping[str, str]) -> Iterator[str]:
-    """The DSN that a job's arguments tell of, as long as the block lasts.
+    """Build the DSN from a job's arguments; it is valid inside the block.
 
-    `source` is JSON of libpq's words without a login, `login` the name of the secret that holds it,
-    `authorities` the URI of a file of those who may vouch for the server.
+    `source` is JSON of libpq parameters without user and password, `login` the name of the secret
+    with both, `authorities` the URI of a file with the CA certificates to trust.
     """
     words = json.loads(arguments["source"])
     user, password = (secret_value(arguments["login"], key) for key in (USER_KEY, PASSWORD_KEY))
@@ -45,7 +45,7 @@ def deployed_dsn(arguments: Mapping[str, str]) -> Iterator[str]:
 
 
 def secret_value(name: str, key: str) -> str:
-    """The value under `key` in the secret of this name."""
+    """Return the value under `key` in the named secret."""
     found = boto3.client("secretsmanager").get_secret_value(SecretId=name)
     return str(json.loads(found["SecretString"])[key])
 
@@ -58,17 +58,17 @@ def _downloaded(uri: str, folder: Path) -> str:
 
 @contextmanager
 def connect(dsn: str) -> Iterator[Connection]:
-    """A session that commits each statement; `InputError` where there is none to be had.
+    """Open a session in autocommit mode; raise `InputError` if it fails or breaks.
 
-    Nothing is looked up but in pg_catalog, and the password comes up in no message.
+    The search path is pg_catalog only, and no message contains the password.
     """
     try:
         connection = psycopg.connect(
             dsn, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, application_name="cdclake"
         )
-    except psycopg.ProgrammingError:  # it would repeat the whole DSN
+    except psycopg.ProgrammingError:  # its message would contain the whole DSN
         raise InputError(
-            "the DSN of the source cannot be read",
+            "invalid DSN of the source",
             "write it like postgresql://user:password@host:5432/database, with special characters"
             " of the password percent-encoded",
         ) from None
@@ -102,21 +102,21 @@ def _unreachable(dsn: str, error: Exception) -> InputError:
     elif "ssl" in lowered:
         remedy = "check the DSN's sslmode"
     else:
-        remedy = "check that the server runs, listens there, and that no firewall is in between"
+        remedy = "check that the server is running and reachable, and that no firewall blocks it"
     return InputError(f"no connection to the source at {host}:{port}: {reason}", remedy)
 
 
 def write_marker(dsn: str, marker: str = "") -> int:
-    """Write a row that will come through the stream; a WAL position at or after its commit."""
+    """Write a row that the stream will deliver; return an LSN at or after its commit."""
     with connect(dsn) as connection:
         connection.execute(MARKER_QUERY, (marker or os.urandom(8).hex(),))
         return int(_value(connection, queries.WAL_POSITION))
 
 
 def signal_snapshot(dsn: str, tables: Iterable[Table], request: str | None = None) -> None:
-    """Have the connector read these tables again while the others flow.
+    """Ask the connector to read these tables again while the stream continues.
 
-    For a request the signal has its id, which `is_signalled` finds.
+    With a `request` the signal has this id, so that `is_signalled` finds it.
     """
     kind, data = snapshot_signal(tables)
     with connect(dsn) as connection:
@@ -127,13 +127,13 @@ def signal_snapshot(dsn: str, tables: Iterable[Table], request: str | None = Non
 
 
 def is_signalled(dsn: str, request: str) -> bool:
-    """Whether the connector was ever asked to read for the request."""
+    """Return whether the signal for the request was written."""
     with connect(dsn) as connection:
         return _value(connection, f"SELECT id FROM {SIGNAL} WHERE id = %s", request) is not None
 
 
 def confirmed_lsn(dsn: str, slot: str) -> int | None:
-    """Up to where the slot's reader has confirmed; None if there is no slot."""
+    """Return the slot's confirmed LSN; None if there is no slot."""
     with connect(dsn) as connection:
         value = _value(connection, queries.CONFIRMED_LSN, slot)
         return None if value is None else int(value)

@@ -1,1 +1,1 @@
-"""From Kafka topics to change logs: decode, drop repeats, append under a fence, quarantine."""
+"""Streaming job: decode Kafka records, deduplicate, append with a fence, quarantine."""

@@ -1,8 +1,8 @@
-"""The append to a log: one commit, stamped, and refused if somebody else appended since.
+"""Append to a changelog: one stamped commit, which fails if another writer appended meanwhile.
 
-Iceberg appends never conflict by themselves. So each is an overwrite of what was ingested after the
-stamp that its writer has read, validated from the snapshot in which that stamp stood: there is
-nothing to overwrite, and whatever another writer has appended since lies in that range.
+Iceberg appends never conflict with each other. So each append is an overwrite of the rows ingested
+after the stamp that its writer has read, validated from the snapshot with that stamp: there is
+nothing to overwrite, and rows that another writer has appended since are in that range.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from cdclake.jobs.iceberg.commit_retry import REFUSED, Fenced, cause_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.batch_stats import PartitionSummary
 
-# Of rows that no Kafka record stands behind: sweeps and ghosts, and what a bulk load read.
+# Partitions of rows without a Kafka record: sweeps and deletes of stale rows; bulk loads.
 SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
 
 
@@ -35,12 +35,12 @@ def append_changes(
     follows: int,
     stamp: ChangesStamp,
 ) -> None:
-    """Append `rows` (the log's columns) with `stamp` in the same commit.
+    """Append `rows` (the changelog's columns) with `stamp` in the same commit.
 
-    `read_from` is the snapshot in which the log's stamp was read (None: the log was empty), and
-    `follows` the moment of ingestion that this stamp gave. All of `rows` were ingested at
-    `stamp.ingested_through`, which is later. Fenced, with nothing written, if another writer
-    appended anything after `read_from`.
+    `read_from` is the snapshot whose stamp the writer has read (None: the changelog was empty), and
+    `follows` the time of ingestion in that stamp. All rows have the later time of ingestion
+    `stamp.ingested_through`. Raises Fenced, with nothing written, if another writer has appended
+    after `read_from`.
     """
     writer = (
         lake.completed(rows, log)
@@ -59,20 +59,20 @@ def append_changes(
             raise
         raise Fenced(
             f"another stream has written to {log} since this one read its stamp: {refused}",
-            "let one stream run on a lake; started again, it goes on where the other one is",
+            "run only one stream per lake; it continues after the other one's last commit",
         ) from error
 
 
 def _ingested_after(micros: int) -> Expression:
-    # A literal, since a data source filter can't call timestamp_micros.
+    # A literal, because a data source filter cannot call timestamp_micros.
     at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
     return F.expr(f"{naming.INGESTED_AT} > timestamp'{at.isoformat()}'")
 
 
 def ingested_at_column(micros: int) -> str:
-    """`cdc_ingested_at`, one moment for all rows, in a form that Spark can't fold into a constant.
+    """Return `cdc_ingested_at`, equal for all rows, so that Spark cannot fold it to a constant.
 
-    A number that differs in every batch would be compiled into the generated classes: each batch
+    A literal that differs in every batch would be compiled into the generated classes: each batch
     would compile and warm up its own (measured: most of a small batch's CPU time).
     """
     digits = f"concat('{micros}', substring({naming.OP}, 1, 0))"
@@ -82,7 +82,7 @@ def ingested_at_column(micros: int) -> str:
 def next_stamp(
     stamp: ChangesStamp, summaries: Sequence[PartitionSummary], *, epoch: int, ingested_at: int
 ) -> ChangesStamp:
-    """The log's stamp after a batch with these partitions."""
+    """Compute the changelog's stamp after a batch with these partitions."""
     marks = dict(stamp.lsn_marks) if epoch == stamp.epoch else {}
     read_at = stamp.snapshot_read_at if epoch == stamp.epoch else 0
     for part in summaries:
@@ -102,10 +102,10 @@ def next_stamp(
 
 
 def sweep_row(rows: DataFrame, position: str, swept_at: int) -> DataFrame:
-    """A truncate that no database made: at the position, what lies below it is gone.
+    """Build a sweep: a truncate by cdclake that deletes all rows below the position.
 
-    A new epoch starts with one, for its snapshot says nothing about rows deleted in the gap. `rows`
-    gives the columns.
+    A new epoch starts with one, because its snapshot does not report rows deleted in the gap. The
+    columns are those of `rows`.
     """
     at = Position.parse(position)
     values = ("t", position, SYNTHETIC_PARTITION, at.epoch, at.prev_commit_lsn, at.phase, at.lsn)
@@ -124,5 +124,5 @@ def sweep_row(rows: DataFrame, position: str, swept_at: int) -> DataFrame:
 
 
 def epoch_sweep(epoch: int) -> str:
-    """The position of the sweep that an epoch begins with."""
+    """Return the position of an epoch's sweep."""
     return str(epoch_start(epoch))

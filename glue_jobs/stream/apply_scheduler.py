@@ -1,8 +1,8 @@
-"""Which states a batch brings up: all, or under load only those that have waited longest.
+"""Schedule of state updates: all tables, or when the stream is late the longest-waiting ones.
 
-`_current` shows the log's tail at once, whatever of it the state holds: so a stream that is late
-writes its logs first, and merges many changes at once later. It does so evenly: states that were
-all left until they had waited long enough would be due at once, and logs would wait for them.
+`<t>_current` includes the tail, so readers see new rows before the state is applied. A late stream
+therefore appends to all changelogs first and applies more changes at once later. It spreads the
+updates: otherwise all states would become due in the same batch and delay the changelogs.
 """
 
 from __future__ import annotations
@@ -12,40 +12,40 @@ from collections.abc import Callable, Iterable
 
 from cdclake.plan import Plan
 
-# In so long each state has one turn, however late the stream is; else tails would grow with load.
+# Each state is applied once in this time even if the stream is late; this bounds the tails.
 MAX_APPLY_DELAY_S = 180.0
 
 
 class ApplyScheduler:
-    """Remembers since when each table's state lacks something that its log holds."""
+    """Scheduler of state updates, by how long each state has been behind its changelog."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._since: dict[str, float] = {}
-        # What the last batch that brought events of tables took without states; and what one state
-        # took of the last batch that brought some up.
+        # Duration of the last batch with table events, without applying; and time per state in the
+        # last batch that applied any.
         self._logs_seconds = self._state_seconds = 0.0
         self._asked_at = clock()
-        self._owed = 0.0  # turns, since the stream is late
+        self._owed = 0.0  # state updates due since the stream is late
 
     @property
     def waiting(self) -> frozenset[str]:
-        """Tables whose state lacks something, or may: they need a turn even without new events."""
+        """Tables whose states are or may be behind: they are applied even without new events."""
         return frozenset(self._since)
 
     def wait(self, tables: Iterable[str]) -> None:
-        """These tables' states have to be brought up; who waits already waits since then."""
+        """Mark the tables' states as behind; a table that is waiting keeps its waiting time."""
         for table in tables:
             self._since.setdefault(table, self._clock())
 
     def settle(self, table: str) -> None:
-        """The table's state holds everything."""
+        """Mark the table's state as caught up."""
         self._since.pop(table, None)
 
     def note_batch(self, *, busy: bool, seconds: float, states: int, merging: float) -> None:
-        """How long a batch took, `busy` with events of tables or not.
+        """Record a batch's duration; `busy` means that it had table events.
 
-        It brought so many states up, which took `merging` of its seconds.
+        It applied this number of `states`, which took `merging` of its seconds.
         """
         if busy:
             self._logs_seconds = seconds - merging
@@ -55,23 +55,23 @@ class ApplyScheduler:
     def chosen(
         self, plan: Plan, flowing: frozenset[str], arriving: frozenset[str]
     ) -> frozenset[str]:
-        """Those of the `flowing` tables whose state this batch may bring up.
+        """Choose the `flowing` tables whose states this batch applies.
 
-        `arriving` are the tables of which it has events. A table that does not flow takes no turn:
-        it would wait for ever in front of the others.
+        `arriving` are the tables with events in the batch. Stopped tables are left out: they would
+        stay at the head of the queue.
 
-        All of them, if the logs and all states that lack something fit into the trigger. Else the
-        stream is late, and takes as many as fit beside the logs, those first that have waited
-        longest; or more, whether they fit or not, so that each has its turn in time. A batch
-        without events brings states up, too, but for no longer than the trigger: there may be
-        events again.
+        If the changelogs and all states that are behind fit into the trigger interval, all are
+        chosen. Otherwise the stream is late: as many as fit next to the changelogs, longest-waiting
+        first, or more if needed to apply each within `MAX_APPLY_DELAY_S`. A batch without events
+        applies states too, but not for longer than the trigger interval, since new events may
+        arrive.
         """
         if plan.mode == "scheduled":
             return flowing
         elsewhere = frozenset(t.name for t in plan.tables if t.apply != "each_batch") & flowing
         lacking = (flowing - elsewhere) & (arriving | self.waiting)
         now = self._clock()
-        # Not of what arrives after an hour's silence: nobody has waited for it.
+        # Only tables that were waiting: events after an hour of silence have not waited for it.
         self._owed += len(lacking & self.waiting) * (now - self._asked_at) / MAX_APPLY_DELAY_S
         self._asked_at = now
         room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)

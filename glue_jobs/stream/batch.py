@@ -1,8 +1,8 @@
-"""A micro-batch over all tables: what the streaming query calls with each batch.
+"""Micro-batch over all tables: the function that the streaming query calls with each batch.
 
-Tables run side by side on a few threads; each on one thread, since a commit's stamp is
-thread-local. One table's trouble stops that table alone; trouble of the lake as a whole fails the
-query, which replays the batch when it is started again.
+Tables run concurrently on a few threads, each table on one thread, since a commit's stamp is
+thread-local. A failing table stops only itself; a failure of the whole lake fails the query, which
+replays the batch after its restart.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 
-# Planning a table's queries keeps one of the driver's cores busy: more at once would only all end
-# late. With the largest first, most events are in the lake before the batch has ended.
+# Planning a table's queries keeps one driver core busy: more tables at once would only delay each
+# other. With the largest first, most events are in the lake before the batch ends.
 MAX_CONCURRENT_TABLES = max(2, os.cpu_count() or 1)
 
 
 class MicroBatch:
-    """The stream's `foreachBatch` function, with what it remembers between batches."""
+    """The stream's `foreachBatch` function and its state between batches."""
 
     def __init__(
         self,
@@ -69,11 +69,9 @@ class MicroBatch:
         self._turns = ApplyScheduler()
         self._packing = InlineCompaction(self._leases)
         self._thinning = InlineExpiration(self._leases)
-        self._applying: list[float] = []  # of this batch: what each state took
+        self._applying: list[float] = []  # seconds per applied state in this batch
         self._readers: dict[str, TableReader] = {}
-        self._slow_decode_tables: set[str] = (
-            set()
-        )  # tables whose last batch had events to be read by name
+        self._slow_decode_tables: set[str] = set()  # tables whose last batch needed slow decoding
         self._threads = ThreadPoolExecutor(MAX_CONCURRENT_TABLES)
         self._leases.abandon_earlier_runs()
 
@@ -83,7 +81,7 @@ class MicroBatch:
         self._laps, self._applying = StageTimer(), []
         _share_among_cores(records.sparkSession)
         with persisted(records) as events:
-            self._take_resume_requests()  # before the plan, which is mended before one asks
+            self._take_resume_requests()  # before the plan: operators fix it, then resume
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
@@ -104,7 +102,7 @@ class MicroBatch:
             self._note(plan, ranges, batch, seconds)
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
-        """Every object exists before its first event, and whether or not one ever comes."""
+        """Create all Iceberg tables, whether or not events arrive."""
         if plan == self._created_for:
             return
         lake.create(quarantine_schema(plan))
@@ -116,11 +114,11 @@ class MicroBatch:
         for table in plan.tables:
             self._progress.table(table.name).forget_all_but(column_keys(table))
         self._readers = {table.name: TableReader(table, plan) for table in plan.tables}
-        self._turns.wait(kept)  # a crash may have come between an append and its merge
+        self._turns.wait(kept)  # a crash may have occurred between append and apply
         self._created_for = plan
 
     def _create_table(self, plan: Plan, table: Table, lake: LakeTables) -> None:
-        """Its log and state; a table that cannot become what is declared stops, the others flow."""
+        """Create changelog and state; stop the table if they cannot be evolved."""
         try:
             for schema in (changes_schema(table, plan), state_schema(table, plan)):
                 lake.create(schema)
@@ -135,7 +133,7 @@ class MicroBatch:
     def _take_offsets_from_logs(
         self, plan: Plan, lake: LakeTables, ranges: dict[str, Ranges]
     ) -> None:
-        """Of a progress that was lost: else nobody would see a hole before this first batch."""
+        """Restore offsets from stamps if the progress was lost, so that gaps are still detected."""
         for table in plan.tables:
             progress = self._progress.table(table.name)
             if table.topic not in ranges or progress.state == "stopped":
@@ -161,31 +159,31 @@ class MicroBatch:
                 records, share = gap
                 if not share:
                     progress.flow()
-            elif self._stops_at_a_hole(table, progress, share):
+            elif self._stop_at_gap(table, progress, share):
                 continue
             apply_now = table.name in to_apply
             if share or (apply_now and table.name in self._turns.waiting):
                 work.append(Work(table, records, share, apply_now))
         return work
 
-    def _stops_at_a_hole(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
-        """Stop a table whose records do not begin where the last ones ended; whether they do not.
+    def _stop_at_gap(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
+        """Stop the table if records are missing before this batch; return whether it was stopped.
 
-        A stream that has lost its checkpoint begins where Kafka does, which may have deleted some.
+        A stream without its checkpoint starts at Kafka's first record; earlier ones may be expired.
         """
-        holes = [
-            f"{progress.offsets[partition]} to {first - 1} of partition {partition}"
+        missing = [
+            f"{progress.offsets[partition]}-{first - 1} of partition {partition}"
             for partition, (first, _) in sorted(share.items())
             if progress.offsets.get(partition, first) < first
         ]
-        if holes:
-            message = f"nobody has read its records {', '.join(holes)}, and Kafka has deleted them"
-            remedy = f"`cdclake resync {table.name}` reads the table again and lets it go on"
+        if missing:
+            message = f"records {', '.join(missing)} expired from Kafka before they were read"
+            remedy = f"run `cdclake resync {table.name}`: it reads the table again and resumes it"
             self._stop(progress, table, {}, str(TableError(table.name, message, remedy)))
-        return bool(holes)
+        return bool(missing)
 
     def _flowing(self, plan: Plan) -> frozenset[str]:
-        """The stream's tables, but for those that are stopped and not to rejoin now."""
+        """Return the stream's tables without those that are stopped and not being resumed."""
         places = {
             t.name: self._progress.table(t.name) for t in plan.tables if t.delivery == "stream"
         }
@@ -198,20 +196,18 @@ class MicroBatch:
     def _gap(
         self, spark: SparkSession, table: Table, progress: TableProgress, share: Ranges
     ) -> tuple[DataFrame, Ranges] | None:
-        """A resumed table's records, from where it stopped to the end of this batch.
+        """Read a resumed table's records from where it stopped to the end of this batch.
 
-        None if Kafka does not give them all: the table stays stopped, the others go on.
+        Returns None if Kafka no longer has all of them: the table stays stopped.
         """
         ends = {partition: following for partition, (_, following) in share.items()}
         resume = {} if progress.gap_given_up else progress.offsets
         try:
             return read_gap(spark, self._brokers, table.topic, resume, ends)
         except (PySparkException, Py4JJavaError):
-            log.exception("table %s: its gap cannot be read", table.name)
-            remedy = (
-                "`cdclake status` shows whether Kafka still keeps it, the stream's log the rest"
-            )
-            error = TableError(table.name, "its gap cannot be read from Kafka", remedy)
+            log.exception("table %s: cannot read its gap", table.name)
+            remedy = "check `cdclake status` (does Kafka still have it?) and the stream's log"
+            error = TableError(table.name, "cannot read its gap from Kafka", remedy)
             self._stop(progress, table, {}, str(error))
             return None
 
@@ -243,12 +239,12 @@ class MicroBatch:
         )
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
-            if packed and outcome.applying:  # a late stream writes its logs first
+            if packed and outcome.applying:  # a late stream appends to its changelogs first
                 self._packing.compact(lake, plan, turn.table)
             if thinned:
                 self._thinning.thin(lake, turn.table)
         except (TableError, AnalysisException, Py4JJavaError) as error:
-            self._stop(progress, turn.table, turn.ranges, _own_trouble(turn.table, error))
+            self._stop(progress, turn.table, turn.ranges, _table_failure(turn.table, error))
             return
         if outcome.drift is not None:  # something was decoded
             (
@@ -279,7 +275,7 @@ class MicroBatch:
         self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
     ) -> None:
         def batch_of(table: Table) -> TableBatch:
-            # A state that another job holds now is brought up in a later batch.
+            # If another job holds the state's lease, a later batch applies it.
             self._turns.wait([table.name])
             return TableBatch(
                 lake, plan, table, self._leases, self._readers[table.name], apply_now=True
@@ -288,7 +284,7 @@ class MicroBatch:
         self._repairs.run(plan, events, ranges, self._progress, batch_of)
 
     def _judge(self, plan: Plan, progress: TableProgress, table: Table, outcome: Outcome) -> None:
-        """Stop a table that refuses too much: its declaration no longer fits its source."""
+        """Stop the table on schema drift or after too many refused events."""
         if outcome.drift is not None:
             progress.first_seen = dict(outcome.drift.known.first_seen)
             progress.suspected = list(outcome.drift.known.suspected)
@@ -309,7 +305,7 @@ class MicroBatch:
         reason: str,
         columns: Sequence[str] = (),
     ) -> None:
-        """Stop the table before this batch: its own resume offsets are where its share begins."""
+        """Stop the table before this batch; it resumes at the start of its share."""
         for partition, (first, _) in ranges.items():
             progress.offsets.setdefault(partition, first)
         progress.stop(reason, columns)
@@ -321,7 +317,7 @@ class MicroBatch:
             stored = self._control.read(f"resume/{name}")
             if progress is not None and stored is not None:
                 progress.ask_to_resume(stored.content)
-                self._progress.save(self._control)  # this batch may not come to its end
+                self._progress.save(self._control)  # this batch may fail
             self._control.delete(f"resume/{name}")
 
     def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:
@@ -336,35 +332,37 @@ class MicroBatch:
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
 
 
-def _own_trouble(table: Table, error: Exception) -> str:
-    """What is the matter with the table alone; the lake's own trouble is raised again."""
+def _table_failure(table: Table, error: Exception) -> str:
+    """Return the reason to stop the table; raise the error again if it concerns the whole lake."""
     if not isinstance(error, Py4JJavaError):
         return str(error).splitlines()[0]
     missing = cause_of(error, *MISSING)
     if missing is None:
         raise error
-    remedy = "restore it (docs/runbooks/restore.md), then `cdclake resume`"
-    return str(TableError(table.name, f"what its metadata names is gone: {missing}", remedy))
+    remedy = "restore it (docs/runbooks/restore.md), then run `cdclake resume`"
+    return str(
+        TableError(table.name, f"a file referenced by its metadata is missing: {missing}", remedy)
+    )
 
 
 def _share_among_cores(spark: SparkSession) -> None:
-    """Have what is shuffled end in as many tasks as the job has cores now.
+    """Set the number of shuffle partitions to the current number of cores.
 
-    Spark's 200 are brought together by adaptive execution, but not within a streaming query's
-    batch: there it is switched off, and each of a table's shuffles would start 200 tasks.
+    Adaptive execution would coalesce Spark's default of 200, but is disabled inside a streaming
+    query's batch: each shuffle of a table would start 200 tasks.
     """
     spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
 
 
 def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
-    """The tables that the batch has events of."""
+    """Return the tables with events in the batch."""
     return frozenset(table.name for table in plan.tables if table.topic in ranges)
 
 
 def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]:
-    """The batch's offset ranges by topic, and of its heartbeats the newest epoch and commit time.
+    """Return offset ranges by topic, and the newest epoch and commit time of heartbeats.
 
-    The time is in microseconds; without heartbeats both are 0.
+    The time is in microseconds; without heartbeats, epoch and time are 0.
     """
     is_beat = f"topic = {SPARK.text(plan.heartbeat_rows_topic)}"
     epoch = f"CAST(get_json_object(CAST(value AS string), '$.{naming.EPOCH}') AS int)"

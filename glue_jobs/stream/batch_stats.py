@@ -1,4 +1,4 @@
-"""What a decoded batch holds, in a few numbers a Kafka partition: what is to be done follows."""
+"""Statistics of a decoded batch by Kafka partition, which decide how to process it."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _BITS = 62  # of a bigint that are used
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartitionSummary:
-    """What one Kafka partition's share of a batch holds; LSNs are None without accepted events."""
+    """Statistics of one Kafka partition's share; LSNs are None without accepted events."""
 
     partition: int
     first_offset: int
     next_offset: int
     accepted: int
-    rows_at_one_lsn: int  # accepted ones, at most
+    rows_at_one_lsn: int  # greatest number of accepted events
     lowest_lsn: int | None
     highest_lsn: int | None
     lowest_deleted_lsn: int | None
@@ -34,26 +34,26 @@ class PartitionSummary:
     lowest_epoch: int | None
     snapshot_read_at: int | None  # microseconds; one for all rows of a table's snapshot
     snapshot_read_until: int | None
-    lowest_row_epoch: int | None  # of events that bring a row; and the lowest previous commit
+    lowest_row_epoch: int | None  # of events with a row; next: their lowest previous commit
     lowest_row_prev: int | None
-    flags: frozenset[str]  # which of `_FLAGS` some event shows
-    unavailable: frozenset[str]  # columns of which a value was not sent
+    flags: frozenset[str]  # those of `_FLAGS` that some event has
+    unavailable: frozenset[str]  # columns with a value that was not sent
 
     def has(self, sign: str) -> bool:
-        """Whether some event is such a one."""
+        """Return whether some event has the flag."""
         return sign in self.flags
 
 
 REFUSED = "refused"
 TRUNCATE = "truncate"
 CARRIED_KEY_CHANGE = "carried_key_change"  # a creation with unavailable values: a key changed
-COMPLETE_ROW = "complete_row"  # brings a row, and is not refused but perhaps for its key
+COMPLETE_ROW = "complete_row"  # has a row, and is not refused except for its key
 LACKING_ROW = "lacking_row"  # the same, without a declared column
-MISFIT = "misfit"  # has a column in another form than the declared
-NEEDS_SLOW_DECODE = "odd_event"  # a plain decoding does not read it rightly
+MISFIT = "misfit"  # has a value that does not fit the declared type
+NEEDS_SLOW_DECODE = "odd_event"  # the plain decoder reads it wrongly
 
 _ACCEPTED = f"{REFUSAL} IS NULL"
-# Refused for its key: a key column that is gone makes every key wrong.
+# Refused for its key: a dropped key column makes every key wrong.
 _BY_KEY = f"({REFUSAL} LIKE 'NULL_KEY%' OR {REFUSAL} LIKE 'KEY_MISMATCH%')"
 IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({_ACCEPTED} OR {_BY_KEY})"
 _FLAGS = {
@@ -72,7 +72,7 @@ _GREATEST = ("next_offset", "epoch", "snapshot_read_until")
 
 
 class Summarizer:
-    """Sums up one table's decoded batches; its expressions are built once."""
+    """Aggregation of one table's decoded batches; its expressions are built once."""
 
     def __init__(self, table: Table) -> None:
         self._table = table
@@ -89,9 +89,9 @@ class Summarizer:
         self._in_partition = _named(_counted_again(self._words))
 
     def summarize(self, changes: DataFrame) -> list[PartitionSummary]:
-        """One summary per Kafka partition of the decoded batch.
+        """Compute one summary per Kafka partition of the decoded batch.
 
-        First by LSN, for two accepted events at one may be the same one.
+        Groups by LSN first, since two accepted events with the same LSN may be duplicates.
         """
         by_lsn = changes.groupBy(*self._partition_and_lsn).agg(*self._at_one_lsn)
         rows = by_lsn.groupBy("partition").agg(*self._in_partition).collect()
@@ -99,10 +99,10 @@ class Summarizer:
 
 
 def _counted() -> dict[str, str]:
-    """Aggregates of the events at one LSN.
+    """Return the aggregates over the events at one LSN.
 
-    Of numbers only: a set or the least of some texts would have Spark sort instead of hash. And
-    few: each is planned anew for every batch, however few its events.
+    Only over numbers: a set or a minimum of strings would make Spark sort instead of hash. And only
+    a few: each is planned again for every batch, even for a small one.
     """
     read_at = f"IF({_ACCEPTED} AND {naming.OP} = 'r', unix_micros({naming.COMMITTED_AT}), NULL)"
     return {
@@ -120,7 +120,7 @@ def _counted() -> dict[str, str]:
 
 
 def _counted_again(words: int) -> dict[str, str]:
-    """Aggregates of what was counted at each LSN of a partition."""
+    """Return the aggregates over the LSNs of a partition."""
     return {
         **{name: f"min({name})" for name in _LOWEST},
         **{name: f"max({name})" for name in _GREATEST},
@@ -134,7 +134,7 @@ def _counted_again(words: int) -> dict[str, str]:
 
 
 def _conditions(table: Table) -> list[str]:
-    """Of each sign, and of each column that may not be sent."""
+    """Return the conditions of the flags, then of each column that may be unsent."""
     lacks = [
         f"array_contains({naming.UNAVAILABLE}, {SPARK.text(name)})" for name in table.toastable
     ]
@@ -142,7 +142,7 @@ def _conditions(table: Table) -> list[str]:
 
 
 def _words(conditions: Sequence[str]) -> Iterator[list[str]]:
-    """The conditions as flags, each a bit of its word."""
+    """Encode the conditions as bits of words."""
     for start in range(0, len(conditions), _BITS):
         word = conditions[start : start + _BITS]
         yield [f"IF({c}, {1 << bit}L, 0L)" for bit, c in enumerate(word)]

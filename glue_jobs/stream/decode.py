@@ -1,9 +1,9 @@
-"""Debezium events to rows of the log; what cannot be one gets the reason why.
+"""Decoding of Debezium events to changelog rows; refused events get a reason.
 
-A pure function of the record and the table's declaration: reading the same event again, in any
-batch, gives the same row. One typed `from_json` does the work; its corrupt-record column fires on
-every field that is not exactly of its type, where `from_json` alone would turn it into NULL in
-silence (correctness 1.5).
+The row is a pure function of the record and the table's declaration: the same event gives the same
+row in every batch. One typed `from_json` does the work; its corrupt-record column is set for every
+field that does not have its exact type, which `from_json` alone would silently turn into NULL
+(correctness 1.5).
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ from cdclake.jobs.stream.fields import (
 )
 from cdclake.plan import Column, Plan, Table
 
-# Columns beside the row's own: under `cdc_`, which no column of a source may begin with.
-REFUSAL = "cdc__refusal"  # why the event cannot be a row of the log; NULL if it can
+# Additional columns start with `cdc_`, which no column of a source may.
+REFUSAL = "cdc__refusal"  # why the event is refused; NULL if it is accepted
 _TEXT, _KEY_TEXT = "cdc__text", "cdc__key_text"
 _EVENT, _KEY, _CORRUPT = "cdc__event", "cdc__event_key", "cdc__corrupt"
 
-_READ_TYPES: dict[str, DataType] = {  # by what the log holds
+_READ_TYPES: dict[str, DataType] = {  # by type in the changelog
     "boolean": BooleanType(),
     "int": IntegerType(),
     "bigint": LongType(),
-    "float": DoubleType(),  # read as a float, a number that is none would be rounded unseen
+    "float": DoubleType(),  # as a float, a wider number would be rounded silently
     "double": DoubleType(),
     "string": StringType(),
 }
 
 
 class EventDecoder:
-    """Makes rows of `<t>_changes` out of one table's Kafka records."""
+    """Decoder of one table's Kafka records to changelog rows."""
 
     def __init__(self, table: Table, plan: Plan) -> None:
         self._table = table
@@ -80,15 +80,16 @@ class EventDecoder:
         return self._steps(NamedFields)
 
     def decode(self, events: DataFrame) -> DataFrame:
-        """The log's columns but `cdc_ingested_at`, with `REFUSAL`, `ABSENT`, `MISFITS` and `ODD`.
+        """Decode Kafka records of the table's topic to changelog rows.
 
-        `events` are Kafka records of the table's topic. Kafka tombstones are dropped, for they
-        carry no row. No order is promised.
+        The result has the changelog's columns without `cdc_ingested_at`, plus `REFUSAL`, `ABSENT`,
+        `MISFITS` and `ODD`, in no particular order. Kafka tombstones are dropped, since they carry
+        no row.
         """
         return self._decoded(events, self._named)
 
     def decode_plain(self, events: DataFrame) -> DataFrame:
-        """As `decode`, at less cost; wrong for events that are `ODD`, which few batches have."""
+        """Decode like `decode` at less cost; wrong for `ODD` events, which few batches have."""
         return self._decoded(events, self._plain)
 
     def _decoded(self, events: DataFrame, steps: list[list[Expression]]) -> DataFrame:
@@ -133,7 +134,7 @@ def _envelope_schema(table: Table) -> StructType:
             StructField("ts_us", LongType()),
         ]
     )
-    # Under another identity `before` holds made-up values for NOT NULL columns: never read it.
+    # With another identity `before` has invented values for NOT NULL columns: never read it.
     before = [StructField("before", _row_schema(table.columns))] if _logs_whole_rows(table) else []
     return StructType(
         [
@@ -148,10 +149,10 @@ def _envelope_schema(table: Table) -> StructType:
 
 
 def _key(table: Table) -> Expression:
-    """The record's key; not parsed where it says in the usual text what the row says."""
+    """Return the record's key; skip parsing if its text equals the key of the row."""
     parsed = _parse(_KEY_TEXT, _row_schema(table.key_columns).add(_CORRUPT, StringType()))
     if any(column.column_type.log not in ("int", "bigint") for column in table.key_columns):
-        return parsed.alias(_KEY)  # of other values the usual text is no plain one
+        return parsed.alias(_KEY)  # other types have no canonical text
     after = {c.source: F.col(f"{_EVENT}.after").getField(c.source) for c in table.key_columns}
     fields = [F.concat(F.lit(f"{json_key(name)}:"), value) for name, value in after.items()]
     usual = F.concat(F.lit("{"), F.concat_ws(",", *fields), F.lit("}"))
@@ -164,17 +165,17 @@ def _logs_whole_rows(table: Table) -> bool:
     return table.replica_identity == "full"
 
 
-# What the log has beside the row's own columns, but for when it was ingested.
+# The changelog's columns without those of the row and the time of ingestion.
 FACT_COLUMNS = tuple(
     name for name, _ in (*SHARED_COLUMNS, *CHANGES_COLUMNS) if name != naming.INGESTED_AT
 )
 
 
 def _facts() -> list[Expression]:
-    """Everything about the event that is not its row."""
+    """Compute the event's columns other than the row."""
     sequence = F.split(f"{_EVENT}.source.sequence", ",")
     prev = F.coalesce(_unquoted(F.get(sequence, F.lit(0))), F.lit(0).cast("bigint"))
-    # Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
+    # Rows of an incremental snapshot have no `lsn`; it is in the sequence.
     lsn = F.coalesce(F.col(f"{_EVENT}.source.lsn"), _unquoted(F.get(sequence, F.lit(1))))
     phase = F.when(F.col(f"{_EVENT}.op") == "r", SNAPSHOT_PHASE).otherwise(STREAM_PHASE)
     epoch = F.col(f"{_EVENT}.{naming.EPOCH}").cast("int")
@@ -199,7 +200,7 @@ def _facts() -> list[Expression]:
 
 
 def _unquoted(element: Expression) -> Expression:
-    """The number in an element of a list in JSON, the list's brackets perhaps still at it."""
+    """Parse the number in an element of a JSON list, with or without the list's brackets."""
     return F.btrim(element, F.lit('[]" ')).cast("bigint")
 
 
@@ -212,9 +213,9 @@ def _image_name(index: int) -> str:
 
 
 def _images(table: Table, fields: PlainFields) -> list[Expression]:
-    """Each column as the event has it; of a delete the key, or the whole `before`.
+    """Return each column's value; for a delete the key, or the whole `before`.
 
-    Other events than those with a row have no `after`.
+    Only events with a row have `after`.
     """
     is_delete = F.col(f"{_EVENT}.op") == "d"
     images = []
@@ -231,17 +232,17 @@ def _images(table: Table, fields: PlainFields) -> list[Expression]:
 def _is_unavailable(
     table: Table, fields: PlainFields, index: int, placeholder: str
 ) -> Expression | None:
-    """Whether the value was not sent; None where it always is."""
+    """Return the condition that the value was not sent; None if it always is."""
     column = table.columns[index]
     unsent = None if _logs_whole_rows(table) else _is_placeholder(table, index, placeholder)
     if not column.renamed_from:
         return unsent
-    # Before its new name was declared, and after its old one was gone.
+    # Sent after the old name was dropped and before the new name was declared.
     return any_of([fields.is_unsent(column), *([] if unsent is None else [unsent])])
 
 
 def _is_placeholder(table: Table, index: int, placeholder: str) -> Expression | None:
-    """Whether the image is what stands for a value that was not sent; None if nothing does."""
+    """Return the condition that the image is the placeholder; None if it never is."""
     column = table.columns[index]
     if column.name in table.key or not column.column_type.toastable:
         return None
@@ -263,7 +264,7 @@ def _values(table: Table, fields: PlainFields, placeholder: str) -> list[Express
 
 
 def _unavailable(table: Table, fields: PlainFields, placeholder: str) -> Expression:
-    """Lake names of the columns whose value was not sent; NULL where all were."""
+    """List the lake names of the columns whose value was not sent; NULL if all were."""
     unsent = {
         column.name: is_unsent
         for index, column in enumerate(table.columns)
@@ -277,7 +278,7 @@ def _unavailable(table: Table, fields: PlainFields, placeholder: str) -> Express
 
 
 def _refusal(table: Table, plan: Plan) -> Expression:
-    """The first reason that speaks against the event, NULL if none does."""
+    """Return the first reason to refuse the event, NULL if there is none."""
     op = F.col(naming.OP)
     has_row, has_key = op.isin("c", "u", "r"), op.isin("c", "u", "r", "d")
     key_images = [F.col(_KEY).getField(c.source) for c in table.key_columns]
@@ -307,19 +308,19 @@ def _refusal(table: Table, plan: Plan) -> Expression:
     return first_reason([*reasons, *unrepresentable(table, plan)])
 
 
-Reason = tuple[Expression, str]  # what speaks against a row, and how it is said
+Reason = tuple[Expression, str]  # condition and text
 
 
 def first_reason(reasons: Sequence[Reason]) -> Expression:
-    """The first that holds; NULL if none does."""
+    """Return the first reason whose condition holds; NULL if there is none."""
     return F.coalesce(*(F.when(condition, F.lit(reason)) for condition, reason in reasons))
 
 
 def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
-    """What the policy has against rows in the log's columns: values that `<t>` cannot hold.
+    """Return the reasons to refuse values that the state cannot hold, as the policy requires.
 
-    Where nothing of a deleted row stays, its last values are for the log alone, which holds any:
-    refusing the delete would keep the row alive.
+    With hard deletes the last values of a deleted row are only stored in the changelog, which can
+    hold any: refusing the delete would keep the row alive.
     """
     if plan.not_representable != "quarantine":
         return []
@@ -335,7 +336,7 @@ def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
 
 
 def _unsent_values(table: Table, placeholder: str) -> list[Reason]:
-    """A placeholder where none may be: sent before the source had identity full, or since."""
+    """Refuse placeholders if the replica identity is full; it was not when they were sent."""
     if not _logs_whole_rows(table):
         return []
     return [

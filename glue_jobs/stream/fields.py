@@ -1,12 +1,12 @@
-"""Whether an event has the fields that its table declares, each in the form that it declares.
+"""Detection of missing fields, and of fields in another form than the declared one.
 
-`from_json` gives NULL for a field that is not there and for one of another type, and text for a
-number where text is declared. Debezium writes every column of the source in a form that follows
-from its type: so a field that is missing, or has another form, tells of a changed table.
+`from_json` gives NULL for a missing field and for one of another type, and text for a number where
+text is declared. Debezium writes every column of the source in a form that follows from its type:
+a missing field, or one in another form, means that the table has changed.
 
-What usually is there is proved by a search in the event's text (`PlainFields`). Only where that
-leaves an event odd are its fields read a second time, by name (`NamedFields`): the plan of that
-reading would cost every batch, however few its events.
+A search in the event's text proves that the fields are there (`PlainFields`). Only if that leaves
+an event odd, its fields are read again by name (`NamedFields`): planning that for every batch would
+be expensive even for few events.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from cdclake import naming
 from cdclake.debezium.field_values import REAL_DIGITS, REAL_OFF
 from cdclake.plan import Column, Table
 
-ABSENT = "cdc__absent"  # declared columns of which the event has no field; NULL if it has them all
-MISFITS = "cdc__misfits"  # declared columns whose field is of another type; NULL if none is
-ODD = "cdc__odd"  # whether only a reading by name tells what the event has
-_ROW = "cdc__row"  # the row that an event brings, or that a delete has whole
-_FIELDS = "cdc__fields"  # the row's fields as text, where something looks odd
+ABSENT = "cdc__absent"  # declared columns without a field in the event; NULL if there are none
+MISFITS = "cdc__misfits"  # declared columns whose field has another type; NULL if none
+ODD = "cdc__odd"  # whether the fields must be read by name
+_ROW = "cdc__row"  # the event's row, or the whole row of a delete
+_FIELDS = "cdc__fields"  # the row's fields as text, for odd events
 
-# Fields of such a name stand elsewhere in an event, too: to find one in its text proves nothing.
+# Events have fields of these names elsewhere, too: finding one in the text proves nothing.
 _ELSEWHERE = frozenset(
     {
         "before", "after", "source", "op", "transaction", "ts_ms", "ts_us", "ts_ns", "version",
@@ -35,16 +35,16 @@ _ELSEWHERE = frozenset(
         "origin", "x", "y", "wkb", "srid", naming.EPOCH,
     }
 )  # fmt: skip
-_NO_JSON_STRING = frozenset({"point", "vector", "bit"})  # text in the log all the same
-_OVERFLOWING = frozenset({"smallint", "integer"})  # their own values never do, wider ones may
-_NUMBER = "^-?[0-9][0-9.eE+-]*$"  # what JSON writes as one
+_NO_JSON_STRING = frozenset({"point", "vector", "bit"})  # text in the changelog all the same
+_OVERFLOWING = frozenset({"smallint", "integer"})  # values of wider types may overflow
+_NUMBER = "^-?[0-9][0-9.eE+-]*$"  # a number in JSON
 _SCIENTIFIC = "^-?[0-9][.]([0-9]*?)0*e([+-][0-9]+)$"  # without zeros at its end
 
 
 class PlainFields:
-    """Expressions over a decoded event, right for all that are not `ODD`.
+    """Expressions over a decoded event, correct unless the event is `ODD`.
 
-    `event` is its parsed value, `corrupt` a field of it that says it is none, `text` the text.
+    `event` is its parsed value, `corrupt` the corrupt-record field in it, `text` the text.
     """
 
     def __init__(self, table: Table, *, event: str, text: str, corrupt: str) -> None:
@@ -57,36 +57,36 @@ class PlainFields:
         self._row = F.col(_ROW if self._whole else f"{event}.after")
 
     def is_odd(self) -> Expression:
-        """`ODD`: whether only a reading by name tells what the event has."""
+        """Return `ODD`: whether the event's fields must be read by name."""
         doubts = [doubt for column in self._table.columns for doubt in self._doubts(column)]
         is_odd = self._corrupt.isNotNull() | (self._has_row() & any_of(doubts))
         return F.coalesce(is_odd, F.lit(False)).alias(ODD)
 
     def steps(self) -> list[list[Expression]]:
-        """What the other expressions refer to by name, step by step."""
+        """Return columns that the other expressions refer to, step by step."""
         if not self._whole:
             return []
         before, after = F.col(f"{self._event}.before"), F.col(f"{self._event}.after")
         return [[F.when(self._op == "d", before).otherwise(after).alias(_ROW)]]
 
     def image(self, column: Column) -> Expression:
-        """The column's value in `after`, or in the `before` of a delete that has the whole row."""
+        """Return the column's value in `after`, or in `before` for a delete with the whole row."""
         return self._value(column.source)
 
     def absent(self) -> Expression:
-        """`ABSENT`: nothing is."""
+        """Return `ABSENT`, which is always NULL here."""
         return F.lit(None).cast("array<string>").alias(ABSENT)
 
     def findings(self) -> list[Expression]:
-        """`ODD`, `ABSENT` and `MISFITS`."""
+        """Return `ODD`, `ABSENT` and `MISFITS`."""
         return [self.is_odd(), self.absent(), self.misfits()]
 
     def is_unsent(self, column: Column) -> Expression:
-        """Whether the event has a renamed column under none of its names."""
+        """Return whether the event has a renamed column under none of its names."""
         return F.lit(False)
 
     def misfits(self) -> Expression:
-        """`MISFITS`: nothing is."""
+        """Return `MISFITS`, which is always NULL here."""
         return F.lit(None).cast("array<string>").alias(MISFITS)
 
     def _doubts(self, column: Column) -> list[Expression]:
@@ -101,9 +101,9 @@ class PlainFields:
         return self._row.getField(name)
 
     def _seems_absent(self, column: Column) -> Expression:
-        """A value, or the text that says NULL, proves that the field of the present name is there.
+        """Return false if a value, or NULL in the text, proves that the current name is there.
 
-        Short of that all fields are read. An earlier name proves nothing: the event may have both.
+        Otherwise all fields are read. An earlier name proves nothing: the event may have both.
         """
         return self._value(column.source).isNull() & ~self._proves_null(column.source)
 
@@ -113,7 +113,7 @@ class PlainFields:
         return self._text.contains(f"{json_key(name)}:null")
 
     def _seems_of_another_form(self, column: Column, value: Expression) -> Expression | None:
-        """A form that `from_json` takes all the same; None where there is no such form."""
+        """Match another form that `from_json` still accepts; None if there is no such form."""
         kind = column.column_type
         if kind.log == "float":
             return value.cast("float").cast("string") != value.cast("string")
@@ -128,19 +128,19 @@ class PlainFields:
 
 
 class NamedFields(PlainFields):
-    """The same expressions, right for every event: odd ones are read a second time, by name."""
+    """The same expressions, correct for every event: odd ones are read again by name."""
 
     def steps(self) -> list[list[Expression]]:
-        """And the row's fields as text, if the event is odd."""
+        """Add the row's fields as text if the event is odd."""
         fields = F.from_json(self._row_text(), "map<string,string>")
         return [*super().steps(), [self.is_odd()], [F.when(F.col(ODD), fields).alias(_FIELDS)]]
 
     def findings(self) -> list[Expression]:
-        """`ABSENT` and `MISFITS`; `ODD` is there."""
+        """Return `ABSENT` and `MISFITS`; `ODD` exists already."""
         return [self.absent(), self.misfits()]
 
     def image(self, column: Column) -> Expression:
-        """The column's value, under whatever name the event has it."""
+        """Return the column's value under its current or an earlier name."""
         value = self._value(column.source)
         if not column.renamed_from:
             return value
@@ -149,19 +149,19 @@ class NamedFields(PlainFields):
         return F.when(value.isNotNull() | is_null, value).otherwise(earlier)
 
     def absent(self) -> Expression:
-        """`ABSENT`: by its present name, whatever the event has under an earlier one."""
+        """Return `ABSENT` by current names, regardless of fields under earlier ones."""
         listed = [F.when(~self._has(c.source), F.lit(c.source)) for c in self._table.columns]
         absent = F.array_compact(F.array(*listed))
         was_read = F.col(_FIELDS).isNotNull()
         return F.when(was_read & (F.size(absent) > 0), absent).alias(ABSENT)
 
     def is_unsent(self, column: Column) -> Expression:
-        """Whether the event has a renamed column under none of its names."""
+        """Return whether the event has a renamed column under none of its names."""
         found = any_of([self._has(name) for name in column.names])
         return F.col(_FIELDS).isNotNull() & ~found
 
     def misfits(self) -> Expression:
-        """`MISFITS`, by the columns' present names."""
+        """Return `MISFITS` by the columns' current names."""
         listed = [F.when(self._is_misfit(c), F.lit(c.source)) for c in self._table.columns]
         misfits = F.array_compact(F.array(*listed))
         return F.when(F.size(misfits) > 0, misfits).alias(MISFITS)
@@ -176,11 +176,11 @@ class NamedFields(PlainFields):
         return F.coalesce(F.map_contains_key(_FIELDS, name), F.lit(False))
 
     def _is_misfit(self, column: Column) -> Expression:
-        """The event has a value that no column of the declared type is written as."""
+        """Match values that a column of the declared type cannot have."""
         value = self.image(column)
         raw = F.coalesce(*(F.col(_FIELDS).getItem(name) for name in column.names))
         lost = value.isNull() & raw.isNotNull()
-        if column.column_type.base in _OVERFLOWING:  # too large, which one value may be
+        if column.column_type.base in _OVERFLOWING:  # a single value may be too large
             lost &= ~raw.rlike("^-?[0-9]+$")
         other = self._is_of_another_form(column, value)
         return lost if other is None else lost | (value.isNotNull() & other)
@@ -196,8 +196,8 @@ class NamedFields(PlainFields):
 
 
 def _is_written_as_real(value: Expression) -> Expression:
-    """As `field_values.is_written_as_real`, of a double."""
-    # Not as a string: before Java 19 some doubles of few digits become strings of 17.
+    """Apply `field_values.is_written_as_real` to a double."""
+    # Not as a string: before Java 19 some doubles of few digits become strings of 17 digits.
     text = F.format_string(f"%.{REAL_DIGITS - 1}e", value)
     fraction, power = (F.regexp_extract(text, _SCIENTIFIC, part) for part in (1, 2))
     last = F.pow(F.lit(10.0), power.cast("int") - F.length(fraction))
@@ -206,12 +206,12 @@ def _is_written_as_real(value: Expression) -> Expression:
 
 
 def json_key(name: str) -> str:
-    """The field's name as a JSON converter writes it."""
+    """Return the field's name as a JSON converter writes it."""
     return json.dumps(name, ensure_ascii=False)
 
 
 def any_of(conditions: Sequence[Expression]) -> Expression:
-    """Whether one holds; halved and halved again, for a chain of hundreds would nest as deep."""
+    """Combine with OR as a balanced tree, since a chain of hundreds would nest too deeply."""
     if len(conditions) == 1:
         return conditions[0]
     half = len(conditions) // 2

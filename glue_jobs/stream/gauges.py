@@ -1,6 +1,6 @@
-"""How the stream stands, in figures: told once a minute by the thread that waits for its end.
+"""Metrics of the stream, published once a minute by the thread that waits for its end.
 
-Nothing of it is in a batch's way: what the batches have done is read from their progress object.
+Publishing does not delay a batch: the values come from the progress object that batches write.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _MICROS = 1_000_000
 
 
 class StreamGauges:
-    """Tells the progress of one stream, and what has become of it since it was told last."""
+    """Publisher of one stream's progress, and of its changes since the last publication."""
 
     def __init__(self, control: ObjectStore, published: Metrics) -> None:
         self._control = control
         self._published = published
-        # What was refused before this stream is not told again.
+        # Events refused before this run were published by the previous one.
         self._quarantined = _quarantined(Progress.load(control))
         self._due = 0.0
 
     def tell_if_due(self, query_progress: Mapping[str, Any] | None) -> None:
-        """Tell, unless it was told within the last minute."""
+        """Publish, unless the last publication was less than a minute ago."""
         if time.time() >= self._due:
             self._due = time.time() + PUBLISH_INTERVAL_S
             self.tell(query_progress)
 
     def tell(self, query_progress: Mapping[str, Any] | None) -> None:
-        """Tell now; `query_progress` is Spark's own word of the last batch, if there was one."""
+        """Publish now; `query_progress` is Spark's report of the last batch, if there was one."""
         self._published.tell(lambda: self._gather(query_progress))
 
     def _gather(self, query_progress: Mapping[str, Any] | None) -> Values:
@@ -56,7 +56,7 @@ class StreamGauges:
         return values if lag is None else {**values, metrics.LAG: lag}
 
     def _newly_quarantined(self, progress: Progress) -> int:
-        """A table's count begins anew when the table does."""
+        """Count newly quarantined events; a recreated table's count restarts at zero."""
         before, self._quarantined = self._quarantined, _quarantined(progress)
         return sum(
             count - before.get(table, 0) if count >= before.get(table, 0) else count
@@ -65,7 +65,7 @@ class StreamGauges:
 
 
 def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
-    """How far the topic that is furthest behind is behind its end, by Spark's Kafka source.
+    """Return the consumer lag of the topic with the greatest lag, from Spark's Kafka source.
 
     >>> records_behind({"sources": [{"metrics": {"maxOffsetsBehindLatest": "7"}}]})
     7
@@ -73,8 +73,8 @@ def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
     True
     """
     sources = (query_progress or {}).get("sources", [])
-    told = [(source.get("metrics") or {}).get("maxOffsetsBehindLatest") for source in sources]
-    return max((int(each) for each in told if each is not None), default=None)
+    lags = [(source.get("metrics") or {}).get("maxOffsetsBehindLatest") for source in sources]
+    return max((int(lag) for lag in lags if lag is not None), default=None)
 
 
 def _quarantined(progress: Progress) -> dict[str, int]:

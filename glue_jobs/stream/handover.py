@@ -1,7 +1,7 @@
-"""The end of a stream that another deployment is to go on with: between two batches, never in one.
+"""Handover of the stream to another deployment, always between two batches.
 
-On AWS the keeper (`lambda/stream_keeper`) writes into a control object which deployment is wanted.
-A stream of any other ends itself, and the keeper starts the next one.
+On AWS the stream keeper (`lambda/stream_keeper`) writes the wanted deployment to a control object.
+A stream of another deployment ends itself, and the keeper starts the next one.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ CHECK_INTERVAL_S = 15
 
 
 class HandedOver(Exception):
-    """The stream has ended and takes no more batches."""
+    """The stream has ended and processes no further batches."""
 
 
 class Handover:
-    """Lets a stream's batches through as long as its deployment is the wanted one."""
+    """Gate that lets batches through while the stream's deployment is the wanted one."""
 
     def __init__(self, control: ObjectStore, deployment: str | None) -> None:
-        """Without a deployment, as locally, the stream is nobody's to end."""
+        """Without a deployment (locally), the gate never closes."""
         self._control = control
         self._deployment = deployment
         self._between_batches = threading.Lock()
         self._ended = False
 
     def guarded(self, batch: Callable[[DataFrame, int], None]) -> Callable[[DataFrame, int], None]:
-        """`batch`, which does nothing once the stream has ended: Spark runs it again later."""
+        """Wrap `batch` to raise HandedOver once the stream has ended; Spark replays it later."""
 
         def run(records: DataFrame, number: int) -> None:
             with self._between_batches:
@@ -49,12 +49,10 @@ class Handover:
         return run
 
     def await_end(self, query: StreamingQuery, meanwhile: Callable[[], None]) -> None:
-        """Wait until the query ends, or another deployment is wanted; its error if it fails.
+        """Wait until the query ends or another deployment is wanted; raise the query's error.
 
-        `meanwhile` is called at every look.
-
-        A batch that runs is waited for. Its offsets may not be noted any more: then it comes again,
-        and the stamps say that its rows are there.
+        Calls `meanwhile` at every check. Waits for a running batch. Spark may then not record its
+        offsets: the batch is replayed, and the stamps show that its rows are already appended.
         """
         try:
             while not query.awaitTermination(CHECK_INTERVAL_S):
@@ -67,7 +65,7 @@ class Handover:
             if not self._ended:
                 raise
         if self._ended:
-            log.info("deployment %s is not the wanted one any more: ended", self._deployment)
+            log.info("stream ended: deployment %s was replaced by another one", self._deployment)
 
     def _is_wanted(self) -> bool:
         if self._deployment is None:

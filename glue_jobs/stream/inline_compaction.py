@@ -1,7 +1,7 @@
-"""Packing states while they stream: each batch opens what the ones before it have left.
+"""Compaction of states between batches of the stream.
 
-A batch adds a file of rows and a file of deletes to a state, and looks its keys up in all of them.
-`maintain_tables` comes once a day by default: until then batches would cost more and more.
+A batch adds a data file and a delete file to a state, and looks up its keys in all of them.
+`maintain_tables` runs once a day by default; until then each batch would cost more than the last.
 """
 
 from __future__ import annotations
@@ -20,25 +20,26 @@ from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 
-# To pack so many small batches costs about what they cost each other until then.
+# Compacting this many small batches costs about as much as they cost later batches until then.
 COMPACT_EVERY_N_COMMITS = 30
 
 
 class InlineCompaction:
-    """Remembers how many commits each state has gathered since this process began or packed it."""
+    """Counter of each state's commits since its last compaction by this process."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
         self._commits: Counter[str] = Counter()
 
     def note(self, table: str) -> None:
-        """One more commit to the table's state."""
+        """Count a commit to the table's state."""
         self._commits[table] += 1
 
     def chosen(self, plan: Plan) -> str | None:
-        """The table to be packed in this batch: of those that are due the one with most commits.
+        """Choose the due table with the most commits for compaction in this batch.
 
-        One at a time, so that no batch ends late for all of them. What others maintain is theirs.
+        One per batch, so that no batch is delayed by all of them. Tables that another tool
+        maintains are left out.
         """
         ours = (table.name for table in plan.tables if table.maintenance == "own")
         gathered = {
@@ -49,10 +50,10 @@ class InlineCompaction:
         return max(gathered, key=gathered.__getitem__, default=None)
 
     def compact(self, lake: LakeTables, plan: Plan, table: Table) -> None:
-        """Pack the table's state; one that another job holds, or changes meanwhile, comes later."""
+        """Compact the state; leave it for later if another job holds or changes it."""
         started = time.monotonic()
         history = timedelta(days=plan.history_days)
         upkeep = MaintainedTable(lake, table, table.name, datetime.now(UTC), history)
         if run_if_free(self._leases, table.name, partial(compact, upkeep)):
             del self._commits[table.name]
-            log.info("%s: packed in %.1f s", table.name, time.monotonic() - started)
+            log.info("%s: compacted in %.1f s", table.name, time.monotonic() - started)

@@ -1,6 +1,7 @@
-"""Thinning snapshots while they stream: a batch makes one of a table's log, and one of its state.
+"""Expiration of snapshots between batches of the stream.
 
-`maintain_tables` comes once a day by default: until then there would be thousands.
+A batch adds a snapshot to a table's changelog and one to its state. `maintain_tables` runs once a
+day by default; until then there would be thousands.
 """
 
 from __future__ import annotations
@@ -20,16 +21,17 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 class InlineExpiration:
-    """Remembers of each table in which hour this process has thinned its snapshots."""
+    """Record of when (which hour) this process last expired each table's snapshots."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
         self._thinned: dict[str, datetime] = {}
 
     def chosen(self, tables: Iterable[Table]) -> str | None:
-        """Of these tables the one that waits longest; None if all were thinned in this hour.
+        """Choose the longest-waiting table; None if all were handled in this hour.
 
-        One at a time, so that no batch ends late for all of them. What others maintain is theirs.
+        One per batch, so that no batch is delayed by all of them. Tables that another tool
+        maintains are left out.
         """
         hour = hour_of(datetime.now(UTC))
         hours = {
@@ -39,9 +41,9 @@ class InlineExpiration:
         return min(due, key=due.__getitem__, default=None)
 
     def thin(self, lake: LakeTables, table: Table) -> None:
-        """Thin the log's and the state's; of one that another job holds, or changes, later.
+        """Expire snapshots of changelog and state; leave busy ones for later.
 
-        Under a lease of each, since who holds it may commit by what it began with hours ago.
+        Holds the lease of each: another holder may still commit from a snapshot of hours ago.
         """
         now = datetime.now(UTC)
         names = (table.changes, table.name)

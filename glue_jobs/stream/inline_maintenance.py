@@ -1,4 +1,4 @@
-"""Upkeep that a stream does between two batches, and leaves for later if somebody is at work."""
+"""Maintenance by the stream between two batches, unless another job holds the table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ log = logging.getLogger("cdclake.stream")
 
 
 def run_if_free(leases: Leases, name: str, work: Callable[[], None]) -> bool:
-    """Do the work under the lease of that name; whether it was done.
+    """Do the work under the lease `name`; return whether it was done.
 
-    It was not if another job holds the lease, or if other writers were always quicker.
+    It is not done if another job holds the lease or if its commits kept conflicting.
     """
     with leases.try_hold(name) as held:
         if held:

@@ -1,4 +1,4 @@
-"""A bounded read of Kafka: what a stopped table missed while the others flowed."""
+"""Bounded read of Kafka: the records that a stopped table has missed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdclake.jobs.runtime.kafka import partitions
 from cdclake.jobs.stream.table_batch import Ranges
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
-_EARLIEST_OFFSET = -2  # Spark's word for the beginning of a partition
+_EARLIEST_OFFSET = -2  # Spark's constant for the beginning of a partition
 
 
 def read_gap(
@@ -22,11 +22,11 @@ def read_gap(
     resume: dict[int, int],
     batch_ends: dict[int, int],
 ) -> tuple[DataFrame, Ranges]:
-    """The topic's records from `resume` on, and their offset ranges.
+    """Read the topic's records from the offsets `resume` on; return them and their ranges.
 
-    A partition that `resume` does not name is read from its beginning. Ends where the running batch
-    ends, or, for a partition that has no record in it, at the partition's end now. Fails if Kafka
-    no longer keeps the beginning of the gap.
+    Partitions that `resume` does not contain are read from their beginning. The read ends where the
+    running batch ends or, for a partition without records in it, at the partition's current end. It
+    fails if Kafka no longer has the beginning of the gap.
     """
     starts = starting_offsets(topic, partitions(spark, brokers, topic), resume)
     records = (
@@ -50,7 +50,7 @@ def read_gap(
 
 
 def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int, int]) -> str:
-    """Spark's option of that name, which has to name every partition: also those without records.
+    """Return Spark's option `startingOffsets`, which must name all partitions, even empty ones.
 
     >>> starting_offsets("t", [0, 1], {1: 7})
     '{"t": {"0": -2, "1": 7}}'

@@ -1,4 +1,4 @@
-"""Refused events, with their bytes and the reason, so that none is lost."""
+"""Quarantine of refused events, with their bytes and the reason."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _PLACE = ("partition", "offset")  # of a record in its topic
 
 
 def refusals(events: DataFrame, record: Mapping[str, str]) -> DataFrame:
-    """The refused ones of decoded events: their place, `reason`, and the columns of `record`.
+    """Select the refused events: their place, `reason`, and the columns of `record`.
 
-    `record` names the columns of `events` that stand for a record's.
+    `record` maps columns of a Kafka record to columns of `events`.
     """
     names = {"partition": naming.PARTITION, "offset": naming.OFFSET, "reason": REFUSAL, **record}
     columns = [F.col(column).alias(name) for name, column in names.items()]
@@ -27,16 +27,16 @@ def refusals(events: DataFrame, record: Mapping[str, str]) -> DataFrame:
 
 
 def refused_records(records: DataFrame, events: DataFrame) -> DataFrame:
-    """The records behind the refused ones of the decoded `events`, with their `reason`."""
-    # Without the hint Spark sorts all of the batch's records: it can't know how few are refused.
+    """Select the records of the refused `events`, with their `reason`."""
+    # Without the hint Spark would sort all records of the batch, although few are refused.
     return records.join(F.broadcast(refusals(events, {})), [*_PLACE])
 
 
 def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:
-    """Append the refused events that are not there yet; how many were new.
+    """Append the refused events that the quarantine lacks; return their number.
 
     `refused` are records of the table's topic (`partition`, `offset`, `key`, `value`, `headers`),
-    each with its `reason`. Doing it again finds them by their place and appends nothing.
+    each with its `reason`. Idempotent: known events are found by their place.
     """
     with persisted(refused):
         known = _places_in_quarantine(lake, table, refused)
@@ -54,7 +54,7 @@ def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:
 
 
 def _places_in_quarantine(lake: LakeTables, table: Table, refused: DataFrame) -> DataFrame:
-    """Of the table's, those between the refused ones' offsets: other files are not opened."""
+    """Read the table's known places in the range of the refused offsets only."""
     offsets = refused.agg(F.min("offset"), F.max("offset")).collect()[0]
     kept = lake.read(naming.QUARANTINE).where(F.col("topic") == table.topic)
     return kept.where(F.col("offset").between(*offsets)).select(*_PLACE)

@@ -1,4 +1,4 @@
-"""A table's records, decoded and summed up, and held while they are worked on."""
+"""Decoding and statistics of a table's records, cached while they are processed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from cdclake.plan import Plan, Table
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A batch's records, the rows that they make, and what each Kafka partition's share holds."""
+    """A batch's records, their rows, and the statistics of each Kafka partition's share."""
 
     records: DataFrame
     rows: DataFrame
     parts: list[PartitionSummary]
 
     def show(self, sign: str) -> bool:
-        """Whether some event is such a one (`PartitionSummary.signs`)."""
+        """Return whether some event has the flag (`PartitionSummary.flags`)."""
         return any(part.has(sign) for part in self.parts)
 
 
 class TableReader:
-    """Reads one table's Kafka records, as many batches of them as come.
+    """Reader of one table's Kafka records, used for all batches.
 
     Its expressions are built once: they are the same for every batch, and building some hundreds of
     them over py4j would cost a small batch more than running them.
@@ -41,9 +41,9 @@ class TableReader:
 
     @contextmanager
     def read(self, records: DataFrame, *, needs_slow_decode: bool) -> Iterator[Decoded]:
-        """What the records hold. `needs_slow_decode`: some may well be read rightly by name only.
+        """Decode the records; `needs_slow_decode` means that some probably have to be read by name.
 
-        If some are, though it was not expected, the records are decoded a second time.
+        If that turns out only afterwards, the records are decoded a second time.
         """
         if not needs_slow_decode:
             with self._held(records, self._decoder.decode_plain(records)) as decoded:
@@ -55,7 +55,7 @@ class TableReader:
 
     @contextmanager
     def read_late(self, records: DataFrame, refused: Reason) -> Iterator[Decoded]:
-        """What records of long ago hold, by name; `refused` speaks against some that fit."""
+        """Decode old records by field name; `refused` is a further reason to refuse them."""
         rows = self._decoder.decode(records)
         reason = F.coalesce(F.col(REFUSAL), first_reason([refused]))
         with self._held(records, rows.withColumn(REFUSAL, reason)) as decoded:

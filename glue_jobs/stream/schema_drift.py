@@ -1,9 +1,10 @@
-"""Whether a table's events still have the columns that it declares; where they cease to.
+"""Detection of schema drift: events that no longer match the table's declared columns.
 
-A source's columns change between two events. An event that lacks a column which an earlier one had,
-or two in a row that hold it in another form, come after such a change: the table stops before them.
-Events from before a column was added, or from before the connector knew it, lack it rightly. Early
-and late go by position: a restarted connector sends old events again at new offsets.
+The columns of a source change between two events. An event that lacks a column of an earlier event,
+or two consecutive events with another form of it, come after such a change: the table stops before
+them. Events from before a column was added, or from before the connector knew it, lack it
+legitimately. "Earlier" means a lower position: a restarted connector sends old events again at new
+offsets.
 """
 
 from __future__ import annotations
@@ -33,43 +34,42 @@ from cdclake.postgres.file_lines import renamed_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownColumns:
-    """What a table's earlier events have shown; `first_seen` by `column_key`."""
+    """Columns seen in a table's earlier events; `first_seen` is keyed by `column_key`."""
 
-    first_seen: Mapping[str, str] = field(default_factory=dict)  # position of a first event with it
+    first_seen: Mapping[str, str] = field(default_factory=dict)  # position of first event
     suspected: Collection[str] = ()  # source names: the last event with a value was a misfit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """What the events of a batch show of the table's columns."""
+    """Result of comparing a batch's events with the declared columns."""
 
     known: KnownColumns
-    stop_offsets: Mapping[int, int] = field(
-        default_factory=dict
-    )  # partition -> first offset to stop at
-    gone: tuple[str, ...] = ()  # declared columns that the events from there on have no more
-    retyped: tuple[str, ...] = ()  # declared columns that they hold in another form
+    # By partition, the offset of the first event to stop at.
+    stop_offsets: Mapping[int, int] = field(default_factory=dict)
+    gone: tuple[str, ...] = ()  # declared columns that are missing from there on
+    retyped: tuple[str, ...] = ()  # declared columns with another form from there on
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column at fault, by its name in the source."""
+        """All drifted columns, by their names in the source."""
         return (*self.gone, *self.retyped)
 
 
 def column_key(column: Column) -> str:
-    """What an event is said to have had; a column that is declared otherwise is another one."""
+    """Return the key of a column; declared with another type, it is another column."""
     return f"{column.source} {column.type}"
 
 
 def column_keys(table: Table) -> frozenset[str]:
-    """The keys of all columns that the table declares."""
+    """Return the keys of all declared columns."""
     return frozenset(map(column_key, table.columns))
 
 
 def find_drift(
     decoded: DataFrame, table: Table, summaries: Iterable[PartitionSummary], known: KnownColumns
 ) -> Drift:
-    """What the decoded events show; they are not looked at again unless some of them are odd."""
+    """Find drift in decoded events; queries them again only if the summaries are suspicious."""
     parts = list(summaries)
     if not any(part.flags & {COMPLETE_ROW, LACKING_ROW, MISFIT} for part in parts):
         return Drift(known=known)
@@ -94,7 +94,7 @@ def find_drift(
 
 
 def _absent(decoded: DataFrame) -> set[str]:
-    """The columns that some event lacks, by their names in the source."""
+    """Return the source names of columns that some event lacks."""
     names = decoded.where(IS_ROW).select(F.explode(ABSENT).alias("source")).distinct()
     return {row["source"] for row in names.collect()}
 
@@ -102,7 +102,7 @@ def _absent(decoded: DataFrame) -> set[str]:
 def _is_odd(
     parts: Iterable[PartitionSummary], absent: set[str], table: Table, known: KnownColumns
 ) -> bool:
-    """Whether an event does not fit, lacks what an earlier one had, or only some lack a column."""
+    """Return whether some event has a misfit or lacks a column that another event has."""
     had = {c.source for c in table.columns if column_key(c) in known.first_seen}
     return bool(had & absent) or any(
         part.has(MISFIT) or (part.has(LACKING_ROW) and part.has(COMPLETE_ROW)) for part in parts
@@ -112,7 +112,7 @@ def _is_odd(
 def _were_all_seen(
     present: Iterable[Column], parts: Iterable[PartitionSummary], known: KnownColumns
 ) -> bool:
-    """Whether all these columns were seen at lower positions than any of the batch."""
+    """Return whether all these columns were first seen before the batch's lowest position."""
     lowest = min(
         str(Position(part.lowest_row_epoch, part.lowest_row_prev, 0, 0, 0))
         for part in parts
@@ -125,9 +125,9 @@ def _were_all_seen(
 def _seen_too(
     first_seen: Mapping[str, str], table: Table, present: Mapping[str, str]
 ) -> dict[str, str]:
-    """`first_seen`, with what this batch adds; columns no longer declared so are forgotten.
+    """Update `first_seen` with this batch's columns; forget columns that are not declared.
 
-    The lowest position counts: what lies below it may be older than the column.
+    The lowest position counts: events below it may be older than the column.
     """
     found = {}
     for column in table.columns:
@@ -139,7 +139,7 @@ def _seen_too(
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    """A partition's first events with each column that it has, by source name."""
+    """First events of a partition with each column, by source name."""
 
     partition: int
     position: Mapping[str, str]
@@ -179,10 +179,11 @@ def _gone(
     first_seen: Mapping[str, str],
     firsts: Collection[_First],
 ) -> dict[str, str]:
-    """Columns that an event lacks although an earlier one had them, with the condition for it.
+    """Find columns that an event lacks although an earlier one had them, with the condition.
 
-    Earlier by position, and also read before: a restarted connector may send the first events with
-    a column again, below others that it has sent without it before it knew of the column.
+    The earlier event must have a lower position and be read earlier: a restarted connector may send
+    the first events with a column again, below others that it sent without the column before it
+    knew it.
     """
     lacking = {}
     for column in table.columns:
@@ -209,9 +210,9 @@ def _gone(
 def _retyped(
     decoded: DataFrame, table: Table, suspected: Collection[str]
 ) -> tuple[dict[str, str], list[str]]:
-    """Columns of which the newest values are misfits, as `_gone`; and those with but one such.
+    """Find columns whose newest values are misfits, as `_gone` does, and those with only one.
 
-    One misfit alone is quarantined; a second in a row shows that the column has another type.
+    A single misfit is quarantined; a second in a row shows that the column's type has changed.
     """
     offset, by_column = naming.OFFSET, {c.source: c for c in table.columns}
     misfits = decoded.select(F.explode(MISFITS).alias("source")).distinct().collect()
@@ -233,7 +234,7 @@ def _retyped(
 
 
 def _newest_fit(decoded: DataFrame, is_misfit: str, fits: str) -> list[Mapping[str, int]]:
-    """Each partition with misfits: `fit` is the offset of its last value that fits, or -1."""
+    """Return each partition with misfits: `fit` is the offset of its last fitting value, or -1."""
     rows = decoded.groupBy(F.col(naming.PARTITION).alias("partition")).agg(
         F.expr(f"coalesce(max(IF({fits}, {naming.OFFSET}, NULL)), -1) AS fit"),
         F.expr(f"count_if({is_misfit}) AS misfits"),
@@ -242,7 +243,7 @@ def _newest_fit(decoded: DataFrame, is_misfit: str, fits: str) -> list[Mapping[s
 
 
 def _stop_offsets(decoded: DataFrame, conditions: Sequence[str]) -> dict[int, int]:
-    """By partition the offset of the first event that one of the conditions holds for."""
+    """Return by partition the offset of the first event that meets one of the conditions."""
     if not conditions:
         return {}
     changed = decoded.where(" OR ".join(f"({condition})" for condition in conditions))
@@ -255,7 +256,7 @@ def _holds(listed: str, source: str) -> str:
 
 
 def describe_drift(table: Table, drift: Drift) -> tuple[str, str]:
-    """What happened to the table, and what to do, with the lines' places in the file."""
+    """Return the message and the remedy, with the places in the pipeline file."""
     declared = {column.source: column for column in table.columns}
     said, remedies = [], []
     for source in drift.gone:
@@ -267,8 +268,8 @@ def describe_drift(table: Table, drift: Drift) -> tuple[str, str]:
     for source in drift.retyped:
         kind = declared[source].type
         said.append(
-            f"its events hold {source!r} in a form that no {kind} has: its type was changed"
+            f"its events have values of {source!r} that are not of type {kind}: its type changed"
         )
-        remedies.append(f"declare `{source}` with the type that it has in the source now")
+        remedies.append(f"declare `{source}` with its current type in the source")
     places = ", ".join(f'tables."{table.source}".columns.{source}' for source in drift.columns)
-    return "; ".join(said), f"{'; '.join(remedies)} ({places}); then `cdclake up FILE`"
+    return "; ".join(said), f"{'; '.join(remedies)} ({places}); then run `cdclake up FILE`"

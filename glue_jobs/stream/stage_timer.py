@@ -1,4 +1,4 @@
-"""How long the parts of a piece of work took: for the job's log, where whoever is on call looks."""
+"""Durations of the stages of a piece of work, for the job's log."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import time
 
 
 class StageTimer:
-    """A stopwatch with named laps, shown as `decode 0.4 s, append 0.2 s`."""
+    """Stopwatch with named stages, shown as `decode 0.4 s, append 0.2 s`."""
 
     def __init__(self) -> None:
         self._begun = time.monotonic()
         self._laps: list[tuple[str, float]] = []
 
     def end(self, name: str) -> None:
-        """The lap that began with the last one's end."""
+        """End the current stage and record its duration."""
         now = time.monotonic()
         self._laps.append((name, now - self._begun))
         self._begun = now

@@ -1,4 +1,4 @@
-"""The stream as one query of Spark's: from the pipeline's topics into the micro-batch."""
+"""The stream as one Spark query: from the pipeline's topics into the micro-batch."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
 from cdclake.jobs.stream.table_batch import RequestedOperations
 from cdclake.plan import Plan
 
-# A consumer asks for the next records before they are wanted, and the broker answers a connection's
-# requests in order: without this a batch's offset look-ups wait 500 ms behind that question.
+# A consumer prefetches, and the broker answers the requests of a connection in order: with Kafka's
+# default of 500 ms a batch's offset lookups would wait that long behind the prefetch.
 FETCH_WAIT_MS = "20"
 MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's backlog is read
 
@@ -30,7 +30,7 @@ RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedOperations]
 
 
 def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
-    """Run the stream: until it is stopped (always on), or until the topics are read (scheduled)."""
+    """Run the stream until it is stopped (always on) or has read all topics (scheduled)."""
     plans = PlanWatcher(arguments["plan"])
     plan = plans.read()
     spark = open_session(arguments["JOB_NAME"])
@@ -42,14 +42,14 @@ def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
     gauges = StreamGauges(control, Metrics(arguments.get("metrics")))
     handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
-    gauges.tell(query.lastProgress)  # in the scheduled mode, perhaps for the first time
+    gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
 
 
 def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:
-    """Records of every topic of the pipeline, also of those that are added later.
+    """Read the records of every topic of the pipeline, including topics added later.
 
-    By pattern, since a checkpoint does not take a changed list of topics. A lost offset fails the
-    query: skipping events in silence is never right.
+    Subscribes by pattern, since a checkpoint does not accept a changed list of topics. A lost
+    offset fails the query: events must never be skipped silently.
     """
     return (
         spark.readStream.format("kafka")
@@ -66,11 +66,11 @@ def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> Dat
 
 
 def topic_pattern(plan: Plan) -> str:
-    """Java regular expression of the pipeline's topics but the signals'.
+    r"""Return the Java regular expression of the pipeline's topics except the signal topic.
 
     >>> from types import SimpleNamespace
     >>> topic_pattern(SimpleNamespace(name="shop", signal_topic="shop.cdclake.signal"))
-    'shop[.](?!cdclake\\\\.signal$).*'
+    'shop[.](?!cdclake\\.signal$).*'
     """
     rest = plan.signal_topic.removeprefix(f"{plan.name}.")
     return f"{re.escape(plan.name)}[.](?!{re.escape(rest)}$).*"
@@ -79,7 +79,7 @@ def topic_pattern(plan: Plan) -> str:
 def start(
     records: DataFrame, batch: Callable[[DataFrame, int], None], plan: Plan, checkpoint: str
 ) -> StreamingQuery:
-    """The running query, under the trigger that the plan's mode asks for."""
+    """Start the query with the trigger of the plan's mode."""
     writer = (
         records.writeStream.queryName(f"{plan.name}-{naming.STREAM_JOB}")
         .option("checkpointLocation", checkpoint)

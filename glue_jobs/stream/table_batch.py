@@ -52,28 +52,26 @@ from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
 
-MIN_ROWS_PER_TASK = 20_000  # below that a second task costs more than it saves
+MIN_ROWS_PER_TASK = 20_000  # with fewer, a second task costs more than it saves
 Ranges = Mapping[int, tuple[int, int]]  # Kafka partition -> first and next offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What became of a table's share of a batch."""
+    """Result of a table's share of a batch."""
 
     appended: int
     quarantined: int
-    applied: bool  # the state holds everything that the log does, or is not applied in the stream
-    applying: float = 0.0  # seconds that it took to bring the state up
-    drift: Drift | None = None  # None: there was nothing to decode
-    needs_slow_decode: bool = (
-        False  # there were events that only a reading by name tells the truth of
-    )
+    applied: bool  # the state has caught up, or another job applies it
+    applying: float = 0.0  # seconds spent on the state
+    drift: Drift | None = None  # None: nothing was decoded
+    needs_slow_decode: bool = False  # some events could only be decoded by field name
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """The log as a batch finds it, and the epoch that is then."""
+    """State of the changelog when a batch starts, and the current epoch."""
 
     stamped: StampedSnapshot
     stamp: ChangesStamp
@@ -82,23 +80,22 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class TableBatch:
-    """Brings one table's Kafka records into its log and, if it applies each batch, its state."""
+    """Processing of one table's records: append to the changelog and, if due, apply."""
 
     lake: LakeTables
     plan: Plan
     table: Table
     leases: Leases
     reader: TableReader
-    apply_now: bool  # False: the log only; a later batch brings the state up
-    known: KnownColumns = field(default_factory=KnownColumns)  # what earlier events have shown
-    needed_slow_decode: bool = False  # the last batch had odd events: this one may, too
+    apply_now: bool  # False: only append; a later batch applies
+    known: KnownColumns = field(default_factory=KnownColumns)  # from earlier events
+    needed_slow_decode: bool = False  # the last batch did; this one probably does
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
-        """Process the records of the table's topic in `ranges`; replaying them changes nothing.
+        """Process the records of the table's topic in `ranges`; a replay is idempotent.
 
-        `epoch` is the newest seen anywhere in the stream: a table that is behind it gets that
-        epoch's sweep. Where the outcome's drift has cuts, only the records before them were
-        processed.
+        `epoch` is the newest seen in the whole stream: a table in an older one gets its sweep. If
+        the outcome's drift has stop offsets, only the records before them were processed.
         """
         stamped, stamp = self.read_stamp()
         epoch = max(epoch, stamp.epoch)
@@ -130,10 +127,10 @@ class TableBatch:
         sweep: str | None,
         laps: StageTimer,
     ) -> Outcome:
-        """Quarantine what is refused, append the rest, and bring the state up."""
+        """Quarantine refused events, append the others and apply them."""
         stamp = log_now.stamp
         quarantined = self._quarantine(decoded)
-        # A first snapshot's rows come before the first heartbeat, which tells the stream the epoch.
+        # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = log_now.epoch or min(_epochs(decoded.parts), default=0)
         sweep = sweep or self._missing_sweep(decoded.parts, epoch)
         facts = _facts(decoded, sweeps=1 if sweep else 0)
@@ -157,11 +154,11 @@ class TableBatch:
         return outcome
 
     def add(self, rows: DataFrame, *, read_from: int | None, stamp: ChangesStamp) -> int:
-        """Append rows that no offset of a batch stands behind, and bring the state up; how many.
+        """Append rows without Kafka offsets and apply them; return the number of events.
 
-        `rows` has the log's columns but `cdc_ingested_at` and must stay the same when read again.
-        `stamp` is the log's as of the snapshot `read_from`; only its moment of ingestion moves.
-        Fenced, as a batch is, if another writer has appended since.
+        `rows` has the changelog's columns without `cdc_ingested_at` and must be deterministic.
+        `stamp` is the changelog's at the snapshot `read_from`; only its time of ingestion changes.
+        Raises Fenced, as a batch does, if another writer has appended since.
         """
         facts = stats_of(self.table, rows)
         if facts.events == 0:
@@ -181,21 +178,21 @@ class TableBatch:
         return facts.events
 
     def read_stamp(self) -> tuple[StampedSnapshot, ChangesStamp]:
-        """What the log says it holds; TableError for a log that has rows but says nothing."""
+        """Read the changelog's stamp; raise TableError if it has rows but no stamp."""
         stamped = self.lake.stamped(self.table.changes)
         if stamped.stamp is not None:
             return stamped, ChangesStamp.from_json(stamped.stamp)
         if stamped.snapshot_id is not None:
             raise TableError(
                 self.table.name,
-                f"its log {self.table.changes} has snapshots, but none says which offsets it holds",
-                "somebody else writes it, or its snapshots were expired by another tool: restore a"
-                " snapshot that carries a stamp",
+                f"no snapshot of its changelog {self.table.changes} has a stamp with offsets",
+                "another tool has written to it or expired its snapshots: restore a snapshot with a"
+                " stamp",
             )
         return stamped, ChangesStamp()
 
     def _fresh(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
-        """The records that the log's stamp does not cover yet."""
+        """Select the records that the changelog's stamp does not cover yet."""
         fresh = events.where(F.col("topic") == self.table.topic)
         for partition, offset in stamp.offsets.items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
@@ -206,10 +203,10 @@ class TableBatch:
         return fresh.coalesce(tasks)
 
     def _missing_sweep(self, summaries: list[PartitionSummary], epoch: int) -> str | None:
-        """The newest epoch's sweep, if events of an older one come and the log may lack it.
+        """Return the newest epoch's sweep if older events arrive and the changelog may lack it.
 
-        A table whose log begins in the newest epoch has none; older events may follow then from a
-        partition that lags, or stand in the same first batch.
+        A changelog that begins in the newest epoch has no sweep; older events may then arrive from
+        a lagging partition, or in the same first batch.
         """
         if min(_epochs(summaries), default=epoch) >= epoch:
             return None
@@ -230,16 +227,16 @@ class TableBatch:
         sweep: str | None,
         ingested_at: int,
     ) -> DataFrame:
-        """The accepted events that the log does not hold, each identity once.
+        """Select the accepted events that the changelog lacks, one per identity.
 
-        The same rows however often they are evaluated.
+        The result is deterministic: every evaluation gives the same rows.
         """
         rows, summaries = decoded.rows.where(F.col(REFUSAL).isNull()), decoded.parts
         if may_repeat_within(summaries):
             rows = without_repeats(rows, self.table)
         if stamped.stamp and may_repeat(summaries, ChangesStamp.from_json(stamped.stamp)):
             lowest = min(p.lowest_lsn for p in summaries if p.lowest_lsn is not None)
-            # As it was before the append: the merge evaluates this a second time, after it.
+            # The snapshot before the append: the merge evaluates this again after it.
             known = self.lake.read(self.table.changes, stamped.snapshot_id)
             rows = not_in_log(rows, known, self.table, lowest)
         if sweep:
@@ -249,11 +246,11 @@ class TableBatch:
     def _in_log_columns(self, rows: DataFrame, ingested_at: int) -> DataFrame:
         columns = [name for name, _ in changes_schema(self.table, self.plan).columns]
         values = {naming.INGESTED_AT: ingested_at_column(ingested_at)}
-        # As text: one call from Python to Java instead of one for each column.
+        # SQL text: one call from Python to Java instead of one per column.
         return rows.selectExpr(*(values.get(name, SPARK.name(name)) for name in columns))
 
     def _apply(self, through: int, batch: Batch | None, quarantined: int) -> Outcome:
-        """Merge in the stream, unless another writer is at the table: a later batch catches up."""
+        """Apply, unless another job holds the lease or keeps winning; a later batch catches up."""
         events = batch.facts.events if batch else 0
         outcome = Outcome(appended=events, quarantined=quarantined, applied=True)
         if self.table.apply != "each_batch":
@@ -276,7 +273,7 @@ def _epochs(summaries: list[PartitionSummary]) -> list[int]:
 
 
 def _before(ranges: Ranges, stop_offsets: Mapping[int, int]) -> Ranges:
-    """The part of the ranges below the cuts."""
+    """Clip the ranges at the stop offsets."""
     ends = {p: min(end, stop_offsets.get(p, end)) for p, (_, end) in ranges.items()}
     return {p: (first, ends[p]) for p, (first, _) in ranges.items() if first < ends[p]}
 
@@ -300,7 +297,7 @@ def _facts(decoded: Decoded, *, sweeps: int) -> ChangeStats:
 
 
 class RequestedOperations(Protocol):
-    """Repairs requested of the stream; the program that starts the stream chooses who does them."""
+    """Executor of the operations requested from the stream; the entry script supplies it."""
 
     def run(
         self,
@@ -310,4 +307,4 @@ class RequestedOperations(Protocol):
         progress: Progress,
         batch_of: Callable[[Table], TableBatch],
     ) -> None:
-        """Do what is requested and possible; call it when the batch's events are in the logs."""
+        """Execute the possible requests; call it after the batch's events are appended."""

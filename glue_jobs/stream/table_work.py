@@ -1,4 +1,4 @@
-"""One table's share of a batch, and the order in which the shares are worked on."""
+"""Work on one table in a batch, and the order of processing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdclake.plan import Table
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One table's turn in a batch."""
+    """One table's share of a batch."""
 
     table: Table
     events: DataFrame
@@ -22,10 +22,10 @@ class Work:
 
     @property
     def size(self) -> int:
-        """How many records it has, at most: a transaction's end is an offset, too."""
+        """Upper bound of the number of records; transaction markers use offsets as well."""
         return sum(following - first for first, following in self.ranges.values())
 
 
 def in_order(work: Sequence[Work]) -> list[Work]:
-    """The largest first, but after those that only write their log: no state keeps them waiting."""
+    """Sort by size, largest first, with tables that are only appended to before the others."""
     return sorted(work, key=lambda turn: (turn.apply_now, -turn.size))

@@ -1,1 +1,1 @@
-"""The frame of jobs that go over tables and end."""
+"""Framework of the jobs that process table by table and end."""

@@ -1,4 +1,4 @@
-"""The frame of the jobs that go over tables and end: arguments, session, report."""
+"""Common part of the jobs that process table by table: arguments, session, report."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from cdclake.plan import Plan, Table
 
 @dataclass(frozen=True, slots=True)
 class TableJob:
-    """What a job over tables works with."""
+    """Inputs and services of a job that processes tables."""
 
     plan: Plan
     lake: LakeTables
     leases: Leases
     control: ObjectStore
-    named: bool  # whether the tables were asked for one by one
+    named: bool  # whether --tables lists the tables
 
 
 def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
-    """Do `work` for each chosen table and write the report; the process's exit code.
+    """Do `work` for each chosen table, write the report and return the exit code.
 
     Arguments: --JOB_NAME --plan s3://.../plan.json --control s3://.../control
-    [--tables a,b] [--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
+    [--tables a,b] [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
     """
     log_to_stdout()
     arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run", "metrics"])

@@ -1,4 +1,4 @@
-"""What a job did, by table, as one JSON object in S3: the CLI shows it, the console links it."""
+"""Report of a job, by table: a JSON object in S3. The CLI shows it, the console links to it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cdclake.jobs.jvm.java import each
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
 
-_LARGE_FILE_BYTES = 128 * 1024 * 1024  # bytes: a file of that size is a large one
+_LARGE_FILE_BYTES = 128 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """A table's files, bytes and snapshots at one moment, from its metadata alone."""
+    """Files, bytes and snapshots of a table at one point in time, from its metadata."""
 
     files: int
     bytes: int
@@ -29,7 +29,7 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableReport:
-    """One table's line of the report."""
+    """Line of the report for one table."""
 
     table: str
     seconds: float
@@ -44,7 +44,7 @@ class TableReport:
 
 
 def size_of(lake: LakeTables, table: Table) -> Size:
-    """The size of the table's state and log together."""
+    """Return the size of the table's state and changelog together."""
     files = size = snapshots = 0
     for name in (table.name, table.changes):
         loaded = lake.load(name)
@@ -59,7 +59,7 @@ def size_of(lake: LakeTables, table: Table) -> Size:
 
 
 def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> TableReport:
-    """Do a table's work, which answers how many rows it applied; its trouble is its alone."""
+    """Run `work`, which returns the number of applied rows; report its error and continue."""
     started, before = time.monotonic(), size_of(lake, table)
     applied, error = 0, None
     try:
@@ -82,7 +82,7 @@ def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> Tab
 
 
 def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
-    """The tables that `--tables a,b` names, or all of them; InputError if there is none such."""
+    """Yield the tables that `--tables a,b` names, or all; InputError for an unknown name."""
     if not names:
         yield from plan.tables
         return
@@ -91,14 +91,14 @@ def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
 
 
 def failed_tables(report: Mapping[str, Any]) -> dict[Metric, float]:
-    """How many of a report's tables failed, as a metric."""
+    """Count the failed tables of a report, as a metric."""
     return {FAILED_TABLES: sum(line["error"] is not None for line in report["tables"])}
 
 
 def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, float]:
-    """Of all tables that somebody maintains the most small files and snapshots, as metrics.
+    """Return the greatest numbers of small files and of snapshots among maintained tables.
 
-    Small files are those that a table has beyond what its bytes need.
+    Small files are those that a table has beyond what its bytes need. Both are metrics.
     """
     maintained = {table.name for table in plan.tables if table.maintenance != "none"}
     sizes = [each for each in reports if each.table in maintained]
@@ -111,7 +111,7 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
 
 
 def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -> dict[str, Any]:
-    """Write the report of one job run below `reports/`; what was written."""
+    """Write the report of one job run below `reports/` and return it."""
     report = {
         "ok": all(table.error is None for table in tables),
         "tables": [asdict(table) for table in tables],

@@ -228,7 +228,7 @@ def test_a_merge_that_always_loses_leaves_the_state_for_later(
     e = engine.event
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, rewrite_all, times=99):
         outcome = engine.run(e("u", 30, 30, id=11, v="c"))
-        with pytest.raises(CommitConflict, match="other writers changed it under 2 tries"):
+        with pytest.raises(CommitConflict, match="other writers changed it during 2 tries"):
             apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through)
     assert (outcome.appended, outcome.applied) == (1, False)
     assert engine.state()[11] == ("a", None)
@@ -282,7 +282,7 @@ def test_a_stamp_that_another_tool_expired_stops_the_table(engine: Engine) -> No
     log = engine.lake.qualified(engine.table.changes)
     engine.spark.sql(f"DELETE FROM {log} WHERE cdc_lsn = 10")  # a commit without a stamp
     expire_all_but_the_newest(engine, engine.table.changes)
-    with pytest.raises(TableError, match="none says which offsets it holds"):
+    with pytest.raises(TableError, match="no snapshot of its changelog .* has a stamp"):
         engine.run(e("u", 30, 30, v="c"))
 
 
