@@ -46,7 +46,7 @@ def texts_of(column_type: ColumnType) -> TypeTexts:
 
 
 def _float_bits(x: str, send: str) -> str:
-    """Return a float's bits in SQL, with zero unsigned as in SQL: DuckDB's max_by loses its sign."""
+    """Return SQL of a float's bits, zero without sign, as in SQL: DuckDB's max_by loses it."""
     bits = f"encode({send}({x}), 'hex')"
     return f"CASE WHEN {x} = 'NaN' THEN 'NaN' WHEN {x} = 0 THEN '0' ELSE {bits} END"
 
