@@ -1,4 +1,4 @@
-# `make help` lists the targets. Everything runs in .venv, which `make setup` makes.
+# `make help` lists the targets. Everything runs in .venv, which `make setup` creates.
 SHELL := /bin/bash
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest
@@ -21,23 +21,23 @@ SEED ?= 0
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: ## Install Python packages (.venv/) and jars (jars/), all locked; free when they are there
+setup: ## Install Python packages (.venv/) and jars (jars/), all locked; a no-op if up to date
 	@./scripts/setup.sh
 
-demo: setup ## Stream a shop into a lake of its own and prove it row for row
+demo: setup ## Stream a demo shop into a temporary lake and verify it row by row
 	@$(BIN)/cdclake demo
 
-plugins: setup ## Fetch and pack what is deployed, all locked; after `npm ci` too, `npx cdk synth` needs no network
+plugins: setup ## Fetch and pack the deployment's packages, all locked; after that and `npm ci`, `npx cdk synth` works offline
 	@$(BIN)/python -m scripts.plugins
 
-synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and prove them, without an account
+synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and test them, without an account
 	@npx --no-install cdk synth --quiet
 	@$(PYTEST) tests/synth
 
-nist: plugins ## Report what NIST 800-53 asks of the deployment beyond the gate; always ends well
+nist: plugins ## Report NIST 800-53 findings of the deployment beyond the gate; always succeeds
 	@$(BIN)/python -m scripts.nist_report
 
-# The CDK CLI, of the version that package-lock.json names; npm renews this file whenever it installs.
+# The CDK CLI in the version of package-lock.json; npm updates this file at each installation.
 node_modules/.package-lock.json: package-lock.json
 	@npm ci --no-audit --no-fund --silent
 
@@ -53,23 +53,23 @@ test-spark: setup ## Run the tests that need a Spark session
 test-local: setup ## Run the tests on the real local lake, without the slow ones
 	@$(PYTEST) -m "local and not slow"
 
-test-slow: setup ## Run the longer proofs, most of them on the real local lake
+test-slow: setup ## Run the slow tests, most of them on the real local lake
 	@$(PYTEST) -m slow
 
-test-firehose: setup ## Run the recorded events through the misbehaving local Firehose, 100 seeds
+test-firehose: setup ## Run the recorded events through the local Firehose with injected faults, 100 seeds
 	@$(PYTEST) -n 2 -m slow tests/spark/test_firehose_log.py
 
-test-mutations: setup ## Break the engine on purpose and see that the tests notice
+test-mutations: setup ## Run mutation tests: break the engine on purpose and check that tests fail
 	@$(BIN)/python -m tests.mutations.run
 
-test-model: setup ## Run random histories on the real local lake: SEEDS=200 of them from SEED=0 on
+test-model: setup ## Run random histories on the real local lake: SEEDS=200 of them, starting with SEED=0
 	@CDCLAKE_MODEL_SEEDS=$(SEEDS) CDCLAKE_MODEL_SEED=$(SEED) \
 		$(PYTEST) -m model -o log_cli=true -o log_cli_level=INFO
 
-bench: setup $(PEER_JARS) ## Measure against the peers, a short form of some minutes
+bench: setup $(PEER_JARS) ## Run a short benchmark against the peers, for some minutes
 	@$(BIN)/python -m benchmarks.run short
 
-bench-full: setup $(PEER_JARS) $(DLT) ## Measure everything and write docs/benchmarks.md; wants a quiet machine
+bench-full: setup $(PEER_JARS) $(DLT) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine
 	@$(BIN)/python -m benchmarks.run full
 	@$(BIN)/python -m benchmarks.profile
 	@$(BIN)/python -m benchmarks.page
@@ -95,10 +95,10 @@ format: setup ## Format the Python files
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-record: setup ## Record anew what Debezium sends for tests/recorded/*.sql; `make record NAMES=types` for one
+record: setup ## Record Debezium's events for tests/recorded/*.sql again; `make record NAMES=types` for one file
 	@$(BIN)/python -m tests.recorded.record $(NAMES)
 
-docs: plugins ## Write anew the pages that are made from the code
+docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.types_page
 	@$(BIN)/python -m scripts.reading_page
 	@$(BIN)/python -m scripts.ways_page
@@ -106,7 +106,7 @@ docs: plugins ## Write anew the pages that are made from the code
 	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram
 
-lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` takes newer versions
+lock: setup ## Update the locked requirements; `make lock UPGRADE=--upgrade` allows newer versions
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt
 	@$(COMPILE) $(UPGRADE) --extra dev pyproject.toml -o requirements.lock
 	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt
@@ -117,7 +117,7 @@ lock: setup ## Renew the locked requirements; `make lock UPGRADE=--upgrade` take
 		--only-binary :all: glue_jobs/requirements.in -o glue_jobs/requirements.txt
 	@$(COMPILE) $(UPGRADE) --only-binary :all: benchmarks/peers/dlt.in -o benchmarks/peers/dlt.txt
 
-clean: ## Remove what was built and installed; never the lake (.cdclake, `cdclake down --purge`)
+clean: ## Remove everything built and installed, but never the lake (.cdclake, `cdclake down --purge`)
 	@rm -rf .venv jars benchmarks/jars node_modules build cdk.out
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

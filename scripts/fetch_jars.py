@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Fetch every jar of pom.xml into jars/<profile>/ and unpack PostgreSQL into jars/postgres-dist/.
 
-One of them is built and tested on the way: what Connect needs of ours, from java/.
+One jar is built and tested here: cdclake's extension of Connect, from java/.
 
-Runs on the system's Python with the standard library alone, before there is a virtual environment.
-A stamp (the SHA-256 of pom.xml and java/) makes the second run free; a fetch that breaks off leaves
-the old folders as they were, because each profile is copied beside its place and then renamed. With
-`--check` it fetches nothing and prints what is missing to do so, one line each.
+The script runs on the system's Python with only the standard library, before a virtual environment
+exists. A stamp (the SHA-256 of pom.xml and java/) makes a second run a no-op. An interrupted fetch
+leaves the old folders unchanged, because each profile is copied to a temporary folder and then
+renamed. With `--check` the script fetches nothing and prints missing tools, one per line.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ JARS = ROOT / "jars"
 JAVA = ROOT / "java"
 BUILT = ROOT / "build" / "java"
 STAMP = JARS / ".pom.sha256"
-OWN = "secrets"  # the profile with a jar of ours
+OWN = "secrets"  # the profile with the jar that is built from java/
 PROFILES = ("postgres", "kafka", "connect", "debezium", OWN, "spark", "msk")
 POSTGRES_DIST = "postgres-dist"
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
-# Resolving is waiting for many small files, and the JVMs that do it live for seconds.
+# Resolving consists of waiting for many small files, in JVMs that live for seconds.
 MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -Dmaven.artifact.threads=10"
 
 
 class SetupError(Exception):
-    """The jars cannot be fetched; the message says why and what to do."""
+    """Error that the jars cannot be fetched; the message has the reason and the remedy."""
 
 
 def main() -> int:
-    """Exit code 0 when every jar is in place, 1 with the reasons otherwise."""
+    """Fetch the jars; return 0 if all are in place, otherwise print the reasons and return 1."""
     if "--check" in sys.argv[1:]:
         problems = list(missing_tools())
         for problem in problems:
@@ -66,19 +66,20 @@ def main() -> int:
 
 
 def say(line: str) -> None:
+    """Print a line immediately."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def digest() -> str:
-    """Of everything that the jars are made from."""
+    """Compute the digest of everything that the jars depend on."""
     sources = sorted(path for path in JAVA.rglob("*") if path.is_file())
     parts = [hashlib.sha256(path.read_bytes()).digest() for path in (POM, *sources)]
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def is_current() -> bool:
-    """Whether the jars were made from exactly these files and are all still there."""
+    """Return True if the jars match pom.xml and java/ and are all present."""
     if not STAMP.is_file() or STAMP.read_text().strip() != digest():
         return False
     initdb = JARS / POSTGRES_DIST / "bin" / "initdb"
@@ -86,23 +87,23 @@ def is_current() -> bool:
 
 
 def missing_tools() -> Iterator[str]:
-    """What Maven would refuse late and at length, early and by name: one line each."""
+    """Yield a line per missing or outdated tool, before Maven fails late and at length."""
     java = version_of("java", "-version", r'version "(\d+)(?:\.(\d+))?')
     if java is None:
-        yield f"java was not found or does not run; {INSTALL_JAVA}"
-    # Up to Java 8 the version read 1.8; since then the first number is the version.
+        yield f"java was not found or cannot be run; {INSTALL_JAVA}"
+    # Java 8 and earlier report 1.8; later versions start with the major version.
     elif java[0] < 17:
         found = java[1] if java[0] == 1 else java[0]
         yield f"Java {found} is too old, Debezium needs 17; {INSTALL_JAVA}"
     maven = version_of("mvn", "-v", r"Apache Maven (\d+)\.(\d+)")
     if maven is None:
-        yield f"mvn was not found or does not run; {INSTALL_MAVEN}"
+        yield f"mvn was not found or cannot be run; {INSTALL_MAVEN}"
     elif maven < (3, 6):
         yield f"Maven {maven[0]}.{maven[1]} is too old; {INSTALL_MAVEN}"
 
 
 def version_of(tool: str, option: str, pattern: str) -> tuple[int, int] | None:
-    """The first two numbers of the tool's version; None when it says none."""
+    """Return the first two numbers of the tool's version; None if it prints none."""
     if shutil.which(tool) is None:
         return None
     answer = subprocess.run([tool, option], capture_output=True, text=True, check=False)
@@ -111,11 +112,11 @@ def version_of(tool: str, option: str, pattern: str) -> tuple[int, int] | None:
 
 
 def fetch_all() -> None:
-    """Fetch the profiles side by side: what takes long is waiting for the repository."""
+    """Fetch the profiles concurrently, since most time is spent waiting for the repository."""
     JARS.mkdir(exist_ok=True)
     STAMP.unlink(missing_ok=True)
     first, *others = PROFILES
-    fetch(first)  # alone, since it brings Maven's own plugin, which all of them need
+    fetch(first)  # alone, since it downloads Maven's plugin, which all profiles need
     with ThreadPoolExecutor(len(PROFILES)) as pool:
         steps = [pool.submit(fetch, profile) for profile in others]
         steps.append(pool.submit(unpack_postgres))
@@ -125,11 +126,14 @@ def fetch_all() -> None:
 
 
 def fetch(profile: str) -> None:
-    """Copy one profile's jars with strict checksums (-C), ours among them; all of them or none."""
+    """Copy one profile's jars, including the one built here, with strict checksums (-C).
+
+    Either all of them are copied or none.
+    """
     fresh = Path(tempfile.mkdtemp(prefix=f".{profile}-", dir=JARS))
     try:
         if profile == OWN:
-            shutil.rmtree(BUILT, ignore_errors=True)  # no class of a source that is gone
+            shutil.rmtree(BUILT, ignore_errors=True)  # removes classes of deleted sources
             run_maven(profile, "package")
             shutil.copy(next(BUILT.glob("*.jar")), fresh)
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
@@ -143,7 +147,7 @@ def fetch(profile: str) -> None:
 
 
 def run_maven(profile: str, *goals: str) -> None:
-    """Run these goals for one profile; SetupError with Maven's last words if they fail."""
+    """Run goals for one profile; raise SetupError with the end of Maven's output if they fail."""
     command = ["mvn", "-B", "-C", "-q", "-f", str(POM), "-P", profile, *goals]
     options = f"{MAVEN_OPTIONS} {os.environ.get('MAVEN_OPTS', '')}"
     done = subprocess.run(
@@ -162,9 +166,9 @@ def run_maven(profile: str, *goals: str) -> None:
 
 
 def local_repository() -> list[str]:
-    """Maven's option for a repository of our own, where the user has no home to keep one in.
+    """Return Maven's option for a repository in jars/, if the user has no writable home.
 
-    Java takes the home from the user database, whatever HOME says.
+    Java takes the home from the user database and ignores HOME.
     """
     try:
         home = Path(pwd.getpwuid(os.getuid()).pw_dir)
@@ -177,7 +181,7 @@ def local_repository() -> list[str]:
 
 
 def unpack_postgres() -> None:
-    """The binaries stand in the jar as one .txz; PostgreSQL's own user must read them."""
+    """Unpack the binaries, a .txz in the jar, readable by the user that runs PostgreSQL."""
     jar = next((JARS / "postgres").glob("embedded-postgres-binaries-*.jar"))
     fresh = Path(tempfile.mkdtemp(prefix=f".{POSTGRES_DIST}-", dir=JARS))
     try:
@@ -192,7 +196,7 @@ def unpack_postgres() -> None:
 
 
 def put_in_place(fresh: Path, place: Path) -> None:
-    """Replace `place` by `fresh`, readable by everyone (mkdtemp makes folders private)."""
+    """Replace `place` with `fresh`, readable by everyone (mkdtemp creates private folders)."""
     fresh.chmod(0o755)
     if place.exists():
         shutil.rmtree(place)

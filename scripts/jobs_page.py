@@ -16,7 +16,7 @@ from cdclake.deployed_jobs import JOBS, Places, own_arguments, source_words
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "jobs.md"
 
-# Example values for what differs between deployments.
+# Example values of settings that differ between deployments.
 EXAMPLE = Places(
     prefix="shop-prod",
     pipeline="shop",

@@ -1,6 +1,6 @@
-"""`make plugins`: fetch the packages of what is deployed, and pack the connector's plugin.
+"""`make plugins`: fetch the packages of jobs and functions, and pack the connector's plugin.
 
-The jars are there by then. Afterwards nothing that is deployed needs the network.
+The jars have already been fetched. Afterwards building the deployment needs no network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from cdclake.stacks.locked_wheels import STAMP, LockedWheels
 
 
 def main() -> int:
-    """Print what was made; 2 with what to do if something is missing."""
+    """Fetch the packages, build the plugin and print its path; on an error, print the remedy."""
     try:
         for wheels in (PREPARATION_WHEELS, JOB_WHEELS):
             fetch(wheels)
@@ -29,7 +29,7 @@ def main() -> int:
 
 
 def fetch(wheels: LockedWheels) -> None:
-    """Fetch the locked wheels, by hash; free when they are there."""
+    """Fetch the locked wheels by hash, unless they are present."""
     if wheels.are_fetched():
         return
     rmtree(wheels.folder, ignore_errors=True)

@@ -18,7 +18,7 @@ from cdclake.config.schema import pipeline_schema
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 Schema = Mapping[str, Any]
 
-_SHARING = {"firehose.domains.NAME", "weblogs.NAME"}  # what overrides settings of `firehose`
+_SHARING = {"firehose.domains.NAME", "weblogs.NAME"}  # sections that override `firehose`
 
 _FILE_HEAD = """# The pipeline file
 
@@ -79,7 +79,8 @@ def _settings(
 ) -> Iterator[Row]:
     """Yield the row of a key, and of every key below it.
 
-    What a domain or web logs share with `firehose` has its default from there (`inherits`).
+    Settings that a domain or web logs share with `firehose` take their default from there
+    (`inherits`).
     """
     named, mapping = _named(schema, entry), _mapping(schema, entry)
     meaning = entry.get("description") or named.get("description", "")
@@ -105,7 +106,7 @@ def _shared(schema: Schema) -> Collection[str]:
 
 
 def _named(schema: Schema, entry: Schema) -> Schema:
-    """Return what the entry refers to, also behind an optional value; else the entry."""
+    """Return the definition that an entry, also an optional one, refers to; else the entry."""
     for option in (entry, *entry.get("anyOf", ())):
         if "$ref" in option:
             found: Schema = schema["$defs"][option["$ref"].rpartition("/")[2]]

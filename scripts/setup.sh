@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Everything that cdclake runs on, into .venv/ and jars/: locked by hash, and free when it is there.
+# Install all dependencies into .venv/ and jars/, locked by hash; a no-op if they are up to date.
 #
-# Python packages come by uv, itself installed from a hash-locked file; by pip where uv can't reach
-# the index. Maven fetches the jars meanwhile. PYTHON names another python3.11.
+# uv, itself installed from a hash-locked file, installs the Python packages, or pip if uv can't
+# reach the index. Maven fetches the jars concurrently. PYTHON selects another python3.11.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
@@ -15,7 +15,7 @@ refuse() {
     exit 1
 }
 
-# The first Python 3.11 there is; a pyenv shim may be on the PATH and still not run.
+# Find the first Python 3.11 that runs; a pyenv shim on the PATH may not.
 find_python() {
     local name names=(python3.11 python3 python)
     [ -z "${PYTHON:-}" ] || names=("$PYTHON")
@@ -27,7 +27,7 @@ find_python() {
     done
 }
 
-# Says all that is missing at once, each with what to install.
+# Report everything that is missing at once, each with what to install.
 check_machine() {
     local missing=()
     find_python
@@ -47,13 +47,13 @@ check_machine() {
     [ ${#missing[@]} -eq 0 ] || refuse "${missing[@]}"
 }
 
-# What the installed packages depend on: the locks, this script, and where the project is.
+# Digest of what the installation depends on: the locks, this script, and the project's path.
 wanted() {
     { cat requirements.bootstrap.txt requirements.lock scripts/setup.sh; echo "$venv"; } | sha256sum
 }
 
 install_packages() {
-    # A project that was moved takes no venv along: its scripts name the old place.
+    # The venv of a moved project is recreated, since its scripts contain the old path.
     if [ ! -x "$venv/bin/python" ] || ! grep -qsxF "$venv" "$venv/.place"; then
         rm -rf "$venv"
         "$python" -m venv "$venv"
@@ -62,15 +62,15 @@ install_packages() {
     local pip=("$venv/bin/python" -m pip --disable-pip-version-check)
     "${pip[@]}" install -q --require-hashes --only-binary :all: -r requirements.bootstrap.txt
     sync_by_uv || {
-        echo "setup: uv did not succeed, trying pip, which is slower" >&2
+        echo "setup: uv failed; trying pip, which is slower" >&2
         "${pip[@]}" install -q --require-hashes --no-build-isolation -r requirements.lock
     }
     write_command
     wanted >"$stamp"
 }
 
-# pyspark is a source archive of jars: packing its wheel without compression saves the most time,
-# and without build isolation nothing but the locked setuptools takes part.
+# pyspark is a source archive of jars: building its wheel without compression saves the most time,
+# and without build isolation only the locked setuptools is used.
 sync_by_uv() (
     cache=${UV_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:-/}/.cache}/uv}
     if mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ]; then
@@ -78,7 +78,7 @@ sync_by_uv() (
     else
         export UV_CACHE_DIR=$venv/.uv-cache
     fi
-    # What pip is told of the index by the environment holds for uv too; pip's own files do not.
+    # Pass the environment's pip settings for the index on to uv, which ignores pip's own files.
     [ -z "${PIP_INDEX_URL:-}" ] || export UV_DEFAULT_INDEX=${UV_DEFAULT_INDEX:-$PIP_INDEX_URL}
     [ -z "${PIP_CERT:-}" ] || export SSL_CERT_FILE=${SSL_CERT_FILE:-$PIP_CERT}
     VIRTUAL_ENV=$venv "$venv/bin/uv" --quiet --no-config --system-certs pip sync \
@@ -87,7 +87,7 @@ sync_by_uv() (
         requirements.bootstrap.txt requirements.lock
 )
 
-# The command works from any folder, and what it starts finds the project first.
+# The command works from any folder, and processes that it starts import this project first.
 write_command() {
     cat >"$venv/bin/cdclake" <<EOF
 #!/bin/sh
@@ -112,5 +112,5 @@ install_packages
 echo "python: packages installed"
 wait "$jars" || refuse "the jars could not be fetched, see above"
 trap - EXIT
-"$venv/bin/cdclake" --help >/dev/null # compiles what the command imports, and proves that it runs
+"$venv/bin/cdclake" --help >/dev/null # compiles the command's imports, and checks that it runs
 echo "setup: done, the command is $venv/bin/cdclake"

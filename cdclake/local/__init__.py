@@ -1,4 +1,5 @@
 """The complete lake on one machine, without Docker: processes, their files and their ports.
 
-`stack` is the way in. Nothing imports this package but the command line, scripts and tests.
+`lifecycle` and `lake.stack` are the entry points. Only the command line, scripts and tests import
+this package.
 """

@@ -1,7 +1,8 @@
-"""The bulk load that an epoch begins with, and its handover to the connector.
+"""Bulk load at the start of an epoch, and its handover to the connector.
 
-The job creates the slot. As soon as it says at which LSN, the connector starts there, so that
-Kafka holds what is written meanwhile, and not the source's WAL. The stream starts after the load.
+The job creates the slot. As soon as it has reported the slot's LSN, the connector starts there, so
+that changes written meanwhile are kept in Kafka rather than in the source's WAL. The stream starts
+after the load.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ _SLOT_FREE_TIMEOUT_S = 30.0
 
 
 def end_epoch(lake: LocalLake) -> None:
-    """Drop the slot of an epoch that is over, and end its load, should its job live on.
+    """Drop the slot of a finished epoch, and end its load job if that is still running.
 
-    Call it with the connector stopped; the next epoch makes its own slot.
+    Call it while the connector is stopped; the next epoch creates its own slot.
     """
     end_strays(lake.home.path, naming.LOAD_JOB)
     deadline = time.monotonic() + _SLOT_FREE_TIMEOUT_S
@@ -39,11 +40,11 @@ def end_epoch(lake: LocalLake) -> None:
                 connection.execute(
                     "SELECT pg_drop_replication_slot(%s)", (lake.plan.source_object,)
                 )
-            except psycopg.errors.ObjectInUse:  # its reader has not heard yet that it is over
+            except psycopg.errors.ObjectInUse:  # its reader has not disconnected yet
                 if time.monotonic() > deadline:
                     raise ComponentFailed(
-                        f"the replication slot {lake.plan.source_object} is still being read",
-                        "stop whoever streams from it, then run `cdclake up` again",
+                        f"the replication slot {lake.plan.source_object} is still in use",
+                        "stop the client that streams from it, then run `cdclake up` again",
                         component="postgres",
                     ) from None
                 time.sleep(_POLL_S)
@@ -57,10 +58,11 @@ def _slot_exists(connection: psycopg.Connection[tuple[object, ...]], slot: str) 
 def load_and_hand_over(
     lake: LocalLake, connector: ConnectorClient, config: dict[str, str], address: SourceAddress
 ) -> None:
-    """Load every table at one LSN, and have the connector stream everything after it.
+    """Load every table as of one LSN, and start the connector at that LSN.
 
-    ComponentFailed if the load does not end well; then the epoch is spent, and `end_epoch`
-    comes first in the next one.
+    Raises:
+        ComponentFailed: if the load fails. The epoch cannot be continued then; call `end_epoch`
+            before the next one.
     """
     stack.stop_component(lake.home, STREAM)
     secrets = lake.home.secrets_file
@@ -94,7 +96,7 @@ def load_and_hand_over(
 
 
 def _first_lsn(lake: LocalLake, job: RunningJob) -> int:
-    """Where the slot begins, as soon as the job says so; ComponentFailed if it ends before."""
+    """Wait for the job to report the slot's LSN; raise ComponentFailed if it ends before."""
     while True:
         ended = job.process.poll() is not None
         started = lake.control.read(naming.load_start(lake.state.epoch))

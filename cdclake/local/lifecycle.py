@@ -1,4 +1,4 @@
-"""The life of a lake: up, down, pause, resume (contract, section 5)."""
+"""Lifecycle of a lake: up, down, pause, resume (contract, section 5)."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan
 
-READY_TIMEOUT_S = 300.0  # a cold JVM on a busy machine; a quiet one takes a tenth
+READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
 
 
 def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
-    """Start everything but connector and stream; no table is looked at. What `up` answers."""
+    """Start everything except connector and stream, and return the answer of `up`."""
     state = LakeState.load(home)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
     if dsn is not None:
@@ -68,11 +68,11 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
 
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
-    """Start or heal the lake and have it stream `plan`; returns when a marker has come through."""
+    """Start or repair the lake with `plan`, and return when a marker has passed through it."""
     component.asked_trouble()
     before = LakeState.load(home)
     web_logs.refuse_to_leave(home, before, plan)
-    # A lake of web logs alone has never streamed: its first tables are a lake's first.
+    # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
     change = compare(streamed if streamed and streamed.tables else None, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
@@ -96,7 +96,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
 
 
 def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
-    """Everything from the prepared source to the marker that came through."""
+    """Start streaming: prepare the source, start connector and stream, and await a marker."""
     plan, state = lake.plan, lake.state
     running = stack.wants(lake.home, STREAM)
     if change.is_first and not running:
@@ -111,7 +111,7 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
     change = change.found(prepared.renamed, prepared.unpublished)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     if prepared.slot_lost or state.loading or not prepared.slot_exists:
-        # History starts anew: a full snapshot, whose rows must win over everything before it.
+        # A new epoch: a full snapshot, whose rows must take precedence over everything before.
         connector.forget_offsets()
         if prepared.slot_lost or state.loading:
             end_epoch(lake)
@@ -138,12 +138,12 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:
-    """The new plan only when its snapshots were asked for: who dies before asks for them again."""
+    """Save the state with the old plan: if `up` dies now, the next one requests snapshots again."""
     replace(state, plan=LakeState.load(home).plan or state.plan).save(home)
 
 
 def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDiff) -> None:
-    """Have the connector run with the plan's tables, after the bulk load if there is to be one."""
+    """Run the connector with the plan's tables, after the bulk load if the epoch has one."""
     address = _source_address(lake)
     salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
     config = connector_config(
@@ -157,7 +157,7 @@ def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDi
         load_and_hand_over(lake, connector, config, address)
         return
     if change.changes_tables:
-        # While it is stopped, the signal can only be read by a task that knows the new tables.
+        # With the connector stopped, only a task that knows the new tables can read the signal.
         connector.stop()
         if change.widened:
             component.deliver_what_was_sent(lake)
@@ -187,7 +187,7 @@ def _run_stream(lake: LocalLake) -> None:
 
 
 def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerReader) -> None:
-    """Health by rows: a row written to the source has passed through everything."""
+    """Wait until a marker written to the source has passed through the whole pipeline."""
     marker = os.urandom(8).hex()
     write_marker(lake.dsn, marker)
     offset: int | None = None
@@ -218,7 +218,7 @@ def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], 
     moved, deadline = _taken(lake), time.monotonic() + READY_TIMEOUT_S
     while not condition():
         for part in stack.components(lake.home):
-            if part["name"] == component.NAME:  # its turn comes when the logs are there
+            if part["name"] == component.NAME:  # started later, when the changelogs exist
                 continue
             if part["state"] not in ("running", "starting"):
                 raise _component_failed(lake, part["name"], f"{part['name']} is {part['state']}")
@@ -226,12 +226,12 @@ def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], 
         if failure is not None:
             raise _component_failed(lake, "connect", f"the connector failed: {failure}")
         if time.monotonic() > deadline:
-            # A marker stands behind a first snapshot, which takes as long as its tables are large.
+            # The marker follows the initial snapshot, whose duration depends on the tables' size.
             before, moved = moved, _taken(lake)
             if moved == before:
                 message = (
-                    "no marker came through the stream, nor anything else in"
-                    f" {READY_TIMEOUT_S:.0f} s"
+                    f"no marker came through the stream within {READY_TIMEOUT_S:.0f} s,"
+                    " nor any other event"
                 )
                 raise _component_failed(lake, STREAM, message)
             deadline = time.monotonic() + READY_TIMEOUT_S
@@ -239,7 +239,7 @@ def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], 
 
 
 def _taken(lake: LocalLake) -> dict[str, Mapping[int, int]]:
-    """How far each table has come in its topic."""
+    """Return the offsets that each table has reached in its topic."""
     return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
 
 
@@ -259,7 +259,7 @@ def _write_plan(lake: LocalLake) -> None:
 
 
 def _drop_forgotten_slot(lake: LocalLake) -> None:
-    """A slot of our name that this lake knows nothing of keeps WAL for a lake that is gone."""
+    """Drop an unused slot with the pipeline's name: it retains WAL for a lake that is gone."""
     with psycopg.connect(lake.dsn, autocommit=True) as connection:
         connection.execute(
             "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
@@ -277,10 +277,10 @@ def _create_database(server: str, name: str) -> None:
 
 
 def _existing_database(server: str, plan: Plan, before: LakeState) -> str:
-    """The embedded server's database for the pipeline: the declared one, else its only one.
+    """Return the embedded server's database for the pipeline; "" is the server's default database.
 
-    So that a bare lake's tables, made in the database that `up --no-stream` names, are found by
-    whatever pipeline file comes later.
+    It is the declared database if that exists: `up --no-stream` creates it, so that a later
+    pipeline file finds the tables that were created there. A lake that has streamed keeps its own.
     """
     if before.epoch and before.database:
         return before.database
@@ -317,7 +317,7 @@ def _answer(endpoints: Any, source: dict[str, Any], tables: list[Any]) -> dict[s
 
 
 def down(home: Home, *, purge: bool) -> dict[str, Any]:
-    """Stop everything and keep everything; with `purge` forget the lake, never the user's data."""
+    """Stop everything and keep all data; with `purge` remove the lake, never the source's data."""
     state = LakeState.load(home)
     if state.plan and state.external:
         _leave_source(home, state)
@@ -328,7 +328,7 @@ def down(home: Home, *, purge: bool) -> dict[str, Any]:
 
 
 def _leave_source(home: Home, state: LakeState) -> None:
-    """Nothing of ours stays in somebody's database: an unread slot would keep its WAL for ever."""
+    """Remove cdclake's objects from an external source: an unread slot would retain WAL forever."""
     lake = describe_lake(home, state)
     if stack.is_up(home):
         stack.stop_component(home, STREAM)
@@ -337,7 +337,7 @@ def _leave_source(home: Home, state: LakeState) -> None:
 
 
 def _purge(home: Home, state: LakeState) -> None:
-    """Remove logs, topics, lake and checkpoints; the embedded database keeps the user's tables."""
+    """Remove topics, lake and checkpoints; the embedded database keeps the user's tables."""
     for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
         shutil.rmtree(home.data(name), ignore_errors=True)
     kept = LakeState(database=state.database)
@@ -345,7 +345,7 @@ def _purge(home: Home, state: LakeState) -> None:
 
 
 def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
-    """Stop the stream between two commits, and Firehose; the source's changes wait in Kafka."""
+    """Stop the stream between two commits, and Firehose; changes accumulate in Kafka."""
     stack.stop_component(home, STREAM)
     stack.stop_component(home, component.NAME)
     replace(lake.state, paused=True).save(home)
@@ -353,9 +353,9 @@ def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
 
 
 def resume(home: Home, lake: LocalLake) -> dict[str, Any]:
-    """Start a paused stream; stopped tables read their gap from Kafka and rejoin."""
+    """Start a paused stream; stopped tables read their gap from Kafka and continue."""
     if lake.state.loading:
-        raise NotRunning("the bulk load has not come to its end", "run `cdclake up`")
+        raise NotRunning("the bulk load has not finished", "run `cdclake up`")
     progress = Progress.load(lake.control)
     done = []
     for table in lake.plan.tables:

@@ -1,7 +1,7 @@
-"""Tables that join, leave and change: what may differ between two plans, and what then happens.
+"""Difference between two plans: which tables join, leave and change, and how that is applied.
 
-A table that joins a streaming lake is snapshotted by Debezium's incremental snapshot while the
-others flow: with offsets there, `snapshot.mode=initial` would never look at it.
+A table that joins a streaming lake is read by Debezium's incremental snapshot while the others
+keep streaming: `snapshot.mode=initial` reads nothing once the connector has offsets.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from cdclake.postgres.file_lines import renamed_line
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanDiff:
-    """How a plan differs from the one that the lake streamed before."""
+    """Difference between a plan and the one that the lake streamed before."""
 
     is_first: bool
     joining: tuple[Table, ...] = ()
-    widened: tuple[Table, ...] = ()  # with new columns, of which the lake holds no value yet
-    renamed: tuple[Table, ...] = ()  # with columns that are said to have another name now
-    reshaped: tuple[Table, ...] = ()  # with columns that are declared otherwise in any way
-    kept: tuple[Table, ...] = ()  # that streamed before, too
+    widened: tuple[Table, ...] = ()  # with new columns, still without values in the lake
+    renamed: tuple[Table, ...] = ()  # with columns that are declared as renamed
+    reshaped: tuple[Table, ...] = ()  # with any change in the declaration of columns
+    kept: tuple[Table, ...] = ()  # tables of both plans
     leaving: tuple[Table, ...] = ()
-    by_signal: bool = True  # False: a full snapshot comes anyway
+    by_signal: bool = True  # False: a full snapshot follows in any case
 
     def all_snapshotted(self) -> PlanDiff:
-        """The same change when every table is snapshotted anew."""
+        """Return the same difference for a full snapshot of every table."""
         return replace(self, by_signal=False)
 
     def found(self, renamed: Collection[str], unpublished: Collection[str]) -> PlanDiff:
-        """The same change, by what the source shows (tables as `schema.table`).
+        """Return the difference adapted to the source's state (tables as `schema.table`).
 
-        A column that was renamed before the file said so has sent values that no event holds. A
-        table that the publication had lost has changes that nobody has read: it joins again.
+        A column renamed before the file declared it has values that are in no event of the lake. A
+        table that was missing from the publication has unread changes: it joins again.
         """
         if self.is_first:
             return self
@@ -52,11 +52,11 @@ class PlanDiff:
 
     @property
     def changes_tables(self) -> bool:
-        """Whether a running connector has to take up another list of tables."""
+        """True if a running connector needs another list of tables."""
         return not self.is_first and bool(self.joining or self.leaving or self.widened)
 
     def request_snapshots(self, lake: LocalLake) -> None:
-        """Ask for all rows of the tables that lack any; call it while the connector is stopped."""
+        """Signal a snapshot of joining and widened tables; call it with the connector stopped."""
         lacking = _united(self.joining, self.widened)
         if self.is_first or not self.by_signal or not lacking:
             return
@@ -64,7 +64,7 @@ class PlanDiff:
 
 
 def compare(before: Plan | None, after: Plan) -> PlanDiff:
-    """The change from one plan to the next; InputError for what a lake cannot take up."""
+    """Compute the difference between two plans; raise InputError if it cannot be applied."""
     if before is None:
         return PlanDiff(is_first=True, joining=after.tables)
     problems = _lake_problems(before, after)
@@ -74,9 +74,9 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
             problems += _table_problems(known[table.source], table)
     if problems:
         raise InputError(
-            "the running lake cannot take up this file: " + "; ".join(problems),
-            "undo these changes; or start over with `cdclake down --purge`; or leave the table out,"
-            " `cdclake up`, and take it in again under another `name:`",
+            "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
+            "undo these changes; or start over with `cdclake down --purge`; or remove the table,"
+            " run `cdclake up`, and add it again under another `name:`",
         )
     kept = [(known[t.source], t) for t in after.tables if t.source in known]
     return PlanDiff(
@@ -128,18 +128,18 @@ def _table_problems(before: Table, after: Table) -> list[str]:
 
 
 def _predecessor(column: Column, before: Table) -> Column | None:
-    """What the column was before: of its own name, or of the latest that it says it had."""
+    """Return the column's previous declaration, under its name or the latest `renamed_from`."""
     old = {column.source: column for column in before.columns}
     return next((old[name] for name in column.names if name in old), None)
 
 
 def _takes_a_name(table: str, column: Column, before: Table) -> list[str]:
-    """A new column under the lake's name of another one, whose values would pass for its own."""
+    """Reject a new column that reuses another column's name in the lake, and so its values."""
     held = [old for old in before.columns if old.name == column.name]
     return [
-        f"{table}: column {column.source!r} would take the name {column.name} that {old.source!r}"
+        f"{table}: column {column.source!r} would take the name {column.name}, which {old.source!r}"
         f" has in the lake; write `{renamed_line(old, column.source)}` if it is the same column,"
-        f" else take {old.source!r} out with an `up` of its own"
+        f" otherwise remove {old.source!r} first with a separate `cdclake up`"
         for old in held
     ]
 
@@ -148,9 +148,9 @@ def _column_problems(table: str, before: Column, after: Column) -> list[str]:
     problems = []
     if not can_become(before.column_type, after.column_type):
         problems.append(
-            f"{table}: column {after.source!r} changed from {before.type} to {after.type}; take it"
-            " out of the file, `cdclake up FILE`, and in again with its new type: the lake then"
-            f" keeps its old values as {naming.dropped_column(before.name, 1)}"
+            f"{table}: column {after.source!r} changed from {before.type} to {after.type}; remove"
+            " it from the file, run `cdclake up FILE`, and add it again with its new type: the lake"
+            f" then keeps its old values as {naming.dropped_column(before.name, 1)}"
         )
     if (before.mask, before.truncate_to) != (after.mask, after.truncate_to):
         problems.append(f"{table}: the mask of column {after.source!r} changed")
@@ -179,12 +179,12 @@ def _united(one: tuple[Table, ...], other: tuple[Table, ...]) -> tuple[Table, ..
 
 
 def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], None]) -> None:
-    """Publish the plan to the jobs; a table that was here before is swept of what it missed.
+    """Publish the plan to the jobs, and request a resync of tables that rejoin the lake.
 
-    Its new snapshot says nothing about rows that were deleted while it was away. The stream deletes
-    them when the snapshot has been read: as `resync` does, so that a row which changes meanwhile
-    keeps what that change does not bring. A table that its columns had stopped reads its gap from
-    Kafka, now that they are declared otherwise.
+    The snapshot of a rejoining table does not contain rows that were deleted while it was absent.
+    The stream deletes these stale rows after it has read the snapshot, as `resync` does, so that a
+    row that changes meanwhile keeps the values that the change does not contain. A table that was
+    stopped because of its columns reads its gap from Kafka once they are declared differently.
     """
     if not change.is_first and change.by_signal:
         for table in change.joining:
@@ -194,15 +194,15 @@ def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], N
                 request_resync(lake, table, known, rejoins=True)
     write_plan()
     for table in change.reshaped:
-        # After the plan, of which the stream reads requests first; also to one that flows, for a
-        # batch that runs by the plan before may still stop it.
+        # After the plan, since the stream reads requests before the plan. Also for a table that is
+        # streaming: a batch with the previous plan may still stop it.
         lake.control.write(f"resume/{table.name}.json", {"mended": COLUMNS})
 
 
 def _refuse_without_sweep(table: Table) -> None:
     if table.delivery == "firehose":
         raise InputError(
-            f"the lake has held {table.source} as {table.name} before, and nobody can tell which of"
-            " its rows were deleted meanwhile: the stream does not write what Firehose delivers",
-            "take it in under another `name:`",
+            f"the lake already contains {table.source} as {table.name}, and rows that were deleted"
+            " meanwhile cannot be detected: the stream does not write what Firehose delivers",
+            "add it under another `name:`",
         )

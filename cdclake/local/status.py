@@ -1,4 +1,4 @@
-"""What `cdclake status` shows: components, tables hop by hop, the replication slot."""
+"""Data of `cdclake status`: components, tables stage by stage, and the replication slot."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from cdclake.redrive.redrive_stream import redrive_stream
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What one look at the whole lake brings for every table."""
+    """Facts about the whole lake, read once for all tables."""
 
     progress: Progress
     ends: Mapping[str, Mapping[int, int]]
     arrived: Mapping[str, Mapping[int, int]]
-    trouble: str | None  # of the connector
-    loading: bool  # the bulk load that the epoch begins with
+    trouble: str | None  # failure of the connector
+    loading: bool  # True during the epoch's initial bulk load
     gaps: Mapping[str, Gap]  # of stopped tables
     failed: Mapping[str, Failed]  # by table that Firehose delivers
     changes: Mapping[str, list[SourceChange]] | None  # None: the source does not answer
@@ -41,7 +41,7 @@ class _Facts:
 
 
 def lake_status(home: Home) -> dict[str, Any]:
-    """The contract's object; where a part does not answer, the figures that need it are null."""
+    """Return the contract's object; figures that need a dead component are null."""
     components = stack.components(home)
     state = LakeState.load(home)
     if not state.plan or not components:
@@ -61,7 +61,7 @@ def lake_status(home: Home) -> dict[str, Any]:
 
 
 def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
-    """Empty also where their tables can't be read."""
+    """Return the figures of web logs; [] if their tables cannot be read."""
     if not lake.plan.web_logs or "aws" not in running:
         return []
     return [figures.to_json() for figures in web_log_figures(lake)]
@@ -69,7 +69,8 @@ def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
 
 def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
-        return [_unknown(table, "the local S3 and Glue do not run") for table in lake.plan.tables]
+        error = "the local S3 and Glue are not running"
+        return [_unknown(table, error) for table in lake.plan.tables]
     topics = [table.topic for table in lake.plan.tables]
     connector = ConnectorClient(lake.endpoints.connect, lake.plan)
     progress = Progress.load(lake.control)
@@ -101,7 +102,7 @@ def _gaps(lake: LocalLake, progress: Progress) -> dict[str, Gap]:
 def _failed(lake: LocalLake) -> dict[str, Failed]:
     found: dict[str, Failed] = {}
     redrive = redrive_stream(lake.plan)
-    # What failed to be redriven names no table: all hear of it that have no trouble of their own.
+    # Failed redrives name no table, so they are shown for all tables without another failure.
     for stream in (*([redrive] if redrive else []), *lake.plan.deliveries):
         name = naming.delivery_stream_name(lake.plan.name, stream.name)
         failed = failed_records(lake.client("s3"), lake.bucket, stream, name)
@@ -117,7 +118,7 @@ def _changes(
         return None
     try:
         return source_changes(lake, lines)
-    except InputError:  # its component says so
+    except InputError:  # reported as the component's state
         return None
 
 
@@ -146,13 +147,13 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
         failed = facts.failed.get(table.name)
         return progress.last_error or facts.trouble or (_told(failed) if failed else None)
     return (
-        f"{progress.last_error}. Kafka no longer keeps {gap.lost_events} events of its gap: when"
-        f" the cause is mended, `cdclake resync {table.name}` reads the table from the source again"
+        f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
+        f" cause, then run `cdclake resync {table.name}` to read the table from the source again"
     )
 
 
 def _told(failed: Failed) -> str:
-    return f"{failed}. When the cause is mended, `cdclake redrive` brings them in"
+    return f"{failed}. Fix the cause, then run `cdclake redrive` to process them again"
 
 
 def _shown(
@@ -162,7 +163,7 @@ def _shown(
 
 
 def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
-    """Records in Kafka that are not in the lake yet; tombstones of deletes count too."""
+    """Count the records in Kafka that are not in the lake yet, including tombstones of deletes."""
     return sum(max(0, end - offsets.get(partition, 0)) for partition, end in ends.items())
 
 
@@ -192,6 +193,6 @@ def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
         return None
     try:
         wal, limit = slot_wal(lake.dsn, lake.plan.source_object)
-    except InputError:  # its component says so
+    except InputError:  # reported as the component's state
         return None
     return {"name": naming.source_object(lake.plan.name), "wal_bytes": wal, "limit_bytes": limit}

@@ -17,7 +17,7 @@ from cdclake.local.reader.duck import lake_reader
 def verify_lake(
     lake: LocalLake, wait_s: float = 120.0, table: str | None = None, sample: int | None = None
 ) -> Report:
-    """Compare the lake's tables, or the one named, with their source."""
+    """Compare the lake's tables, or only `table`, with the source."""
     if not lake.plan.tables and table is None:
         return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
     control = lake.control

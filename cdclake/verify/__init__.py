@@ -1,1 +1,1 @@
-"""What `verify` compares, without I/O: SQL texts for both sides, and values by type."""
+"""The comparison of `verify` without I/O: SQL texts for both sides, and values by type."""

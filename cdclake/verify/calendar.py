@@ -1,4 +1,4 @@
-"""Days and microseconds since 1970 as PostgreSQL spells them, for every year that it has."""
+"""Days and microseconds since 1970 in PostgreSQL's notation, for all years that it supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _MICROS_PER_DAY = 86_400_000_000
 
 
 def date_text(days: int) -> str:
-    """The date as PostgreSQL writes and reads it; proleptic Gregorian, like PostgreSQL's own.
+    """Format a date as PostgreSQL writes and reads it, in its proleptic Gregorian calendar.
 
     >>> date_text(0), date_text(-719528), date_text(-735160)
     ('1970-01-01', '0001-01-01 BC', '0044-03-15 BC')
@@ -18,7 +18,7 @@ def date_text(days: int) -> str:
 
 
 def timestamp_text(micros: int, zone: str = "") -> str:
-    """The timestamp, with `zone` behind its time.
+    """Format a timestamp, with `zone` after the time.
 
     >>> timestamp_text(1500000), timestamp_text(-1, "+00")
     ('1970-01-01 00:00:01.5', '1969-12-31 23:59:59.999999+00')
@@ -33,7 +33,7 @@ def timestamp_text(micros: int, zone: str = "") -> str:
 
 
 def _civil(days: int) -> tuple[str, str]:
-    """`YYYY-MM-DD`, and ` BC` or nothing."""
+    """Return `YYYY-MM-DD`, and ` BC` or an empty text."""
     era, of_era = divmod(days + _DAYS_TO_1970, _DAYS_PER_ERA)
     year_of_era = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)

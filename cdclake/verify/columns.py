@@ -1,4 +1,4 @@
-"""One column's texts on both sides: its type's, under its mask and the plan's policy."""
+"""SQL texts of one column on both sides, by its type, its mask and the plan's policy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cdclake.verify import normal
 from cdclake.verify.normal import Normal
 from cdclake.verify.type_rules import TypeTexts, texts_of
 
-SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that the salt stands in no statement
+SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that no statement contains the salt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedColumn:
-    """A column as `verify` compares it; `source` and `lake` are SQL that give text or NULL."""
+    """Column as `verify` compares it; `source` and `lake` are SQL expressions of text or NULL."""
 
     name: str  # in the lake
     source_name: str
@@ -33,7 +33,7 @@ class ComparedColumn:
 def compared_columns(
     table: Table, plan: Plan, lengths: Mapping[str, int | None]
 ) -> tuple[ComparedColumn, ...]:
-    """The table's columns in declared order; `lengths` holds the source's for hashed columns."""
+    """Return the table's columns in declared order; `lengths` are the source's, for hashes."""
     return tuple(_compared(column, table, plan, lengths) for column in table.columns)
 
 

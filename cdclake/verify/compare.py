@@ -1,4 +1,4 @@
-"""Two streams of rows in one order, and the rows that only one of them has or that differ."""
+"""Comparison of two equally ordered streams of rows."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from cdclake.verify.columns import ComparedColumn
 
 Texts = tuple[str | None, ...]
-ABSENT = ""  # the digest of no row
+ABSENT = ""  # the digest of a missing row
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row as both sides write it: its key's hash, its key, each column's text."""
+    """Row in the form of both sides: hash of the key, key, and text of each column."""
 
     hash: int
     key: str
@@ -23,17 +23,17 @@ class Row:
 
     @staticmethod
     def of(raw: tuple[Any, ...]) -> Row:
-        """The row that a statement of `Comparable` gives."""
+        """Create a row from the result of a statement of `Comparable`."""
         return Row(raw[0], raw[1], tuple(raw[2:]))
 
     @property
     def place(self) -> tuple[int, str]:
-        """What both streams are ordered by."""
+        """Sort key of both streams."""
         return (self.hash, self.key)
 
 
 def pairs(source: Iterable[Row], lake: Iterable[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    """Rows of equal keys side by side, rows of one side alone; holds one row of each at a time."""
+    """Yield pairs of rows with equal keys, with None for a missing row; one pair in memory."""
     sources, lakes = iter(source), iter(lake)
     left, right = next(sources, None), next(lakes, None)
     while left is not None or right is not None:
@@ -51,7 +51,7 @@ def pairs(source: Iterable[Row], lake: Iterable[Row]) -> Iterator[tuple[Row | No
 def differing(
     source: Iterable[Row], lake: Iterable[Row], columns: tuple[ComparedColumn, ...]
 ) -> Iterator[tuple[int, str]]:
-    """Hash and key of every row that is missing, too many or different."""
+    """Yield hash and key of every row that is missing, extra or different."""
     for left, right in pairs(source, lake):
         if left is None or right is None:
             some = left or right
@@ -64,7 +64,7 @@ def differing(
 def differing_columns(
     source: Texts, lake: Texts, columns: tuple[ComparedColumn, ...]
 ) -> tuple[ComparedColumn, ...]:
-    """The columns in which two rows of one key differ, by type."""
+    """Return the columns whose values differ between two rows of one key, by type."""
     if source == lake:
         return ()
     return tuple(
@@ -81,7 +81,7 @@ def _same(column: ComparedColumn, source: str | None, lake: str | None) -> bool:
 
 
 def source_digest(row: Row, columns: tuple[ComparedColumn, ...]) -> str:
-    """A digest of the source's row, equal to `lake_digest` of an equal row of the lake."""
+    """Return a digest of the source's row, equal to `lake_digest` of an equal row of the lake."""
     return _digest(
         None if text is None else column.source_normal(text)
         for column, text in zip(columns, row.texts, strict=True)
@@ -89,7 +89,7 @@ def source_digest(row: Row, columns: tuple[ComparedColumn, ...]) -> str:
 
 
 def lake_digest(row: Row, columns: tuple[ComparedColumn, ...]) -> str:
-    """A digest of the lake's row."""
+    """Return a digest of the lake's row."""
     return _digest(
         None if text is None else column.lake_normal(text)
         for column, text in zip(columns, row.texts, strict=True)
@@ -102,7 +102,7 @@ def _digest(normals: Iterable[str | None]) -> str:
 
 
 def shown(texts: Texts, columns: tuple[ComparedColumn, ...], wanted: set[str]) -> Mapping[str, Any]:
-    """The wanted columns as people read them."""
+    """Return the readable values of the wanted columns."""
     return {
         column.name: None if text is None else column.show(text)
         for column, text in zip(columns, texts, strict=True)

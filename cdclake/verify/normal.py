@@ -1,7 +1,7 @@
-"""When two texts of one type say the same, and how a text is shown to people.
+"""Normal forms of values by type, and their readable forms.
 
-A normal form is text too: values are equal exactly where their normal forms are. It is asked for
-only where the texts of the two sides differ.
+A normal form is a text; two values are equal exactly if their normal forms are equal. It is
+computed only if the texts of the two sides differ.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Normal = Callable[[str], str]
 
 
 def as_it_is(text: str) -> str:
-    """The text itself: the type has one text for each value."""
+    """Return the text itself, for types with exactly one text per value."""
     return text
 
 
 def number(text: str) -> str:
-    """A decimal number without the zeros that add nothing; other words (NAN) as they are.
+    """Remove insignificant zeros of a decimal number; return other texts (NAN) unchanged.
 
     >>> number("1.500"), number("-0.00"), number("100"), number("1E+2"), number("NAN")
     ('1.5', '0', '100', '1E+2', 'NAN')
@@ -41,7 +41,7 @@ _INSTANT = re.compile(r"([+-]?\d{4,9})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\
 
 
 def instant(text: str) -> str:
-    """ISO 8601 with Z, as Debezium writes it, in microseconds since 1970; other text as it is.
+    """Convert ISO 8601 with Z (Debezium's form) to microseconds since 1970; keep other texts.
 
     >>> instant("1970-01-01T00:00:01.5Z"), instant("-0043-03-15T00:00:00Z"), instant("infinity")
     ('1500000', '-63517824000000000', 'infinity')
@@ -56,7 +56,7 @@ def instant(text: str) -> str:
 
 
 def _days(year: int, month: int, day: int) -> int:
-    """Days since 1970, of the proleptic Gregorian calendar with its year 0."""
+    """Return days since 1970 in the proleptic Gregorian calendar with a year 0."""
     year -= month <= 2
     era, of_era = divmod(year, 400)
     of_year = (153 * (month - 3 if month > 2 else month + 9) + 2) // 5 + day - 1
@@ -64,9 +64,9 @@ def _days(year: int, month: int, day: int) -> int:
 
 
 def array(element: Normal) -> Normal:
-    """A JSON array by its elements: strings by `element`, numbers and the rest by their text.
+    """Return the normal form of JSON arrays: strings by `element`, other elements by their text.
 
-    A string and a number of the same text are one value: the two sides quote differently.
+    A string and a number with the same text are equal, since the two sides quote differently.
     """
 
     def normal(text: str) -> str:
@@ -86,7 +86,7 @@ def _elements(value: object, element: Normal) -> object:
 
 
 def hstore_json(text: str) -> str:
-    """The event's JSON object, by keys."""
+    """Normalize the event's JSON object of an hstore by sorting its keys."""
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -98,7 +98,7 @@ _HSTORE_PAIR = re.compile(r'"((?:[^"\\]|\\.)*)"=>(?:NULL|"((?:[^"\\]|\\.)*)")(?:
 
 
 def hstore_text(text: str) -> str:
-    r"""PostgreSQL's text of an hstore, by keys: equal to `hstore_json` of the same value.
+    r"""Normalize PostgreSQL's text of an hstore; equal to `hstore_json` of the same value.
 
     >>> hstore_text(r'"a"=>"1", "b\"c"=>NULL') == hstore_json(r'{"b\"c": null, "a": "1"}')
     True
@@ -117,7 +117,7 @@ def _unescaped(text: str) -> str:
 
 
 def cut(length: int) -> Normal:
-    """What Debezium's truncation leaves: it counts UTF-16 units, PostgreSQL counts characters.
+    """Return Debezium's truncation, which counts UTF-16 units while PostgreSQL counts characters.
 
     >>> cut(3)("ab\U0001f600") == "ab\ufffd", cut(3)("abcd")
     (True, 'abc')
@@ -130,7 +130,7 @@ def cut(length: int) -> Normal:
 
 
 def shown_floats(text: str) -> str:
-    """Floats that stand as their bits, as numbers.
+    """Convert floats in hexadecimal bits to readable numbers.
 
     >>> shown_floats("3ff8000000000000"), shown_floats("[3fc00000,null]")
     ('1.5', '[1.5,null]')
@@ -145,17 +145,17 @@ def _shown_float(bits: re.Match[str]) -> str:
 
 
 def shown_date(text: str) -> str:
-    """Days since 1970 as a date."""
+    """Convert days since 1970 to a date."""
     return date_text(int(text)) if _is_whole(text) else text
 
 
 def shown_timestamp(text: str) -> str:
-    """Microseconds since 1970 as a timestamp."""
+    """Convert microseconds since 1970 to a timestamp."""
     return timestamp_text(int(text)) if _is_whole(text) else text
 
 
 def shown_instant(text: str) -> str:
-    """Microseconds since 1970 as a timestamp in UTC."""
+    """Convert microseconds since 1970 to a timestamp in UTC."""
     return timestamp_text(int(text), "+00") if _is_whole(text) else text
 
 

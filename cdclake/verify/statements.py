@@ -1,8 +1,8 @@
-"""The statements of a comparison, for PostgreSQL and for DuckDB.
+"""SQL statements of a comparison, for PostgreSQL and for DuckDB.
 
-A row is one text of its columns' texts, a key likewise; both sides hash them alike. Rows are dealt
-into buckets by their key's hash, so that two sums say whether a bucket's rows agree, and rows are
-read in the order of that hash, which is the same on both sides whatever their collations.
+A row is packed into one text of its columns' texts, and so is a key; both sides hash them equally.
+Rows are distributed into buckets by their key's hash, so that two sums show if a bucket's rows are
+equal. Rows are read in the order of that hash, which does not depend on the sides' collations.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _HASH_DIGITS = 15
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """One side of a table: the relation's name as it stands in SQL, and its columns."""
+    """One side of a table: the relation's name in SQL, and its columns."""
 
     engine: Engine
     relation: str
     columns: tuple[ComparedColumn, ...]
 
     def bucket_sums(self, buckets: int, only: int | None = None) -> str:
-        """SELECT of bucket, its rows, the sum of their hashes; with `only`, of that bucket's alone.
+        """Return a SELECT of bucket, number of rows, and sum of their hashes.
 
-        Every bucket's rows are counted in any case.
+        With `only`, the sum is computed for that bucket only; rows are counted for all.
         """
         key = self._hash(self._joined([column for column in self.columns if column.in_key]))
         row = self._hash(self._joined(self.columns))
@@ -45,16 +45,16 @@ class Comparable:
         )
 
     def rows_of_buckets(self, buckets: int, wanted: Iterable[int]) -> str:
-        """SELECT of hash, key and texts of the rows in the wanted buckets, in order."""
+        """Return a SELECT of hash, key and texts of the rows in the wanted buckets, in order."""
         listed = ", ".join(map(str, wanted))
         return self._rows(f"h % {buckets} IN ({listed})")
 
     def rows_of_hashes(self, relation: str) -> str:
-        """The same of the rows whose key's hash the SELECT `relation` gives."""
+        """Return the same SELECT for the rows whose key's hash is in the SELECT `relation`."""
         return self._rows(f"h IN ({relation})")
 
     def rows_of_keys(self, keys: Sequence[Sequence[str]]) -> str:
-        """The same of the rows of these keys, spelled as the columns' `show` does; by an index."""
+        """Return the same SELECT for keys in the form of the columns' `show`, using an index."""
         key = [column for column in self.columns if column.in_key]
         names = ", ".join(identifier(column.source_name) for column in key)
         spelled = (", ".join(literal(value) for value in values) for values in keys)
@@ -87,7 +87,7 @@ class Comparable:
         return _packed([self._text(column) for column in columns])
 
     def _hash(self, text: str) -> str:
-        """60 bits of MD5 as a whole number."""
+        """Return an SQL expression of 60 bits of MD5 as an integer."""
         if self.engine == "postgres":
             return f"('x' || md5(convert_to({text}, 'UTF8')))::bit(60)::bigint"
         return f"CAST('0x' || substr(md5({text}), 1, {_HASH_DIGITS}) AS BIGINT)"
@@ -98,7 +98,7 @@ def _name(index: int) -> str:
 
 
 def _packed(texts: Sequence[str]) -> str:
-    """One text of several, from which they could be told apart again, NULLs included."""
+    """Return an SQL expression that packs several texts into one, reversibly and with NULLs."""
     marked = [f"coalesce(replace({text}, '|', '||'), '|n')" for text in texts]
     if len(marked) == 1:
         return marked[0]
@@ -110,12 +110,12 @@ def _packed(texts: Sequence[str]) -> str:
 
 
 def unpacked(key: str) -> list[str | None]:
-    """The texts that a packed key was made of.
+    """Return the texts of a packed key.
 
     >>> unpacked("1|,a||b|,|n"), unpacked("a||b")
     (['1', 'a|b', None], ['a|b'])
     """
-    parts = re.split(r"(?<!\|)((?:\|\|)*)\|,", key)  # a mark after whole doubled bars
+    parts = re.split(r"(?<!\|)((?:\|\|)*)\|,", key)  # a separator after an even number of bars
     texts = [left + bars for left, bars in zip(parts[:-1:2], parts[1::2], strict=True)]
     texts.append(parts[-1])
     return [None if text == "|n" else text.replace("||", "|") for text in texts]

@@ -1,8 +1,8 @@
-"""One row per type: the text by which a value is compared, in PostgreSQL and in the lake (DuckDB).
+"""Comparison rules per type: the texts of a value in PostgreSQL and in the lake (DuckDB).
 
-`{x}` stands for the column. Where both texts are the same for equal values, hashes of them decide;
-where they cannot be, a bucket of rows differs needlessly and the normal forms decide. What an event
-holds for each type is Debezium's doing: correctness 1.5, PostgresValueConverter 3.7.
+`{x}` stands for the column. If both texts are the same for equal values, their hashes decide. If
+that is impossible, a bucket of rows may differ needlessly, and the normal forms decide. Debezium
+determines the form of each type in an event: correctness 1.5, PostgresValueConverter 3.7.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from cdclake.verify.normal import Normal
 
 @dataclass(frozen=True, slots=True)
 class TypeTexts:
-    """The two texts of a type's values, and what is to be known of them."""
+    """SQL expressions of the two texts of a type's values, and their properties."""
 
     source: str = "{x}::text"
     lake: str = "CAST({x} AS VARCHAR)"
     source_normal: Normal = normal.as_it_is
     lake_normal: Normal = normal.as_it_is
     show: Normal = normal.as_it_is
-    # PostgreSQL finds a row by what `show` gives, through an index, where it stands for `{x}`.
+    # True if PostgreSQL can find a row by the value that `show` returns, through an index.
     seekable: bool = False
-    # Condition in PostgreSQL: a value that the lake's type does not hold.
+    # Condition in PostgreSQL for values that the lake's type cannot represent.
     unheld: str | None = None
 
 
 def texts_of(column_type: ColumnType) -> TypeTexts:
-    """The texts of a column of this type."""
+    """Return the texts of a column of this type."""
     if column_type.array:
         return _array_texts(column_type.base)
     if column_type.base in ("bit", "varbit"):
@@ -46,7 +46,7 @@ def texts_of(column_type: ColumnType) -> TypeTexts:
 
 
 def _float_bits(x: str, send: str) -> str:
-    """A float's bits; zero has no sign, as in SQL: DuckDB's max_by loses it in a view."""
+    """Return SQL of a float's bits, zero without sign, as in SQL: DuckDB's max_by loses it."""
     bits = f"encode({send}({x}), 'hex')"
     return f"CASE WHEN {x} = 'NaN' THEN 'NaN' WHEN {x} = 0 THEN '0' ELSE {bits} END"
 
@@ -57,9 +57,9 @@ def _lake_float_bits(x: str) -> str:
 
 
 def _or_raw(lake: str) -> str:
-    """A reading of the lake's text that a corrupted text does not stop.
+    """Return an expression of the lake's text that does not fail for a corrupted text.
 
-    Out of a CASE no common subexpression is moved; out of a bare TRY it would be, with its error.
+    DuckDB would move a common subexpression out of a bare TRY, with its error, but not out of CASE.
     """
     return f"CASE WHEN {{x}} IS NOT NULL THEN coalesce(TRY({lake}), '!' || {{x}}) END"
 
@@ -67,7 +67,7 @@ def _or_raw(lake: str) -> str:
 def _micros(send: str, x: str = "{x}") -> str:
     # Microseconds since 2000 are what PostgreSQL stores: exact, and cheaper than extract().
     stored = f"('x' || encode({send}({x}), 'hex'))::bit(64)::bigint"
-    held = f"isfinite({x}) AND {x} < '294247-01-01'"  # later, the sum is no bigint
+    held = f"isfinite({x}) AND {x} < '294247-01-01'"  # later, the sum overflows bigint
     return f"CASE WHEN {held} THEN ({stored} + 946684800000000)::text ELSE {x}::text END"
 
 
@@ -86,7 +86,7 @@ _INTERVAL = (
     " || extract(minute from {x})::text || 'M'"
     " || trim_scale(extract(second from {x})::numeric)::text || 'S'"
 )
-# Bytes come with the lowest first and without the zeros above the highest one bit.
+# The lowest byte comes first, and zeros above the highest one bit are missing.
 _LAKE_BITS = _or_raw(
     "ltrim(array_to_string(list_reverse(list_transform(regexp_extract_all("
     "hex(from_base64({x})), '..'),"
@@ -118,7 +118,7 @@ _AS_SENT = TypeTexts("CASE WHEN {x} IS NOT NULL THEN concat({x}) END", "{x}", se
 _WHOLE = TypeTexts(seekable=True)
 _NOT_FINITE = "{x}::text IN ('NaN', 'Infinity', '-Infinity')"
 _DECIMAL = TypeTexts(seekable=True, unheld=_NOT_FINITE)
-_FRACTION = TypeTexts(  # DuckDB leaves out the zero before the point
+_FRACTION = TypeTexts(  # DuckDB omits the zero before the point
     lake="regexp_replace(CAST({x} AS VARCHAR), '^(-?)[.]', '\\10.')",
     seekable=True,
     unheld=_NOT_FINITE,
@@ -171,9 +171,9 @@ _TYPES: Mapping[str, TypeTexts] = {
     "bytea": TypeTexts(
         "encode({x}, 'hex')", "lower(hex({x}))", show=lambda text: f"\\x{text}", seekable=True
     ),
-    # A cast would cut the blanks of a char off, and add a mask to a host's address.
+    # A cast would trim the blanks of a char, and add a netmask to a host's address.
     **dict.fromkeys(("char", "inet", "cidr"), _AS_SENT),
-    # Their own operators are not in pg_catalog, or there is none.
+    # Their equality operators are not in pg_catalog, or do not exist.
     **dict.fromkeys(("citext", "ltree", "json", "jsonb", "xml", "tsvector"), _OPAQUE),
     "hstore": TypeTexts(
         lake="{x}", source_normal=normal.hstore_text, lake_normal=normal.hstore_json
@@ -192,7 +192,7 @@ _TYPES: Mapping[str, TypeTexts] = {
     ),
 }
 
-# Elements that the event does not hold as `to_json` writes them; `v` is the element.
+# Elements whose form in the event differs from that of `to_json`; `v` is the element.
 _ELEMENTS: Mapping[str, str] = {
     "oid": "v::text",
     "real": _float_bits("v", "float4send"),

@@ -1,1 +1,1 @@
-"""The lake read by DuckDB, an engine that never writes it."""
+"""Reader of the lake with DuckDB, an engine that never writes the lake."""

@@ -1,4 +1,4 @@
-"""Iceberg tables as their metadata says they are: one Glue call and one S3 GET each."""
+"""Iceberg tables from their metadata, with one Glue call and one S3 GET per table."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from cdclake.iceberg.snapshot_tags import hour_of, moment_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSnapshot:
-    """One commit of a table."""
+    """Snapshot created by one commit of a table."""
 
     id: int
     parent: int | None
     committed_ms: int
-    sequence: int  # of the commit among the table's
-    manifests: str  # location of the list of its manifests
+    sequence: int  # Iceberg's sequence number of the commit
+    manifests: str  # location of the manifest list
     summary: Mapping[str, str]
-    columns: tuple[Mapping[str, Any], ...]  # the schema's fields of then
+    columns: tuple[Mapping[str, Any], ...]  # fields of the snapshot's schema
 
     @property
     def stamp(self) -> str | None:
-        """What the commit says that it covers."""
+        """The commit's stamp, None without one."""
         return self.summary.get(naming.STAMP_PROPERTY)
 
     @property
     def rows(self) -> int:
-        """Rows in data files, those deleted by position included."""
+        """Number of rows in data files, including those deleted by position."""
         return self._total("total-records")
 
     @property
     def position_deletes(self) -> int:
-        """Rows deleted by position and not rewritten yet."""
+        """Number of rows deleted by position and not yet removed by a rewrite."""
         return self._total("total-position-deletes")
 
     @property
@@ -55,12 +55,12 @@ class TableSnapshot:
 
     @property
     def bytes(self) -> int:
-        """Bytes of data and delete files."""
+        """Size of data and delete files in bytes."""
         return self._total("total-files-size")
 
     @property
     def committed_at(self) -> datetime:
-        """The time of the commit."""
+        """Time of the commit."""
         return _time(self.committed_ms)
 
     def _total(self, name: str) -> int:
@@ -69,28 +69,32 @@ class TableSnapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogTable:
-    """A table at the moment of loading."""
+    """Table as of the time of loading."""
 
     name: str
     location: str  # of the metadata file
-    columns: tuple[Mapping[str, Any], ...]  # the current schema's fields, as in the metadata
+    columns: tuple[Mapping[str, Any], ...]  # fields of the current schema, as in the metadata
     snapshots: Mapping[int, TableSnapshot]
     current: TableSnapshot | None
     history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
-    tagged: Mapping[int, int]  # what was current at these milliseconds, before the history begins
+    tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
 
     def stamped(self, at: TableSnapshot | None) -> TableSnapshot | None:
-        """The newest snapshot with a stamp, at or before `at`."""
+        """Return the newest snapshot with a stamp, at or before `at`."""
         return next((s for s in self.ancestors(at) if s.stamp is not None), None)
 
     def ancestors(self, at: TableSnapshot | None) -> Iterator[TableSnapshot]:
-        """The snapshot and those it descends from, newest first, as far as they are kept."""
+        """Yield the snapshot and its retained ancestors, newest first."""
         while at is not None:
             yield at
             at = None if at.parent is None else self.snapshots.get(at.parent)
 
     def at_time(self, milliseconds: int) -> TableSnapshot | None:
-        """The snapshot that was current then, None before the first; InputError if expired."""
+        """Return the snapshot current at that time, None before the first.
+
+        Raises:
+            InputError: if the snapshot has expired.
+        """
         then = [snapshot for since, snapshot in self.history if since <= milliseconds]
         if then:
             return self.snapshots[then[-1]]
@@ -107,20 +111,20 @@ class CatalogTable:
 
 
 class Catalog:
-    """The tables of one Glue database."""
+    """Tables of one Glue database."""
 
     def __init__(self, glue: Any, s3: Any, database: str) -> None:
         self._glue, self._s3, self._database = glue, s3, database
 
     def load(self, name: str) -> CatalogTable:
-        """The table now; InputError where there is none."""
+        """Load the table's current metadata; raise InputError if it does not exist."""
         try:
             answer = self._glue.get_table(DatabaseName=self._database, Name=name)
         except ClientError as error:
             if error.response["Error"]["Code"] == "EntityNotFoundException":
                 raise InputError(
                     f"the lake has no table {self._database}.{name}",
-                    "`cdclake status` lists the tables; `cdclake up FILE` makes those of a file",
+                    "list the tables with `cdclake status`; create a file's with `cdclake up FILE`",
                 ) from None
             raise
         except BotoCoreError as error:
@@ -137,7 +141,7 @@ class Catalog:
 
 
 def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> CatalogTable:
-    """The table that a metadata file describes."""
+    """Parse a table's metadata file."""
     schemas = {schema["schema-id"]: tuple(schema["fields"]) for schema in metadata["schemas"]}
     current = metadata["current-schema-id"]
     snapshots = {

@@ -1,7 +1,7 @@
-"""DuckDB over the lake: an in-memory session that reads the bucket and nothing else.
+"""DuckDB over the lake: an in-memory session that can read only the bucket.
 
-Extensions come from files of the PyPI packages; nothing is ever downloaded. Once the relations
-stand, file access is held to the lake's bucket and the configuration is locked.
+Extensions come from files of the PyPI packages; nothing is downloaded. After the relations have
+been created, file access is restricted to the lake's bucket and the configuration is locked.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ AUTHORITIES = Path(botocore.__file__).parent / "cacert.pem"
 
 @dataclass(frozen=True, kw_only=True)
 class Reader:
-    """What it takes to read one lake; each `open` sees the lake as it is then."""
+    """Reader of one lake; each `open` sees the lake's current state."""
 
     plan: Plan
     s3: str  # endpoints, as URLs
     glue: str
     bucket: str
-    spill: Path  # folder for what does not fit into memory
+    spill: Path  # folder for data that does not fit into memory
 
     @cached_property
     def catalog(self) -> Catalog:
-        """The lake's tables by their metadata."""
+        """Catalog of the lake's tables."""
         return Catalog(
             boto3.client("glue", endpoint_url=self.glue),
             boto3.client("s3", endpoint_url=self.s3),
@@ -66,7 +66,7 @@ class Reader:
         *,
         requests: Collection[str] = (),
     ) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A session with every relation of these tables (None: of all, and the quarantine).
+        """Open a session with the relations of these tables (None: of all, and the quarantine).
 
         `requests` are tables of web logs.
         """
@@ -85,7 +85,7 @@ class Reader:
             ) from None
 
     def newest_position(self, table: Table) -> str | None:
-        """The greatest position in the table's log; None if it is empty."""
+        """Return the greatest position in the table's changelog; None if it is empty."""
         with self.open([table]) as session:
             row = session.execute(
                 f"SELECT max({naming.POSITION}) FROM {DUCKDB.name(table.changes)}"
@@ -99,9 +99,12 @@ class Reader:
         quarantine: bool = True,
         requests: Collection[str] = (),
     ) -> Mapping[str, CatalogTable]:
-        """The tables' states and logs by name. Every state is read before any log: then the logs
-        hold at least what the states say is applied."""
-        # A plan of web logs alone has no job that would have made the quarantine.
+        """Load the metadata of the tables' states and changelogs, by name.
+
+        All states are read before any changelog, so that the changelogs contain at least the
+        changes that the states have applied.
+        """
+        # A plan with only web logs has no job that creates the quarantine.
         refused = [naming.QUARANTINE] if quarantine and self.plan.tables else []
         states = [*(table.name for table in tables), *refused, *requests]
         logs = [table.changes for table in tables]
@@ -144,24 +147,24 @@ class Reader:
 
 
 def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
-    """The tables of which the query may read: a relation of theirs stands somewhere in its text."""
+    """Return the tables that the query may read, because its text contains one of their names."""
     lowered = query.lower()
     return tuple(t for t in plan.tables if any(name in lowered for name in names_of(t)))
 
 
 def mentioned_requests(plan: Plan, query: str) -> tuple[str, ...]:
-    """The tables of web logs of which the query may read."""
+    """Return the tables of web logs that the query may read."""
     lowered = query.lower()
     return tuple(name for name in request_tables(plan) if name in lowered)
 
 
 def request_tables(plan: Plan) -> tuple[str, ...]:
-    """Every table of the plan's web logs."""
+    """Return every table of the plan's web logs."""
     return tuple(name for logs in plan.web_logs for name in logs.tables)
 
 
 def extension_file(extension: str) -> Path:
-    """The extension's file in its PyPI package."""
+    """Return the path of the extension's file in its PyPI package."""
     spec = find_spec(f"duckdb_extension_{extension}")
     folder = Path(spec.origin).parent if spec is not None and spec.origin else Path()
     found = sorted(folder.rglob(f"{extension}.duckdb_extension")) if spec is not None else []
@@ -173,7 +176,10 @@ def extension_file(extension: str) -> Path:
 
 
 def _secret(endpoint: str) -> str:
-    """With the credentials of now: a role's last for an hour, and each session asks anew."""
+    """Return the statement that sets the current credentials.
+
+    Credentials of a role last for an hour, so each session requests new ones.
+    """
     parsed, signing = urlparse(endpoint), boto3.Session()
     credentials = signing.get_credentials().get_frozen_credentials()
     given = {
@@ -189,8 +195,10 @@ def _secret(endpoint: str) -> str:
 
 
 def _check_server(session: duckdb.DuckDBPyConnection) -> None:
-    """Whom boto3 trusts: DuckDB looks where another system has its authorities, or, by its older
-    client, nowhere."""
+    """Verify the server with boto3's certificate authorities.
+
+    DuckDB looks for them at another system's path, or, with its older client, nowhere.
+    """
     session.execute("SET enable_server_cert_verification = true")
     session.execute(f"SET ca_cert_file = {DUCKDB.text(str(AUTHORITIES))}")
 

@@ -1,4 +1,4 @@
-"""The reader of a job: where its tables are, its session and the environment say."""
+"""DuckDB reader for a job, configured from its Spark session and environment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdclake.plan import Plan
 
 
 def job_reader(spark: SparkSession, plan: Plan, spill: Path) -> Reader:
-    """A reader of the catalog's bucket, which signs in as the job does."""
+    """Create a reader of the catalog's bucket with the job's credentials."""
     warehouse = spark.conf.get(f"spark.sql.catalog.{naming.CATALOG}.warehouse")
     assert warehouse is not None
     return Reader(

@@ -1,4 +1,4 @@
-"""The moment that a query asks for with `--at`: now, a time, or one table's snapshot."""
+"""Point in time of a query (`--at`): now, a timestamp, or one table's snapshot."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A time in milliseconds, None for now; a snapshot of one table sets that table's apart."""
+    """Time in milliseconds, None for now; `snapshot` overrides it for the table that has it."""
 
     milliseconds: int | None = None
     snapshot: int | None = None
 
     def of(self, table: CatalogTable) -> TableSnapshot | None:
-        """The table's snapshot at this moment; None if it held nothing yet."""
+        """Return the table's snapshot at this point in time; None before its first snapshot."""
         if self.milliseconds is None:
             return table.current
         if self.snapshot is not None and self.snapshot in table.snapshots:
@@ -30,17 +30,17 @@ NOW = Moment()
 
 
 def snapshot_id(text: str) -> int | None:
-    """The snapshot that `--at` names, None if it is a time."""
+    """Parse the snapshot id of `--at`; None if it is a time."""
     return int(text) if text.strip().isdigit() else None
 
 
 def at_time(text: str) -> Moment:
-    """The moment of an ISO 8601 time, in UTC unless it names a zone; InputError if it is none."""
+    """Parse an ISO 8601 time, in UTC unless it has a zone; raise InputError if it is invalid."""
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise InputError(
-            f"--at {text!r} is neither a time nor a snapshot's number",
+            f"--at {text!r} is neither a time nor a snapshot id",
             "write a time like 2026-11-21T14:30:00Z, or a snapshot id",
         ) from None
     if time.tzinfo is None:
@@ -49,11 +49,11 @@ def at_time(text: str) -> Moment:
 
 
 def at_snapshot(number: int, tables: Iterable[CatalogTable]) -> Moment:
-    """The moment of a snapshot's commit; InputError if no table has that snapshot."""
+    """Return the point in time of a snapshot; raise InputError if no table has it."""
     for table in tables:
         if number in table.snapshots:
             return Moment(table.snapshots[number].committed_ms, number)
     raise InputError(
         f"no table of the lake has a snapshot {number}",
-        "it may have expired; ask for a time instead",
+        "it may have expired; use a time instead",
     )

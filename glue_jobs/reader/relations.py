@@ -1,4 +1,4 @@
-"""The SQL of every relation that the reader offers, over pinned snapshots."""
+"""SQL of the reader's relations, over pinned snapshots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _TYPES = {
 
 
 def names_of(table: Table) -> tuple[str, ...]:
-    """Every relation of a table: its state, log and views."""
+    """Return the names of a table's relations: its state, changelog and views."""
     return (
         table.name,
         table.changes,
@@ -38,7 +38,7 @@ def names_of(table: Table) -> tuple[str, ...]:
 
 
 def scan(table: CatalogTable, moment: Moment) -> str:
-    """SELECT of the table's rows at the moment, empty and typed where it had no snapshot yet."""
+    """Return a SELECT of the table's rows at that time; no rows before its first snapshot."""
     snapshot = moment.of(table)
     if snapshot is None:
         return _nothing(table)
@@ -49,12 +49,12 @@ def scan(table: CatalogTable, moment: Moment) -> str:
     then = (
         f"SELECT {columns} FROM iceberg_scan({location}, snapshot_from_id = {snapshot.id}::UBIGINT)"
     )
-    # A snapshot has its own columns: those that came later are NULL, widened types are today's.
+    # A snapshot has its own columns: later columns are NULL, widened types are the current ones.
     return f"{then} UNION ALL BY NAME {_nothing(table)}"
 
 
 def _under_todays_names(table: CatalogTable, snapshot: TableSnapshot) -> str:
-    """The snapshot's columns: a dropped one must not pass for another that has its name today."""
+    """Select the snapshot's columns by field id, as a dropped column's name may be reused today."""
     today = {field["id"]: field["name"] for field in table.columns}
     return ", ".join(
         f"{DUCKDB.name(field['name'])} AS {DUCKDB.name(today.get(field['id'], field['name']))}"
@@ -63,7 +63,7 @@ def _under_todays_names(table: CatalogTable, snapshot: TableSnapshot) -> str:
 
 
 def applied_at(state: CatalogTable, moment: Moment) -> AppliedThrough:
-    """What the state held at the moment, by its stamp."""
+    """Return how far the state had been applied at that time, from its stamp."""
     stamped = state.stamped(moment.of(state))
     if stamped is None or stamped.stamp is None:
         return AppliedThrough()
@@ -71,9 +71,9 @@ def applied_at(state: CatalogTable, moment: Moment) -> AppliedThrough:
 
 
 def views(table: Table, applied: AppliedThrough, *, schema: str) -> tuple[tuple[str, str], ...]:
-    """(name, SELECT) of `<t>_current` and `<t>_history`, over the relations of one moment.
+    """Return (name, SELECT) of `<t>_current` and `<t>_history` over the relations of one time.
 
-    `applied` is what the state held then, and where the log's tail begins.
+    `applied` is how far the state had been applied then, and so where the changelog's tail begins.
     """
     changes = relation(schema, table.changes)
     current = current_view(
@@ -91,7 +91,7 @@ def views(table: Table, applied: AppliedThrough, *, schema: str) -> tuple[tuple[
 
 
 def relation(schema: str, name: str) -> str:
-    """The relation's full, quoted name."""
+    """Return the relation's qualified, quoted name."""
     return f"{DUCKDB.name(schema)}.{DUCKDB.name(name)}"
 
 
@@ -104,7 +104,7 @@ def _nothing(table: CatalogTable) -> str:
 
 
 def duckdb_type(iceberg: str | Mapping[str, Any]) -> str:
-    """DuckDB's name of an Iceberg type.
+    """Return DuckDB's name of an Iceberg type.
 
     >>> duckdb_type({"type": "list", "element": "string"}), duckdb_type("decimal(12, 2)")
     ('VARCHAR[]', 'DECIMAL(12, 2)')

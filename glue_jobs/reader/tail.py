@@ -1,8 +1,8 @@
-"""Where the tail begins of a log that Firehose writes: by commits, since no moment can tell.
+"""Tail of a changelog that Firehose writes, determined from its commits.
 
-A commit may bring rows that were ingested before rows of an earlier commit. So the tail holds what
-was ingested from the earliest moment on that any file has which was committed after the state's
-stamp. Rows before it that are applied already may be among them; that changes nothing.
+A commit may add rows that were ingested before rows of an earlier commit. The tail therefore starts
+at the earliest ingestion time in any file committed after the state's stamp. It may include rows
+that have already been applied, which is harmless.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 
-# The status of a manifest's entry: the commit has added its file, or has taken it away.
+# Status of a manifest entry: the commit has added or deleted the file.
 _ADDED, _DELETED = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class LogFile:
-    """A data file of a log."""
+    """Data file of a changelog."""
 
     path: str
-    sequence: int  # of the commit that its rows came with, or of a later one
-    first: int | None  # microseconds since 1970: the least `cdc_ingested_at`, if it says so
+    sequence: int  # of the commit that added its rows, or of a later one
+    first: int | None  # least `cdc_ingested_at` in microseconds since 1970, if bounds exist
 
 
 def with_tail(
@@ -37,7 +37,7 @@ def with_tail(
     log: CatalogTable,
     snapshot: TableSnapshot | None,
 ) -> AppliedThrough:
-    """The same, with the moment after which everything was ingested that is not applied."""
+    """Return `applied` with the time after which all unapplied rows were ingested."""
     if snapshot is None or snapshot.sequence <= applied.sequence:
         return applied
     files = list(files_since(session, log, snapshot, applied.sequence))
@@ -48,7 +48,7 @@ def with_tail(
 def files_since(
     session: duckdb.DuckDBPyConnection, log: CatalogTable, snapshot: TableSnapshot, sequence: int
 ) -> Iterator[LogFile]:
-    """The log's files at the snapshot that hold rows committed after the sequence number."""
+    """Yield the changelog's files at the snapshot with rows committed after `sequence`."""
     listed = session.execute(
         f"SELECT manifest_path, sequence_number FROM {_read([snapshot.manifests])}"
         f" WHERE content = 0 AND sequence_number > {sequence}"
@@ -70,9 +70,9 @@ def files_since(
 
 
 def added_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -> dict[str, int]:
-    """Each file that a commit has added to the log, as it was then, with the commit's time in ms.
+    """Return each originally added file of the changelog with its commit time in ms.
 
-    Of the snapshots that are kept; what a compaction wrote is left out.
+    Only retained snapshots are considered; files written by a compaction are left out.
     """
     appends = {s.id: s for s in log.snapshots.values() if s.summary.get("operation") == "append"}
     if not appends:
@@ -94,12 +94,12 @@ def _read(locations: Sequence[str], names: bool = False) -> str:
 
 
 def _key(location: str) -> str:
-    """A location without its scheme, which readers spell otherwise than writers."""
+    """Return a location without its scheme, which differs between readers and writers."""
     return urlparse(location)._replace(scheme="").geturl()
 
 
 def _bounds(bounds: object) -> dict[int, bytes]:
-    """A file's bounds by the field's id; none at all if its writer left them out."""
+    """Return a file's bounds by field id; {} if its writer left them out."""
     if bounds is None:
         return {}
     if isinstance(bounds, dict):

@@ -1,1 +1,1 @@
-"""`verify`: the source and the lake, read and compared."""
+"""`verify`: comparison of the source with the lake."""

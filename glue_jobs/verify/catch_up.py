@@ -1,8 +1,8 @@
-"""Waiting until everything that the source had written has arrived in the lake.
+"""Wait until the lake has caught up with everything that the source had written.
 
-A marker is written; when the slot's reader has confirmed it, every earlier event is in Kafka; when
-the stream, or Firehose, has passed the offsets at which Kafka ended then, every one of them is in
-the lake.
+A marker is written to the source. Once the slot's reader has confirmed it, every earlier event is
+in Kafka. Once the stream, or Firehose, has passed Kafka's end offsets of that time, every one of
+them is in the lake.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
 from cdclake.plan import Plan, Table
 
-Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
+Offsets = Mapping[str, Mapping[int, int]]  # by partition
 
 _POLL_INTERVAL_S = 0.2
 _MARKER_INTERVAL_S = 1.0
@@ -24,20 +24,27 @@ _MARKER_INTERVAL_S = 1.0
 
 @dataclass(frozen=True, kw_only=True)
 class CatchUp:
-    """How to see what has arrived."""
+    """Wait for the lake to catch up, with functions that read the offsets."""
 
     plan: Plan
     dsn: str
-    ends: Callable[[Collection[str]], Offsets]  # of topics in Kafka, now
+    ends: Callable[[Collection[str]], Offsets]  # current end offsets of topics
     progress: Callable[[], Progress]
-    arrived: Callable[[Progress], Offsets]  # by table, behind which its log has everything
+    arrived: Callable[[Progress], Offsets]  # by table: every earlier event is in its changelog
     wait_s: float = 120.0
 
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
-        """Return when all written before the call is in the lake; stopped tables, with the reason.
+        """Wait until everything written before the call is in the lake, except stopped tables.
 
-        Calls `meanwhile` between its looks.
-        Nobody waits for a stopped table. ComponentFailed, naming what is behind, if time runs out.
+        Args:
+            tables: the tables to wait for.
+            meanwhile: called between two checks.
+
+        Returns:
+            The stopped tables with the reason.
+
+        Raises:
+            ComponentFailed: if a table is still behind after `wait_s`.
         """
         deadline = time.monotonic() + self.wait_s
         self._await_kafka(deadline, meanwhile)
@@ -76,9 +83,8 @@ class CatchUp:
                     "see `cdclake status`; wait longer with --wait",
                     component="connect",
                 )
-            if (
-                now - written > _MARKER_INTERVAL_S
-            ):  # only later events show that earlier ones are confirmed
+            if now - written > _MARKER_INTERVAL_S:
+                # The slot confirms an event only when a later one arrives.
                 write_marker(self.dsn)
                 written = now
             meanwhile()
@@ -88,14 +94,14 @@ class CatchUp:
 def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
     found = {table.name: progress.tables.get(table.name) for table in tables}
     return {
-        name: place.last_error or "the stream has stopped it"
+        name: place.last_error or "the stream has stopped the table"
         for name, place in found.items()
         if place is not None and place.state == "stopped"
     }
 
 
 def _behind(arrived: Offsets, tables: Collection[Table], ends: Offsets) -> list[tuple[Table, str]]:
-    """The tables whose topics have not arrived up to `ends`, and by how many records."""
+    """Return the tables that have not reached `ends` in their topics, with a description each."""
     behind = []
     for table in tables:
         offsets = arrived.get(table.name, {})
@@ -106,6 +112,6 @@ def _behind(arrived: Offsets, tables: Collection[Table], ends: Offsets) -> list[
         if table.topic not in ends:
             behind.append((table, f"{table.source}: Kafka has no topic {table.topic}"))
         elif lacking:
-            text = f"{table.source}: {lacking} records of topic {table.topic} are to come"
+            text = f"{table.source}: {lacking} records of topic {table.topic} have not arrived"
             behind.append((table, text))
     return behind

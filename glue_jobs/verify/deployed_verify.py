@@ -1,4 +1,4 @@
-"""The comparison as a job: what its arguments say, its report and its metrics."""
+"""The comparison as a job: its arguments, report and metrics."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from cdclake.jobs.verify.run import verify_tables
 from cdclake.metrics import FAILED_TABLES
 from cdclake.plan import Plan
 
-_WAIT_S = "600"  # the stream may be late by a batch or two
+_WAIT_S = "600"  # the stream may be one or two batches behind
 
 log = logging.getLogger("cdclake.verify")
 
@@ -38,7 +38,7 @@ log = logging.getLogger("cdclake.verify")
 def compare(
     spark: SparkSession, plan: Plan, control: ObjectStore, arguments: Mapping[str, str]
 ) -> Report:
-    """The comparison of the chosen tables; CdcError where there can be none."""
+    """Compare the chosen tables; raise CdcError if that is impossible."""
     brokers = brokers_of(arguments)
     sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
@@ -65,7 +65,7 @@ def compare(
 
 
 def run(arguments: Mapping[str, str]) -> int:
-    """Compare, and write the report; the process's exit code."""
+    """Compare, write the report, and return the process's exit code."""
     plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
     try:

@@ -1,7 +1,7 @@
-"""How far each table has come on AWS: by the stream's progress, or by what is in Firehose's logs.
+"""Offsets that each table has reached on AWS, from the stream's progress or Firehose's changelogs.
 
-Nobody is told how far Firehose has read: it names its consumer group itself. But each row says
-where Kafka has its event.
+Firehose's read position is unknown, because it chooses its consumer group itself. But each row of a
+changelog contains the Kafka offset of its event.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Plan
 
-Offsets = Mapping[str, Mapping[int, int]]  # of the partitions
+Offsets = Mapping[str, Mapping[int, int]]  # by partition
 
 
 def delivered_offsets(
     reader: Reader, plan: Plan, begins: Callable[[Sequence[str]], Offsets]
 ) -> Callable[[Progress], Offsets]:
-    """What finds by lake name behind which offsets a table's log has had its topic's events.
+    """Return a function that finds, by table, the topic offsets that its changelog has reached.
 
-    Of a stream of Firehose that is the newest event in any of its logs; older ones may still be on
-    their way, and what could not be delivered is in none. `begins` tells by topic what Kafka keeps
-    from where: nobody waits for what is gone, of which a log may have dropped the rows.
+    For a Firehose stream that is the newest event in any of its changelogs. Older events may still
+    be in flight, and undeliverable ones are in no changelog. `begins` returns by topic the first
+    offsets in Kafka: earlier events are not expected, as a changelog may have dropped them.
     """
 
     def arrived(progress: Progress) -> Offsets:
@@ -44,9 +44,9 @@ def delivered_offsets(
 
 
 def _in_logs(reader: Reader, plan: Plan, stream: DeliveryStream) -> list[tuple[int, int]]:
-    """By partition the offset after the newest event of the stream's logs."""
+    """Return by partition the offset after the newest event in the stream's changelogs."""
     tables = [plan.table(name) for name in stream.tables]
-    # Behind a delete Kafka has a record without a value, of which there is no row.
+    # In Kafka a tombstone without a row follows each delete.
     behind = f"{naming.OFFSET} + CASE {naming.OP} WHEN 'd' THEN 2 ELSE 1 END"
     place = f"{naming.PARTITION}, {behind} AS following"
     rows = " UNION ALL ".join(

@@ -1,4 +1,4 @@
-"""The first pass over one table: sums of all buckets, rows of those that differ."""
+"""First pass over one table: compare the sums of all buckets, then the rows of differing ones."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ Sums = dict[int, tuple[int, int]]  # bucket -> rows, sum of their hashes
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """One table on both sides."""
+    """One table in the source and in the lake."""
 
     table: Table
     source: Comparable
     lake: Comparable
-    gone: tuple[str, ...]  # declared columns that the source does not have: not compared
+    gone: tuple[str, ...]  # declared columns that are missing in the source: not compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstPass:
-    """What a first look at a table found."""
+    """Result of the first pass over a table."""
 
     source_rows: int
     lake_rows: int
@@ -46,16 +46,17 @@ class FirstPass:
 
 
 def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
-    """How the table is read on both sides."""
+    """Return both sides of a table, as they are to be read."""
     lengths = source_rows.column_lengths(connection, table)
     named = as_named_now(table, lengths)
     columns = compared_columns(named, plan, lengths)
     compared = {column.name for column in named.columns}
     if not compared.issuperset(table.key):
         raise InputError(
-            f"{table.source} has no column {', '.join(sorted({*table.key} - compared))} any more,"
-            " which is its key in the lake",
-            "take the table out of the file, `cdclake up FILE`, and in again under another `name:`",
+            f"{table.source} no longer has the column"
+            f" {', '.join(sorted({*table.key} - compared))}, which is its key in the lake",
+            "remove the table from the file, run `cdclake up FILE`, and add it again under another"
+            " `name:`",
         )
     view = f"{DUCKDB.name(plan.lake_database)}.{DUCKDB.name(current_name(table.name))}"
     return Sides(
@@ -69,7 +70,7 @@ def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
 def first_pass(
     sides: Sides, source: Connection, lake: duckdb.DuckDBPyConnection, sample: int | None
 ) -> FirstPass:
-    """Compare the table, or about `sample` rows of it; both sides work at the same time."""
+    """Compare the table, or about `sample` of its rows; both sides are read concurrently."""
     rows = source_rows.count(source, sides.source)
     per_bucket = ROWS_PER_BUCKET if sample is None else max(1, sample)
     buckets = rows // per_bucket + 1

@@ -1,4 +1,4 @@
-"""The lake's side of a comparison, through DuckDB."""
+"""The lake's side of a comparison, read with DuckDB."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PLACES = "temp.main.cdclake_verify_hashes"
 
 
 def ordered_rows(session: duckdb.DuckDBPyConnection, statement: str) -> Iterator[Row]:
-    """The rows of a statement, held a few at a time."""
+    """Yield the rows of a statement, a few in memory at a time."""
     result = session.execute(statement)
     while rows := result.fetchmany(_FETCH_ROWS):
         yield from map(Row.of, rows)
@@ -24,7 +24,7 @@ def ordered_rows(session: duckdb.DuckDBPyConnection, statement: str) -> Iterator
 def rows_of(
     session: duckdb.DuckDBPyConnection, comparable: Comparable, hashes: Iterable[int]
 ) -> Iterator[Row]:
-    """The rows whose keys have these hashes, in one pass over the table."""
+    """Yield the rows whose keys have these hashes, in one pass over the table."""
     session.execute(f"CREATE OR REPLACE TEMP TABLE {_PLACES.rpartition('.')[2]} (h BIGINT)")
     batch: list[int] = []
     for hash_ in hashes:

@@ -1,7 +1,7 @@
-"""The keys of one table that differed once, and what became of each in the rounds after.
+"""Keys of one table that differed at least once, and their state in the following rounds.
 
-They live in a temporary file of SQLite's, not in memory: under heavy writes they are many. Of a row
-only a digest is kept, equal on both sides for equal rows.
+They are in a temporary SQLite file rather than in memory, since heavy writes can cause many. Of
+each row only a digest is kept, which is equal on both sides for equal rows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _BATCH_KEYS = 1000
 
 
 class Mismatches:
-    """The keys to look at again."""
+    """Keys to compare again."""
 
     def __init__(self, places: Iterable[Place]) -> None:
-        # An empty name is a private file that SQLite removes; the pass may be in another thread.
+        # An empty name creates a private file that SQLite removes.
         self._file = sqlite3.connect("", isolation_level=None)
         self._file.execute(_TABLE)
         self._file.execute("BEGIN")
@@ -37,11 +37,11 @@ class Mismatches:
         self._file.execute("COMMIT")
 
     def __len__(self) -> int:
-        """How many are not decided yet."""
+        """Return the number of undecided keys."""
         return int(self._one(f"SELECT count(*) FROM candidates WHERE {_OPEN}"))
 
     def batches(self) -> Iterator[list[Place]]:
-        """The undecided, in order, some at a time."""
+        """Yield the undecided keys in order, in batches."""
         last: Place = (-1, "")
         while batch := self._file.execute(
             f"SELECT hash, key FROM candidates WHERE {_OPEN} AND (hash, key) > (?, ?) "
@@ -52,22 +52,22 @@ class Mismatches:
             last = batch[-1]
 
     def begin_round(self) -> None:
-        """Nothing is known of any row."""
+        """Discard the source's history of the previous round."""
         self._file.execute(f"UPDATE candidates SET history = '' WHERE {_OPEN}")
 
     def look_at_source(self, rows: Iterable[Digest]) -> None:
-        """Note what the source holds now, beside what it history earlier in the round."""
+        """Record the source's current rows, in addition to earlier ones of the round."""
         self._look("source", rows)
         state = "'<' || source || '>'"
         new = f"{_OPEN} AND instr(history, {state}) = 0"
         self._file.execute(f"UPDATE candidates SET history = history || {state} WHERE {new}")
 
     def look_at_lake(self, rows: Iterable[Digest]) -> None:
-        """Note what the lake holds, once in a round, with a look at the source to follow."""
+        """Record the lake's rows, once per round; a look at the source must follow."""
         self._look("lake", rows)
 
     def _look(self, side: str, rows: Iterable[Digest]) -> None:
-        """Digests by hash and key; those of one key add up, other keys do not matter."""
+        """Store digests by hash and key: concatenated for equal keys, ignored for other keys."""
         self._file.execute("BEGIN")
         self._file.execute(f"UPDATE candidates SET {side} = ? WHERE {_OPEN}", (ABSENT,))
         self._file.executemany(
@@ -77,15 +77,16 @@ class Mismatches:
         self._file.execute("COMMIT")
 
     def decide(self, *, last: bool) -> None:
-        """Decide what can be decided from this round.
+        """Decide keys from the results of this round, where they are conclusive.
 
-        The lake may show any state that the source was in since the round began. Where it shows
-        none, and a second round finds the same, it is wrong; what never stands still is unsettled.
+        The lake may show any state that the source has had since the round began. If it shows none
+        of them, and a second round finds the same, the key differs. Keys that keep changing until
+        the last round are unsettled.
         """
         shown = "instr(history, '<' || lake || '>') > 0"
         self._file.execute(f"DELETE FROM candidates WHERE {_OPEN} AND {shown}")
         found, still = "source || '/' || lake", "history = '<' || source || '>'"
-        # All digests are equally long, so the longer side has more rows of the key.
+        # All digests have the same length, so the longer side has more rows of the key.
         kind = (
             "CASE WHEN length(lake) > length(source) THEN 'extra'"
             " WHEN length(lake) < length(source) THEN 'missing' ELSE 'different' END"
@@ -99,11 +100,11 @@ class Mismatches:
             self._file.execute(f"UPDATE candidates SET verdict = 'unsettled' WHERE {_OPEN}")
 
     def count(self, verdict: str) -> int:
-        """How many keys were so decided."""
+        """Return the number of keys with this verdict."""
         return int(self._one("SELECT count(*) FROM candidates WHERE verdict = ?", verdict))
 
     def examples(self, limit: int) -> list[tuple[int, str, str]]:
-        """Hash, key and verdict of some keys, real differences before unsettled ones."""
+        """Return hash, key and verdict of some keys, differences before unsettled keys."""
         return self._file.execute(
             "SELECT hash, key, verdict FROM candidates WHERE verdict IS NOT NULL "
             "ORDER BY verdict = 'unsettled', hash LIMIT ?",

@@ -1,4 +1,4 @@
-"""Reading differing keys again: the lake was read later than the source, and both go on."""
+"""Repeated comparison of differing keys, since source and lake change while they are read."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ _PAUSE_S = 0.5
 _MAX_WATCHED_KEYS = 5000
 _MAX_TEXT_CHARACTERS = 200
 
-# Waits until all that was written has arrived, doing something meanwhile, again and again.
+# Waits until everything written has arrived, and calls a function repeatedly meanwhile.
 Wait = Callable[[Collection[Table], Callable[[], None]], Mapping[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A table with keys to look at again."""
+    """Table with keys to compare again."""
 
     sides: Sides
     candidates: Mismatches
 
 
 def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: Wait) -> int:
-    """Read until every key is decided, `MAX_ROUNDS` times at most; how many it took.
+    """Compare until every key is decided, at most `MAX_ROUNDS` times; return the number of rounds.
 
-    A round reads the source, waits until all of that has arrived, reads the lake, and the source
-    again: the lake is right where it shows what the source held at any time since. Of keys that
-    are changed all the time, looking again while it waits catches more such times.
+    A round reads the source, waits until all of that has arrived, reads the lake, and reads the
+    source again. The lake is correct if it shows any state that the source has had meanwhile. For
+    keys that change all the time, reading the source during the wait catches more such states.
     """
     for number in range(1, MAX_ROUNDS + 1):
         undecided = [table for table in tables if len(table.candidates)]
@@ -67,7 +67,7 @@ def settle(tables: Collection[Open], source: Connection, reader: Reader, wait: W
 
 
 def _look_away() -> None:
-    """Nothing to do while waiting: so many keys would be read for longer than the wait takes."""
+    """Do nothing during the wait: reading that many keys would take longer than the wait."""
 
 
 def _read_source(tables: Collection[Open], source: Connection) -> None:
@@ -94,7 +94,7 @@ def _hashes(batches: Iterable[list[Place]]) -> Iterator[int]:
 
 
 def examples(table: Open, source: Connection, lake: duckdb.DuckDBPyConnection) -> list[Example]:
-    """The first keys that differ, with both sides' values as of now."""
+    """Return the first differing keys, with both sides' current values."""
     chosen = table.candidates.examples(MAX_EXAMPLES)
     places = [(hash_, key) for hash_, key, _ in chosen]
     sides = table.sides

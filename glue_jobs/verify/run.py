@@ -1,4 +1,4 @@
-"""`verify` from beginning to end: snapshot, marker, first pass, rounds, report."""
+"""Steps of `verify`: snapshot, marker, first pass, rounds, report."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def verify_tables(
     wait: Wait,
     sample: int | None = None,
 ) -> Report:
-    """Compare these tables of the source with their `_current` in the lake, row for row.
+    """Compare these tables of the source row by row with their `_current` views in the lake.
 
-    `wait` is `Arrival.wait`. The source is read from one snapshot, the lake once everything of
-    before has arrived; keys that differ then are read again while both go on.
+    `wait` is `CatchUp.wait`. The source is read from one snapshot, and the lake after everything
+    written before has arrived. Differing keys are then read again while both sides change.
     """
     started = time.monotonic()
     passes: dict[str, FirstPass] = {}
@@ -66,7 +66,7 @@ def _since(begun: float) -> float:
 def _examples(
     tables: Sequence[Open], source: Connection, reader: Reader
 ) -> dict[str, list[Example]]:
-    """Some keys of each table that has any, read once more on both sides."""
+    """Return some differing keys of each table, read again on both sides."""
     wrong = [table for table in tables if table.candidates.examples(1)]
     if not wrong:
         return {}
@@ -77,11 +77,11 @@ def _examples(
 def _report(
     sides: Sides, passed: FirstPass, error: str | None, first: list[Example]
 ) -> TableComparison:
-    """The table's outcome; `error` is why the stream has stopped it, if it has."""
+    """Build the table's result; `error` is the reason if the stream has stopped the table."""
     table, found = sides.table, passed.candidates
     state = "streaming" if error is None else "stopped"
     if error is None and sides.gone:
-        error = f"the source has no column {', '.join(map(repr, sides.gone))} any more"
+        error = f"the source no longer has the column {', '.join(map(repr, sides.gone))}"
     return TableComparison(
         table=table.name,
         source=table.source,
@@ -111,5 +111,5 @@ def _omitted(dsn: str, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
 
 
 def chosen_tables(plan: Plan, name: str | None) -> tuple[Table, ...]:
-    """The table that `--table` names in the lake's or the source's way, or all of them."""
+    """Return the table of `--table`, given by its name in the lake or the source, or all tables."""
     return plan.tables if name is None else (plan.table(name),)

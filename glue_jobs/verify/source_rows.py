@@ -1,4 +1,4 @@
-"""The source's side of a comparison: sums and rows, from one snapshot or as of now."""
+"""The source's side of a comparison: sums and rows, from one snapshot or current."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from cdclake.verify.statements import Comparable, unpacked
 
 _FETCH_ROWS = 2000
 
-# A row's text may depend on the session only in ways that are set here.
+# Session settings that determine a row's text.
 _SETTINGS = (
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
     "SET IntervalStyle = 'postgres'",
     "SET extra_float_digits = 1",
-    "SET row_security = off",  # rows hidden from us would pass for extra ones
+    "SET row_security = off",  # hidden rows would be reported as extra in the lake
     "SET statement_timeout = 0",
     "SET idle_in_transaction_session_timeout = 0",
     "SET jit = off",
@@ -36,7 +36,7 @@ WHERE table_schema = %s AND table_name = %s
 
 @contextmanager
 def session(dsn: str, salt: str) -> Iterator[Connection]:
-    """A connection on which `Comparable`'s statements run; each sees the source as it is then."""
+    """Open a connection for `Comparable`'s statements; each sees the source's current state."""
     try:
         with source.connect(dsn) as connection:
             for setting in _SETTINGS:
@@ -45,20 +45,20 @@ def session(dsn: str, salt: str) -> Iterator[Connection]:
             yield connection
     except psycopg.OperationalError as error:
         raise ComponentFailed(
-            f"the source broke off the comparison: {_reason(error)}",
-            "run verify again when the database answers",
+            f"the connection to the source failed during the comparison: {_reason(error)}",
+            "run verify again when the database is available",
             component="postgres",
         ) from None
     except psycopg.Error as error:
         raise InputError(
-            f"the source refused the comparison: {_reason(error)}",
-            "connect as a user that may read every declared table wholly",
+            f"the source rejected the comparison: {_reason(error)}",
+            "connect as a user that may read all rows of every declared table",
         ) from None
 
 
 @contextmanager
 def snapshot(dsn: str, salt: str) -> Iterator[Connection]:
-    """The same, with every statement reading the one state that the source is in now."""
+    """Open a connection whose statements all read the same snapshot of the source."""
     with session(dsn, salt) as connection, connection.transaction():
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         connection.execute("SELECT pg_current_snapshot()")  # the first statement takes it
@@ -66,19 +66,19 @@ def snapshot(dsn: str, salt: str) -> Iterator[Connection]:
 
 
 def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | None]:
-    """By name how many characters each column of the source's table holds at most; None: no end."""
+    """Return each column's maximum length in characters by name; None if unlimited."""
     return dict(connection.execute(_LENGTHS, (table.schema, table.table)).fetchall())
 
 
 def count(connection: Connection, comparable: Comparable) -> int:
-    """The number of rows."""
+    """Return the number of rows."""
     row = connection.execute(f"SELECT count(*) FROM {comparable.relation}").fetchone()
     assert row is not None
     return int(row[0])
 
 
 def ordered_rows(connection: Connection, statement: str) -> Iterator[Row]:
-    """The rows of a statement, held a few at a time; only within a snapshot."""
+    """Yield the rows of a statement, a few in memory at a time; only within a snapshot."""
     with connection.cursor("cdclake_verify") as cursor:
         cursor.itersize = _FETCH_ROWS
         cursor.execute(statement)
@@ -88,9 +88,9 @@ def ordered_rows(connection: Connection, statement: str) -> Iterator[Row]:
 def rows_of(
     connection: Connection, comparable: Comparable, places: Sequence[tuple[int, str]]
 ) -> Iterator[Row]:
-    """The rows of these hashes and keys as of now, through an index where there may be one.
+    """Return the current rows of these hashes and keys, through an index if possible.
 
-    Rows of other keys may be among them.
+    The result may include rows of other keys.
     """
     key = [column for column in comparable.columns if column.in_key]
     keys = [unpacked(packed) for _, packed in places]
@@ -103,7 +103,7 @@ def rows_of(
         try:
             found = connection.execute(comparable.rows_of_keys(spelled)).fetchall()
         except (psycopg.DataError, psycopg.errors.UndefinedFunction, ValueError):
-            found = None  # a key that only the lake has need not be one of the source's type
+            found = None  # a key that exists only in the lake may be invalid in the source's type
     if found is None:
         hashes = ",".join(str(hash_) for hash_, _ in places)
         scan = comparable.rows_of_hashes(f"SELECT unnest('{{{hashes}}}'::bigint[])")

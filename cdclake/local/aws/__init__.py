@@ -1,1 +1,1 @@
-"""S3 and Glue on this machine: moto's server, made durable and made to lock as Glue does."""
+"""S3 and Glue on this machine: moto, with durable storage and Glue's optimistic locking."""

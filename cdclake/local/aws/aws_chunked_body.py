@@ -1,4 +1,4 @@
-"""The `aws-chunked` body of a streamed upload, as the SDKs send it: chunks, then a checksum."""
+"""Decoding of `aws-chunked` request bodies, which SDKs send for streamed uploads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ CHECKSUM = "x-amz-checksum-"
 
 
 def is_chunked(environ: dict[str, Any]) -> bool:
+    """Return True if the request has an `aws-chunked` body."""
     return str(environ.get("HTTP_X_AMZ_CONTENT_SHA256", "")).startswith("STREAMING-")
 
 
 def decode(body: bytes) -> tuple[bytes, dict[str, str]]:
-    """The object's bytes and the trailer (`x-amz-checksum-crc32: ...` for one)."""
+    """Return the object's bytes and the trailer (for example `x-amz-checksum-crc32: ...`)."""
     view = memoryview(body)
     parts: list[memoryview] = []
     position = 0
@@ -30,7 +31,7 @@ def decode(body: bytes) -> tuple[bytes, dict[str, str]]:
 
 
 def unwrap(environ: dict[str, Any], body: bytes) -> bytes:
-    """The object's bytes; `environ` reads as if they had been sent in one piece."""
+    """Return the object's bytes, and change `environ` as if they had been sent unchunked."""
     content, trailer = decode(body)
     environ["HTTP_X_AMZ_CONTENT_SHA256"] = "UNSIGNED-PAYLOAD"
     environ["CONTENT_LENGTH"] = str(len(content))

@@ -1,10 +1,10 @@
-"""S3, Glue, Secrets Manager and Kinesis on one port, for any key.
+"""S3, Glue, Secrets Manager and Kinesis on one port, with any access key.
 
 `python -m cdclake.local.aws.aws_server --port N --data DIR`.
 
-moto answers on 127.0.0.1; the stores make it durable. A request that may change something runs
-alone, and what it changed is written before its response is sent: killed at any moment, the next
-start has everything that was acknowledged. Other services are answered with 501.
+moto answers on 127.0.0.1; the stores make it durable. Requests that may change something run one at
+a time, and their changes are written before the response is sent. After a kill at any point, the
+next start has everything that was acknowledged. Other services are answered with 501.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ HEALTH = "/_cdclake/health"
 
 
 class WireRequest(Request):
-    """moto's request, which it asks for this when one came over the wire."""
+    """moto's request class, with the attribute that marks requests from the network."""
 
     from_wsgi_server = True
 
@@ -44,8 +44,8 @@ class WireRequest(Request):
 class DurableAws:
     """moto's services, under a lock, with a commit before each response.
 
-    Their handlers are called as moto's server would call them, without its search for the service
-    and without Flask, which together took longer than the work itself.
+    Their handlers are called directly, without Flask and moto's service lookup, which together took
+    longer than the handlers.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -60,7 +60,7 @@ class DurableAws:
         self.lock = threading.RLock()
 
     def __call__(self, environ: dict[str, Any], body: bytes) -> Answer:
-        """Unsigned requests and presigned addresses are S3's: Glue has none."""
+        """Dispatch a request; unsigned requests and presigned URLs belong to S3."""
         if environ["PATH_INFO"] == HEALTH:
             return 200, {"content-type": "text/plain"}, b"ok"
         region, service = scope(environ)
@@ -72,7 +72,7 @@ class DurableAws:
             return self._secrets(environ, body, region)
         if service == "kinesis" and action_of(environ) not in REFUSED:
             return self._kinesis(environ, body, region)
-        return 501, {"content-type": "text/plain"}, f"there is no {service} here".encode()
+        return 501, {"content-type": "text/plain"}, f"{service} is not available".encode()
 
     def _s3(self, environ: dict[str, Any], body: bytes) -> Answer:
         if environ["REQUEST_METHOD"] in ("GET", "HEAD"):
@@ -104,12 +104,12 @@ class DurableAws:
 
 
 def action_of(environ: dict[str, Any]) -> str:
-    """What a service of the JSON protocol is asked to do."""
+    """Return the action of a request to a service with the JSON protocol."""
     return str(environ.get("HTTP_X_AMZ_TARGET", "")).rpartition(".")[2]
 
 
 def s3_handler(path: str) -> Any:
-    """What moto's URL map says for path-style addresses, the only ones here."""
+    """Return moto's handler for a path-style address, the only supported style."""
     bucket, _, key = path.strip("/").partition("/")
     if key:
         return S3Response.key_dispatch
@@ -117,6 +117,7 @@ def s3_handler(path: str) -> Any:
 
 
 def ask(handler: Any, environ: dict[str, Any], body: bytes) -> Answer:
+    """Call one of moto's handlers and return its response."""
     environ["wsgi.input"] = BytesIO(body)
     environ["wsgi.input_terminated"] = True
     environ["CONTENT_LENGTH"] = str(len(body))
@@ -126,15 +127,15 @@ def ask(handler: Any, environ: dict[str, Any], body: bytes) -> Answer:
 
 
 def scope(environ: dict[str, Any]) -> tuple[str, str]:
-    """Region and service of `Credential=<key>/<date>/<region>/<service>/aws4_request`."""
+    """Parse region and service from `Credential=<key>/<date>/<region>/<service>/aws4_request`."""
     credential = str(environ.get("HTTP_AUTHORIZATION", "")).partition("Credential=")[2]
     parts = credential.partition(",")[0].split("/")
     return (parts[2], parts[3]) if len(parts) == 5 else (DEFAULT_REGION, "s3")
 
 
 def main() -> int:
-    """Serves until it is killed; there is nothing to finish, every response was written down."""
-    parser = argparse.ArgumentParser(description="Some of AWS on this machine.")
+    """Serve until killed; no cleanup is needed, as changes are written before each response."""
+    parser = argparse.ArgumentParser(description="Serve S3, Glue, Secrets Manager and Kinesis.")
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--data", required=True, type=Path)
     args = parser.parse_args()

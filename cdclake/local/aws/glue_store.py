@@ -1,10 +1,10 @@
-"""moto's Glue catalog, kept in SQLite, with the optimistic lock of the real one.
+"""moto's Glue catalog, stored in SQLite, with Glue's optimistic locking.
 
-moto's UpdateTable ignores VersionId and SkipArchive, so that of two Iceberg commits which race
-both succeed and one is lost. Here, as on AWS, a stale VersionId is refused with
-ConcurrentModificationException, and Iceberg tries again.
+moto's UpdateTable ignores VersionId and SkipArchive, so two concurrent Iceberg commits would both
+succeed and one would be lost. Here, as on AWS, a stale VersionId is rejected with
+ConcurrentModificationException, and Iceberg retries.
 
-Unlike Glue: only databases and tables outlive a restart (no partitions, jobs, crawlers, tags), and
+Unlike Glue: only databases and tables survive a restart (no partitions, jobs, crawlers, tags), and
 names keep their case.
 """
 
@@ -24,20 +24,21 @@ from cdclake.local.aws.index import Index
 
 
 class GlueStore:
-    """Writes a database or table down after the request that changed it, under the server's lock.
+    """Storage of databases and tables; written after each change, under the server's lock.
 
-    Requests that only read take the same lock, so nobody sees what is not yet written.
+    Read requests take the same lock, so that no client sees unwritten changes.
     """
 
     def __init__(self, index: Index) -> None:
         self.index = index
 
     def install(self) -> None:
+        """Replace moto's UpdateTable and load the stored catalog."""
         GlueResponse.update_table = update_table  # type: ignore[method-assign]
         self._load()
 
     def commit(self, region: str, action: str, parameters: dict[str, Any]) -> None:
-        """Save what the action named. Whatever it did, the memory's state now is what counts."""
+        """Store the current state of the objects that the action names."""
         with self.index.transaction():
             if action in ("CreateDatabase", "UpdateDatabase"):
                 self._save_database(region, parameters["DatabaseInput"]["Name"])
@@ -88,7 +89,7 @@ class GlueStore:
 
 
 def update_table(self: Any) -> EmptyResult:
-    """UpdateTable with the check that AWS makes; the server's lock makes check and change one."""
+    """Update a table if its version matches, as AWS does; the server's lock makes it atomic."""
     table_input = self.parameters["TableInput"]
     expected = self.parameters.get("VersionId")
     table = self.glue_backend.get_table(self.parameters["DatabaseName"], table_input["Name"])

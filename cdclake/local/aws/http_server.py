@@ -1,8 +1,8 @@
-"""A threaded HTTP/1.1 server that keeps its connections.
+"""Threaded HTTP/1.1 server with persistent connections.
 
-werkzeug's own closes every connection and then waits 10 ms for stragglers, which a client that
-makes ten requests a commit feels. Here the whole body is read before the application is called,
-so the next request's line is always where it should be.
+werkzeug's server closes every connection and then waits 10 ms for remaining data, which is
+noticeable at ten requests per commit. Here the whole body is read before the application is called,
+so that the next request always starts at the right place.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import Any, cast
 from werkzeug.serving import WSGIRequestHandler
 
 Answer = tuple[int, Mapping[str, Any], bytes]  # status, headers, body
-Application = Callable[[dict[str, Any], bytes], Answer]  # of a WSGI environment and the body
+Application = Callable[[dict[str, Any], bytes], Answer]  # takes a WSGI environment and the body
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """One thread a connection; the attributes are those that werkzeug's handler asks for."""
+    """Server with one thread per connection, and the attributes that werkzeug's handler reads."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -35,9 +35,9 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Handler(WSGIRequestHandler):
-    """werkzeug's reading of a request, with our own answer to it.
+    """Request handler that parses with werkzeug and writes the response itself.
 
-    Headers with underscores are dropped, as werkzeug does and S3 does not: the lake sends none.
+    werkzeug drops headers with underscores. S3 does not, but the lake sends none.
     """
 
     protocol_version = "HTTP/1.1"
@@ -46,7 +46,7 @@ class Handler(WSGIRequestHandler):
     wbufsize = -1  # status, headers and a small body leave in one packet
 
     def run_wsgi(self) -> None:
-        """What werkzeug calls for a request of any method."""
+        """Handle a request of any method; called by werkzeug."""
         if self.headers.get("Expect", "").lower() == "100-continue":
             self.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             self.wfile.flush()
@@ -61,13 +61,13 @@ class Handler(WSGIRequestHandler):
         self._respond(*answer)
 
     def _read_body(self, environ: dict[str, Any]) -> bytes:
-        """All of it, also of a chunked transfer (whose decoding werkzeug has put in place)."""
+        """Read the whole body; werkzeug has already installed the decoder of chunked transfers."""
         if "chunked" in self.headers.get("Transfer-Encoding", "").lower():
             return bytes(environ["wsgi.input"].read())
         return bytes(self.rfile.read(int(self.headers.get("Content-Length") or 0)))
 
     def _respond(self, status: int, headers: Mapping[str, Any], content: bytes) -> None:
-        """Our own count of the bytes stands, but for HEAD, whose answer has a body elsewhere."""
+        """Send the response; Content-Length is computed, except for HEAD, which has no body."""
         self.send_response(status)
         length = str(len(content))
         for name, value in headers.items():
@@ -83,6 +83,6 @@ class Handler(WSGIRequestHandler):
         self.wfile.flush()
 
     def log(self, type: str, message: str, *args: Any) -> None:
-        """Only what went wrong: a lake makes thousands of requests a minute."""
+        """Log only errors and warnings: a lake makes thousands of requests a minute."""
         if type != "info":
             sys.stderr.write(f"{type}: {message % args}\n")

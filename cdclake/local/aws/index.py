@@ -1,7 +1,7 @@
-"""What must outlive the server, in one SQLite file: objects, tables, secrets, Kinesis' records.
+"""Durable state of the server in one SQLite file: objects, tables, secrets, Kinesis records.
 
-A commit is in the kernel's hands when it returns, which a killed process cannot take back; only a
-power cut could (synchronous=OFF, as elsewhere in the local lake).
+A commit has been passed to the kernel when it returns, so it survives a kill of the process but not
+a power failure (synchronous=OFF, as elsewhere in the local lake).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ create table if not exists kinesis_record (
 
 
 class Index:
-    """One connection; the server's write lock sees to it that one thread uses it at a time."""
+    """SQLite connection; the server's write lock ensures that one thread uses it at a time."""
 
     def __init__(self, path: Path) -> None:
         self.connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -45,7 +45,7 @@ class Index:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All of it or nothing; nested use joins the outer transaction."""
+        """Run the block in a transaction; a nested block joins the outer transaction."""
         if self.connection.in_transaction:
             yield self.connection
             return

@@ -1,8 +1,8 @@
-"""moto's Kinesis, kept in SQLite: streams with a fixed number of shards, and their records.
+"""moto's Kinesis, stored in SQLite: streams with a fixed number of shards, and their records.
 
-Unlike Kinesis: a record older than a day is gone with the next start, not at once; nothing else of
-a stream outlives a restart (no tags, consumers, encryption), and its shards are never split or
-merged, which is refused.
+Unlike Kinesis: records older than a day are removed at the next start, not at once; other
+properties of a stream do not survive a restart (no tags, consumers, encryption); requests to split
+or merge shards are rejected.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ REFUSED = frozenset({"SplitShard", "MergeShards", "UpdateShardCount", "UpdateStr
 
 
 class KinesisStore:
-    """Writes streams and records down after the request that made them."""
+    """Storage of streams and records; written after each request that creates some."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
         self._saved: dict[tuple[str, str, str], int] = {}  # newest sequence number, by shard
 
     def install(self) -> None:
-        """Bring back what was kept."""
-        # moto keeps each of these for ever, and nobody asks for them.
+        """Load the stored streams and records."""
+        # moto would keep these metrics forever, and nothing reads them.
         KinesisBackend._send_stream_metrics = _no_metrics  # type: ignore[method-assign]
         self._forget_old()
         db = self.index.connection
@@ -40,7 +40,7 @@ class KinesisStore:
                 self._load(region, stream, shard)
 
     def commit(self, region: str, action: str) -> None:
-        """Save what is new in the region, unless the action only read."""
+        """Store new streams and records of the region, unless the action only reads."""
         if action.startswith(("Get", "List", "Describe")):
             return
         streams = kinesis_backends[DEFAULT_ACCOUNT_ID][region].streams
@@ -92,7 +92,7 @@ class KinesisStore:
             del self._saved[place]
 
     def _forget_old(self) -> None:
-        """All but the last of each shard, behind which moto goes on counting."""
+        """Delete expired records, except the last of each shard: moto counts on from it."""
         self.index.connection.execute(
             "delete from kinesis_record where created < ? and exists (select * from kinesis_record"
             " later where later.region = kinesis_record.region"
@@ -103,7 +103,7 @@ class KinesisStore:
 
 
 def _newer(shard: Shard, than: int) -> Iterator[Record]:
-    """The newest first."""
+    """Yield the records after the given sequence number, newest first."""
     for sequence in reversed(shard.records):
         if sequence <= than:
             return
@@ -111,4 +111,4 @@ def _newer(shard: Shard, than: int) -> Iterator[Record]:
 
 
 def _no_metrics(*_: Any, **__: Any) -> None:
-    """In place of moto's."""
+    """Replace moto's method; do nothing."""

@@ -1,10 +1,10 @@
 """moto's S3 with its objects on disk and its index in SQLite.
 
-moto keeps an object's bytes and everything about it in memory. Here two of its classes are replaced
-by subclasses: the object's, whose bytes are a file, and the bucket's, which notes what a request
-changed. `S3Store.commit` writes that down before the response is sent.
+moto keeps an object's bytes and metadata in memory. Here two of its classes are replaced by
+subclasses: objects, whose bytes are in a file, and buckets, which record what a request changes.
+`S3Store.commit` stores the changes before the response is sent.
 
-Unlike S3: versions, tags, ACLs, policies and unfinished multipart uploads are gone after a restart,
+Unlike S3: versions, tags, ACLs, policies and unfinished multipart uploads are lost at a restart,
 and a part of a multipart object cannot be read by its number.
 """
 
@@ -34,7 +34,7 @@ CHECKSUM_FIELDS = ("checksum_algorithm", "checksum_value", "checksum_type", "che
 
 
 class S3Store:
-    """The bytes below `folder`/objects and what the current request has changed."""
+    """Storage of objects below `folder`/objects, and the changes of the current request."""
 
     def __init__(self, folder: Path, index: Index) -> None:
         self.objects = folder / "objects"
@@ -44,7 +44,7 @@ class S3Store:
         self.deleted: deque[tuple[float, Path]] = deque()
 
     def install(self) -> None:
-        """Put our classes in moto's place and load what there was."""
+        """Replace moto's classes and load the stored objects."""
         self.objects.mkdir(parents=True, exist_ok=True)
         StoredKey.store = StoredBucket.store = self
         models.FakeKey = StoredKey  # type: ignore[misc]
@@ -53,18 +53,18 @@ class S3Store:
         self._load()
 
     def new_file(self) -> Path:
-        """A file that no object had before: one that is being read is never written again."""
+        """Return the path of a new file; existing files may be open and are never overwritten."""
         name = uuid.uuid4().hex
         folder = self.objects / name[:2]
         folder.mkdir(exist_ok=True)
         return folder / name
 
     def delete_later(self, file: Path) -> None:
-        """A reader that has just found the object may still open its file."""
+        """Schedule a file's deletion, since a reader that has just found it may still open it."""
         self.deleted.append((time.monotonic(), file))
 
     def commit(self) -> None:
-        """Write down what changed; called under the server's lock, before the response."""
+        """Store the changes; called under the server's lock, before the response."""
         buckets = set(_backend().buckets)
         changed_buckets = buckets ^ self.known_buckets
         if changed_buckets or self.changed_keys:
@@ -97,8 +97,7 @@ class S3Store:
             db.execute("delete from object where bucket = ? and key = ?", (bucket_name, name))
 
     def _load(self) -> None:
-        """Everything in the index, and away with files that are in no row of it: a write that
-        was never acknowledged."""
+        """Load the index, and delete files without a row: their write was never acknowledged."""
         db = self.index.connection
         for name, region, created in db.execute("select * from bucket"):
             bucket = _backend().create_bucket(name, region)
@@ -115,7 +114,7 @@ class S3Store:
 
 
 class TrackedKeys(_VersionedKeyStore):
-    """A bucket's objects; every change of one is noted for the commit."""
+    """A bucket's objects; every change is recorded for the commit."""
 
     def __init__(self, bucket: str, store: S3Store) -> None:
         super().__init__()
@@ -126,16 +125,18 @@ class TrackedKeys(_VersionedKeyStore):
         super().__setitem__(key, value)
 
     def setlist(self, key: Any, list_: Any) -> None:
+        """Record the change and replace the key's versions."""
         self.store.changed_keys.add((self.bucket, key))
         super().setlist(key, list_)
 
     def pop(self, key: str) -> None:  # type: ignore[override]
+        """Record the change and remove the key."""
         self.store.changed_keys.add((self.bucket, key))
         super().pop(key)
 
 
 class StoredBucket(models.FakeBucket):
-    """A bucket that notes what happens to its objects."""
+    """Bucket that records the changes of its objects."""
 
     store: S3Store
 
@@ -146,25 +147,25 @@ class StoredBucket(models.FakeBucket):
 
 @dataclass(frozen=True)
 class StoredBytes:
-    """An object's bytes that are on disk already, at the server's start."""
+    """Bytes of an object that are already on disk when the server starts."""
 
     file: Path
     size: int
 
 
 class StoredKey(models.FakeKey):
-    """An object, or an uploaded part, whose bytes are a file of their own."""
+    """Object or uploaded part with its bytes in a separate file."""
 
     store: S3Store
     file: Path
 
     def __new__(cls, *_args: Any, **_kwargs: Any) -> StoredKey:
-        """moto remembers every instance of its models for good; a lake writes too many."""
+        """Create an instance without registering it; moto would keep every instance forever."""
         return object.__new__(cls)
 
     @property  # type: ignore[override]
     def value(self) -> bytes | memoryview:
-        """The bytes; those of a large object mapped, so that a range costs what the range has."""
+        """The object's bytes; large objects are memory-mapped, so that ranges are cheap to read."""
         if self.contentsize < MIN_MAPPED_BYTES:
             return self.file.read_bytes()
         with self.file.open("rb") as source:
@@ -183,13 +184,16 @@ class StoredKey(models.FakeKey):
             self._etag = hashlib.md5(new_value, usedforsecurity=False).hexdigest()
 
     def dispose(self, garbage: bool = False) -> None:
-        """The object was deleted or overwritten. Garbage collection says nothing about that:
-        it comes for every object at the server's end."""
+        """Schedule the file's deletion when the object is deleted or overwritten.
+
+        Calls by the garbage collector are ignored: they occur for every object at shutdown.
+        """
         if not garbage and not self.disposed:
             self.disposed = True
             self.store.delete_later(self.file)
 
     def to_row(self) -> tuple[Any, ...]:
+        """Return the object's row of the index, without bucket and name."""
         checksum = {name: getattr(self, name) for name in CHECKSUM_FIELDS}
         return (
             str(self.file.relative_to(self.store.objects)),
@@ -203,6 +207,7 @@ class StoredKey(models.FakeKey):
 
     @classmethod
     def from_row(cls, bucket: str, name: str, row: list[Any]) -> StoredKey:
+        """Create an object from its row of the index."""
         file, size, etag, modified, storage_class, metadata, checksum = row
         stored = StoredBytes(cls.store.objects / file, size)
         key = cls(name, stored, DEFAULT_ACCOUNT_ID, "us-east-1", etag=etag, bucket_name=bucket)
@@ -219,7 +224,7 @@ def _backend() -> Any:
 
 
 def _serve_mapped_bytes() -> None:
-    """moto slices an object's bytes for a range as they are; only the slice becomes a response."""
+    """Convert memory-mapped bytes in responses to `bytes`, after moto has cut out the range."""
     answer = S3Response.key_response
 
     def key_response(self: Any, request: Any, full_url: str, headers: Any) -> Any:

@@ -1,6 +1,6 @@
-"""moto's Secrets Manager, kept in SQLite: in the lake's folder, which is its owner's alone.
+"""moto's Secrets Manager, stored in SQLite in the lake's folder, which only its owner can read.
 
-Unlike AWS: only names and present values outlive a restart (no versions, rotation, tags).
+Unlike AWS: only names and current values survive a restart (no versions, rotation, tags).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from cdclake.local.aws.index import Index
 
 
 class SecretStore:
-    """Writes the secrets of a region down after a request that changed one."""
+    """Storage of secrets; a region's secrets are written after each change of one."""
 
     def __init__(self, index: Index) -> None:
         self.index = index
 
     def install(self) -> None:
-        """Bring back what was kept."""
+        """Load the stored secrets."""
         kept = self.index.connection.execute("select region, name, value from secret")
         for region, name, value in kept:
             _backend(region).create_secret(
@@ -34,7 +34,7 @@ class SecretStore:
             )
 
     def commit(self, region: str, action: str) -> None:
-        """Save the region's secrets, unless the action only read."""
+        """Store the region's secrets, unless the action only reads."""
         if action.startswith(("Get", "List", "Describe")):
             return
         backend = _backend(region)

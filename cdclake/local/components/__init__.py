@@ -1,1 +1,1 @@
-"""The four parts that are not ours, one file each: `prepare` its files, build its `component`."""
+"""The lake's server processes, one module each: `prepare` the files, build the `component`."""

@@ -14,7 +14,7 @@ NAME = "aws"
 
 
 def component(home: Home, port: int) -> Component:
-    """Ready when it answers: it has loaded its whole index by then."""
+    """Return the component; it is ready when it answers, since it loads its index first."""
     home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
     spec = Spec(
         name=NAME,
@@ -22,7 +22,7 @@ def component(home: Home, port: int) -> Component:
             *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
             *("--port", str(port), "--data", str(home.data(NAME))),
         ),
-        # moto looks into the environment for credentials of its own, never to use them.
+        # moto requires credentials in the environment, although it never uses them.
         env=environment(**LOCAL_KEYS),
         cwd=str(PROJECT),
         port=port,
@@ -32,5 +32,6 @@ def component(home: Home, port: int) -> Component:
 
 
 def answers(port: int) -> bool:
+    """Return True if the server's health check succeeds."""
     with DIRECT.open(f"http://127.0.0.1:{port}/_cdclake/health", timeout=2) as response:
         return bool(response.status == 200)

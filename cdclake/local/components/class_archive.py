@@ -1,8 +1,8 @@
-"""Java's classes as an earlier JVM loaded them: with them the next starts in half the time.
+"""Class data sharing archives of Java's classes, which halve the start time of later JVMs.
 
-The JVM writes such an archive of itself when it is asked to (JDK 17, `VM.cds dynamic_dump`), and
-checks for itself that it still fits: one that does not is left unread. An archive is only a cache,
-so whatever goes wrong with it is no failure.
+A JVM dumps such an archive on request (JDK 17, `VM.cds dynamic_dump`). When it starts with one, it
+validates it and ignores it if it does not fit. An archive is only a cache, so an error in handling
+one is not a failure.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ log = logging.getLogger(__name__)
 
 
 def option(home: Home, name: str, java: str) -> str:
-    """The JVM's option: an argument file with its archive, or with the wish to make one later.
+    """Write an argument file with the JVM's archive options, and return the option that reads it.
 
-    By a file, so that the command stays the same: a changed one would restart what runs.
+    If there is no archive yet, the options prepare the JVM to dump one later. They are in a file so
+    that the command stays the same: a changed command would restart the running process.
     """
     archive = _path(name, java)
     found = f'"-XX:SharedArchiveFile={archive}" -Xlog:cds=off -Xlog:cds+dynamic=off'
@@ -37,15 +38,18 @@ def option(home: Home, name: str, java: str) -> str:
 
 
 def is_missing(name: str, java: str) -> bool:
-    """Whether JVMs of that name still start without an archive."""
+    """Return True if there is no archive for the JVMs of that name yet."""
     return not _path(name, java).is_file()
 
 
 def keep(name: str, java: str, pid: int) -> bool:
-    """Write the archive of the JVM at or below the process `pid`.
+    """Dump the archive of the JVM that is the process `pid` or a descendant of it.
 
-    Whether one was written. It takes the JVM some seconds, and may be its end: ask only one that
-    is not needed any more.
+    The dump takes some seconds and may end the JVM, so call it only for a JVM that is no longer
+    needed.
+
+    Returns:
+        True if an archive was written.
     """
     archive, jcmd = _path(name, java), Path(java).with_name("jcmd")
     running = _jvm(pid, java)
@@ -60,17 +64,17 @@ def keep(name: str, java: str, pid: int) -> bool:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         fresh.unlink(missing_ok=True)
-        log.warning("no archive of the classes of %s: %s", name, error)
+        log.warning("could not archive the classes of %s: %s", name, error)
         return False
     if not fresh.exists():
-        log.warning("no archive of the classes of %s: %s%s", name, said.stdout, said.stderr)
+        log.warning("could not archive the classes of %s: %s%s", name, said.stdout, said.stderr)
         return False
     fresh.replace(archive)
     return True
 
 
 def _path(name: str, java: str) -> Path:
-    """Another Java, other jars or packages: another archive."""
+    """Return the archive's path, which depends on the Java version, the jars and the packages."""
     texts = [os.path.realpath(java), *(p.read_text() if p.is_file() else "" for p in _MADE_FROM)]
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
     return ARCHIVES / f"{name}-{digest}.jsa"

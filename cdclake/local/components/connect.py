@@ -1,4 +1,4 @@
-"""Kafka Connect, one distributed worker, with the plugin that is deployed on AWS."""
+"""Kafka Connect: one distributed worker with the same plugin as deployed on AWS."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ NAME = "connect"
 HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
-# Never through a proxy that the shell may name: it is this machine.
+# Ignores a proxy from the environment: the server is on this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 def config_file(home: Home) -> Path:
+    """Return the path of the worker's configuration."""
     return home.run / "connect.properties"
 
 
 def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
-    """Its configuration, and the plugin: a folder with links to the folders of its jars."""
+    """Write the configuration, and the plugin as a folder of links to the jars' folders."""
     plugins = home.run / "plugins"
     shutil.rmtree(plugins, ignore_errors=True)
     plugin = plugins / "cdclake"
@@ -37,7 +38,10 @@ def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
 
 
 def component(home: Home, port: int) -> Component:
-    """Ready when the worker has joined its group: only then it answers for its connectors."""
+    """Return the component; it is ready when the worker has joined its group.
+
+    Before that the worker does not answer requests about connectors.
+    """
     spec = Spec(
         name=NAME,
         argv=(*jvm(home, NAME, f"128m:{HEAP_MB}m", WORKER), str(config_file(home))),
@@ -50,6 +54,7 @@ def component(home: Home, port: int) -> Component:
 
 
 def answers(port: int) -> bool:
+    """Return True if the worker lists its connectors."""
     with DIRECT.open(f"http://127.0.0.1:{port}/connectors", timeout=2) as response:
         return isinstance(json.load(response), list)
 
@@ -68,15 +73,15 @@ def _settings(home: Home, port: int, kafka_port: int, aws_port: int) -> dict[str
         "listeners": f"http://127.0.0.1:{port}",
         "rest.advertised.host.name": "127.0.0.1",
         "plugin.path": home.run / "plugins",
-        # The jars list their classes, so they need not be searched.
+        # The jars list their plugins, so scanning them is unnecessary.
         "plugin.discovery": "service_load",
         **internal,
         "offset.storage.partitions": 1,
         "status.storage.partitions": 1,
-        # A killed worker holds its place in the group for a session; its successor waits for it.
+        # A killed worker stays in the group until its session expires; its successor waits.
         "session.timeout.ms": 10000,
         "heartbeat.interval.ms": 3000,
         "scheduled.rebalance.max.delay.ms": 0,
-        # MSK Connect may not let a connector override its clients' settings; so it may not here.
+        # MSK Connect may not allow a connector to override client settings, so neither does this.
         "connector.client.config.override.policy": "None",
     }

@@ -1,4 +1,4 @@
-"""What must be on the machine before a component can start, and the environment it starts with."""
+"""Prerequisites of the components on this machine, and the environment they start with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdclake.local.process.home import PROJECT, Home
 JARS = PROJECT / "jars"
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
-# moto takes any key; these are no secrets, and no real account has them.
+# moto accepts any key. These are not secrets and belong to no account.
 LOCAL_KEYS = {
     "AWS_ACCESS_KEY_ID": "local",
     "AWS_SECRET_ACCESS_KEY": "local",
@@ -25,7 +25,7 @@ PASSED_ON = ("PATH", "HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 def jar_folder(profile: str) -> Path:
-    """A folder of jars/, or what to run when it is not there."""
+    """Return the profile's folder in jars/; raise InputError if it is missing."""
     folder = JARS / profile
     if not folder.is_dir():
         raise InputError(f"{folder} is missing", "run `make setup` in the project's folder")
@@ -33,35 +33,35 @@ def jar_folder(profile: str) -> Path:
 
 
 def java() -> str:
-    """The Java to run: JAVA_HOME's when it is set, else the PATH's."""
+    """Return the path of `java`: from JAVA_HOME if that is set, otherwise from the PATH."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
     if found is None:
         where = f"JAVA_HOME ({home})" if home else "the PATH"
         raise InputError(
-            f"there is no `java` in {where}", "apt-get install openjdk-17-jdk-headless"
+            f"`java` was not found in {where}", "apt-get install openjdk-17-jdk-headless"
         )
     return found
 
 
 def environment(**more: str) -> dict[str, str]:
-    """A small environment in UTC: nothing of the caller's shell, proxies least of all."""
+    """Return a minimal environment in UTC, without the shell's other variables such as proxies."""
     kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
     return {**kept, "TZ": "UTC", "LANG": "C.UTF-8", **more}
 
 
 def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]:
-    """The command line of one of the Java parts up to its main class."""
+    """Return the command line of a Java component, up to and including its main class."""
     program = java()
     return (
         program,
         class_archive.option(home, profile, program),
         f"-Xms{heap.partition(':')[0]}",
         f"-Xmx{heap.partition(':')[2]}",
-        # Compiling better costs more in the first minutes than it gives back (measured).
+        # Further optimization costs more in the first minutes than it saves (measured).
         "-XX:TieredStopAtLevel=1",
         "-XX:+UseSerialGC",  # two shared cores: fewer threads, less memory
-        "-XX:+ExitOnOutOfMemoryError",  # dead can be healed, half alive cannot
+        "-XX:+ExitOnOutOfMemoryError",  # a dead process can be restarted, a hanging one cannot
         "-Duser.timezone=UTC",
         f"-Dlog4j.configuration=file:{LOG4J}",
         *("-cp", f"{jar_folder(profile)}/*", main_class),

@@ -1,4 +1,4 @@
-"""Kafka: one node that is broker and controller, without ZooKeeper."""
+"""Kafka: one node that is both broker and controller, without ZooKeeper."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 def config_file(home: Home) -> Path:
+    """Return the path of the broker's configuration."""
     return home.run / "kafka.properties"
 
 
 def prepare(home: Home, port: int, controller_port: int) -> None:
-    """Its configuration, and a formatted log folder at the first start."""
+    """Write the configuration, and format the log folder at the first start."""
     home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomically(config_file(home), properties(_settings(home, port, controller_port)))
     if not (home.data(NAME) / "meta.properties").exists():
@@ -33,7 +34,7 @@ def prepare(home: Home, port: int, controller_port: int) -> None:
 
 
 def component(home: Home, port: int) -> Component:
-    """Ready when the broker is in its own answer about the cluster."""
+    """Return the component; it is ready when the cluster's metadata lists the broker."""
     spec = Spec(
         name=NAME,
         argv=(*jvm(home, NAME, "128m:512m", "kafka.Kafka"), str(config_file(home))),
@@ -42,7 +43,7 @@ def component(home: Home, port: int) -> Component:
         port=port,
         log=str(home.log(NAME)),
     )
-    admin: list[AdminClient] = []  # one client for all the polls, made at the first
+    admin: list[AdminClient] = []  # one client for all polls, created by the first
 
     def ready() -> bool:
         if not admin:
@@ -53,7 +54,7 @@ def component(home: Home, port: int) -> Component:
 
 
 def cluster_id() -> str:
-    """As Kafka writes one; never with a dash in front, which its tool takes for an option."""
+    """Return a random cluster id without a leading dash, which Kafka's tool reads as an option."""
     while True:
         found = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         if not found.startswith("-"):
@@ -71,7 +72,7 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
         "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
         "inter.broker.listener.name": "PLAINTEXT",
         "log.dirs": home.data(NAME),
-        # A topic nobody declared is a mistake, and would have the wrong settings.
+        # An undeclared topic is a mistake, and would be created with the wrong settings.
         "auto.create.topics.enable": "false",
         "num.partitions": 1,
         "default.replication.factor": 1,
@@ -82,11 +83,11 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
         "transaction.state.log.num.partitions": 1,
         "group.initial.rebalance.delay.ms": 0,
         "log.retention.hours": 168,
-        # A stream that was away for a week must still find where it stopped.
+        # A stream that was stopped for a week must still find its offsets.
         "offsets.retention.minutes": 10080 * 4,
         "message.max.bytes": MAX_MESSAGE_BYTES,
         "replica.fetch.max.bytes": MAX_MESSAGE_BYTES,
-        # A killed broker's successor may not register before the dead one's session is over.
+        # A broker cannot register before the session of its killed predecessor has expired.
         "broker.session.timeout.ms": 6000,
         "broker.heartbeat.interval.ms": 1000,
         "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
@@ -96,7 +97,7 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
 
 
 def _format(home: Home) -> None:
-    """Kafka's own tool writes meta.properties, last of all; it refuses a second time."""
+    """Format the log folder with Kafka's tool, which writes meta.properties as its last step."""
     done = subprocess.run(
         [
             *jvm(home, NAME, "32m:128m", "kafka.tools.StorageTool"),
@@ -111,7 +112,7 @@ def _format(home: Home) -> None:
     if done.returncode != 0:
         raise ComponentFailed(
             f"Kafka could not format {home.data(NAME)} (exit {done.returncode})",
-            "see its words below; free disk space or set CDCLAKE_HOME to another folder",
+            "see its output below; free disk space or set CDCLAKE_HOME to another folder",
             component=NAME,
             log_tail=(done.stdout + done.stderr)[-4000:],
         )

@@ -1,4 +1,4 @@
-"""The embedded PostgreSQL: the source database of a lake that is given none."""
+"""The embedded PostgreSQL: source database of a lake without `--source`."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SETTINGS = {
     "max_connections": "100",
     "shared_buffers": "128MB",
     "max_wal_size": "2GB",
-    # A reader that stays away may not fill the disk: beyond this its slot is given up.
+    # An unread slot must not fill the disk: beyond this size PostgreSQL invalidates it.
     "max_slot_wal_keep_size": "4GB",
-    # A JVM may stand still for a while on a busy machine; a dead peer is noticed all the same.
+    # A JVM may pause for a while on a busy machine; a dead peer is still detected.
     "wal_sender_timeout": "60s",
-    # What a killed process has written is in the kernel's hands and survives it, so fsync buys
-    # nothing here but time; a power cut may cost the database. Full pages stay on: SIGKILL can cut
-    # a write of 8 kB in two.
+    # Data written by a killed process survives in the kernel, so fsync would only cost time here;
+    # a power failure may lose the database. Full page writes stay on: SIGKILL can split a write of
+    # 8 kB.
     "fsync": "off",
     "full_page_writes": "on",
     "timezone": "UTC",
@@ -46,10 +46,10 @@ SETTINGS = {
 
 
 def prepare(home: Home) -> None:
-    """An initialised, unlocked database folder; called only when the server does not run."""
+    """Prepare an initialized, unlocked data folder; call it only while the server is down."""
     where = postgres_place.place(home)
     postgres_place.make_base(home, where)
-    # Backends of a killed postmaster hold its shared memory for a moment longer.
+    # Backends of a killed postmaster keep its shared memory for a short time.
     end_processes_in(where.data, "postgres")
     (where.data / "postmaster.pid").unlink(missing_ok=True)
     if not (where.data / "PG_VERSION").exists():
@@ -57,7 +57,7 @@ def prepare(home: Home) -> None:
 
 
 def component(home: Home, port: int) -> Component:
-    """Ready when the superuser can log in over TCP with the generated password."""
+    """Return the component; it is ready when the superuser can log in over TCP."""
     where = postgres_place.place(home)
     settings = {**SETTINGS, "port": str(port)}
     arguments = (part for key, value in settings.items() for part in ("-c", f"{key}={value}"))
@@ -69,13 +69,14 @@ def component(home: Home, port: int) -> Component:
         user=where.user,
         port=port,
         stop_signal="SIGINT",  # fast: ends the sessions, writes a checkpoint
-        death_signal="SIGQUIT",  # immediate: takes its backends along, recovers at the next start
+        death_signal="SIGQUIT",  # immediate: ends its backends too, recovers at the next start
         log=str(home.log(NAME)),
     )
     return Component(spec, lambda: answers(home, port))
 
 
 def answers(home: Home, port: int) -> bool:
+    """Return True if the superuser can log in and the server is not in recovery."""
     with psycopg.connect(
         host="127.0.0.1",
         port=port,
@@ -88,7 +89,7 @@ def answers(home: Home, port: int) -> bool:
 
 
 def _initialise(home: Home, where: PostgresPlace) -> None:
-    """initdb into a fresh folder and rename it: a broken-off initdb leaves nothing behind."""
+    """Run initdb in a new folder and rename it, so that an interrupted initdb leaves nothing."""
     fresh = where.base / "initdb"
     password = where.base / "password"
     shutil.rmtree(fresh, ignore_errors=True)
@@ -98,7 +99,7 @@ def _initialise(home: Home, where: PostgresPlace) -> None:
             str(where.binaries / "bin" / "initdb"),
             *("-D", str(fresh), "-U", SUPERUSER, f"--pwfile={password}"),
             *("--auth=scram-sha-256", "--encoding=UTF8", "--locale=C", "--no-sync"),
-            # The same order of text on every machine, with lower() and upper() for all of Unicode.
+            # The same collation on every machine, with lower() and upper() for all of Unicode.
             *("--locale-provider=builtin", "--builtin-locale=C.UTF-8"),
         )
     finally:
@@ -106,7 +107,7 @@ def _initialise(home: Home, where: PostgresPlace) -> None:
     if done.returncode != 0:
         raise ComponentFailed(
             f"initdb could not create the database in {where.base} (exit {done.returncode})",
-            "see its words below; free disk space or set CDCLAKE_HOME to another folder",
+            "see its output below; free disk space or set CDCLAKE_HOME to another folder",
             component=NAME,
             log_tail=(done.stdout + done.stderr)[-4000:],
         )

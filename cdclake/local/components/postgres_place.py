@@ -1,8 +1,8 @@
-"""Who runs PostgreSQL, and where that user can reach its binaries and its data.
+"""User that runs PostgreSQL, and the place of its binaries and data.
 
-PostgreSQL refuses root. Run by an ordinary user, everything is in the home. Run by root, it runs as
-`postgres` (or `nobody`), in the home when that user can walk there, else under /var/lib/cdclake:
-a clone in /root is closed to everyone but root, and stays so.
+PostgreSQL refuses to run as root. For an ordinary user everything is in the home. For root, it runs
+as `postgres` (or `nobody`): in the home if that user can access it, otherwise under
+/var/lib/cdclake. A clone in /root is accessible to root only, and its permissions do not change.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from cdclake.local.components.installed import jar_folder
 from cdclake.local.process.home import Home
 
 OUTSIDE = Path("/var/lib/cdclake")
-OWNER_FILE = "home"  # inside an outside folder: whose it is
+OWNER_FILE = "home"  # in an outside folder: the path of the home that it belongs to
 
 
 @dataclass(frozen=True)
 class PostgresPlace:
-    """Where the binaries and the data are, and the user to become (None: the one we are)."""
+    """Paths of binaries and data, and the user to run as (None: the current user)."""
 
     user: str | None
     binaries: Path
@@ -34,16 +34,17 @@ class PostgresPlace:
 
     @property
     def data(self) -> Path:
+        """The data folder."""
         return self.base / "data"
 
     def give(self, path: Path) -> None:
-        """Make that user its owner; nothing to do when we are that user."""
+        """Make the user the owner of `path`; do nothing for the current user."""
         if self.user is not None:
             account = pwd.getpwnam(self.user)
             os.chown(path, account.pw_uid, account.pw_gid)
 
     def run(self, *argv: str) -> subprocess.CompletedProcess[str]:
-        """Run a command as that user, with no group but its own."""
+        """Run a command as the user, with only the user's primary group."""
         account = pwd.getpwnam(self.user) if self.user else None
         return subprocess.run(
             argv,
@@ -58,11 +59,12 @@ class PostgresPlace:
         )
 
     def reaches(self, path: Path) -> bool:
+        """Return True if the user can access `path`."""
         return self.run("test", "-x", str(path)).returncode == 0
 
 
 def place(home: Home) -> PostgresPlace:
-    """The place of this home; for root it looks, and copies the binaries once if it must."""
+    """Return the place of this home; for root, copy the binaries once if that is necessary."""
     dist = jar_folder("postgres-dist")
     if os.geteuid() != 0:
         return PostgresPlace(None, dist, home.data("postgres"))
@@ -75,6 +77,7 @@ def place(home: Home) -> PostgresPlace:
 
 
 def unprivileged_user() -> str:
+    """Return the user that runs PostgreSQL for root; raise InputError if there is none."""
     for name in ("postgres", "nobody"):
         try:
             pwd.getpwnam(name)
@@ -82,20 +85,23 @@ def unprivileged_user() -> str:
             continue
         return name
     raise InputError(
-        "PostgreSQL does not run as root, and there is no user `postgres` or `nobody`",
+        "PostgreSQL cannot run as root, and the users `postgres` and `nobody` do not exist",
         "run cdclake as an ordinary user, or `useradd --system postgres`",
     )
 
 
 def outside_folder(home: Home) -> Path:
-    """One for each home; the home's id keeps a lake that was removed by hand apart from its
-    successor at the same path, which has another password."""
+    """Return the home's folder outside of it.
+
+    Its name depends on the home's id, so that a new lake at the path of a manually removed one,
+    which has another password, gets another folder.
+    """
     identity = f"{home.path}\n{home.secret('home_id')}"
     return OUTSIDE / hashlib.sha256(identity.encode()).hexdigest()[:16]
 
 
 def make_base(home: Home, where: PostgresPlace) -> None:
-    """The folder that holds the data, owned by the user; leftovers of removed homes go."""
+    """Create the base folder, owned by the user, and delete the folders of removed homes."""
     if where.base.parent == OUTSIDE:
         OUTSIDE.mkdir(mode=0o755, exist_ok=True)
         remove_orphans(home, keep=where.base)
@@ -106,9 +112,9 @@ def make_base(home: Home, where: PostgresPlace) -> None:
 
 
 def remove_orphans(home: Home, keep: Path | None = None) -> None:
-    """Remove the outside data of this home's earlier lives and of homes that are no more.
+    """Remove the outside data of this home's predecessors and of homes that no longer exist.
 
-    Another lake that starts may remove the same at the same time.
+    Another lake that starts may remove the same folders concurrently.
     """
     for owner in OUTSIDE.glob(f"*/{OWNER_FILE}"):
         try:
@@ -127,13 +133,13 @@ def _raise_unless_gone(
 
 
 def purge(home: Home) -> None:
-    """Forget the data outside the home, if there is any; the lake must be down."""
+    """Remove the data outside the home, if there is any; the lake must be down."""
     if os.geteuid() == 0 and OUTSIDE.is_dir():
         remove_orphans(home)
 
 
 def _copied(dist: Path) -> Path:
-    """The binaries where every user can read them, named by their content."""
+    """Copy the binaries to where every user can read them, in a folder named by their digest."""
     digest = hashlib.sha256((dist / "bin" / "postgres").read_bytes()).hexdigest()[:12]
     target = OUTSIDE / f"postgres-{digest}"
     if not target.is_dir():

@@ -1,1 +1,1 @@
-"""The demo: a seeded shop that is changed, watched through every hop, and proved row for row."""
+"""Demo: a seeded shop whose changes are followed through the pipeline and verified row by row."""

@@ -1,4 +1,4 @@
-"""The shop's business hours: it writes all along, with maintenance and a proof in their midst."""
+"""The shop's business hours: continuous writes, with a `verify` running among them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _VERIFY_AT = 0.4  # of the business hours
 
 @dataclass(frozen=True, slots=True)
 class Business:
-    """What happened while the shop was open."""
+    """Outcome of the business hours."""
 
     written: Written
     seconds: float
-    while_writing: dict[str, Any]  # what verify said then
+    while_writing: dict[str, Any]  # the answer of the `verify` that ran meanwhile
 
 
 class _Aside:
-    """Work that begins some time into the business hours and is shown as a step."""
+    """Task that starts some time into the business hours and is displayed as a step."""
 
     def __init__(
         self, at: float, step: str, work: Callable[[], dict[str, Any]],
@@ -43,7 +43,10 @@ class _Aside:
         self.ended = False
 
     def advance(self, elapsed: float, show: Show) -> None:
-        """Begin when it is time; notice the end. Raises what the work raised."""
+        """Start the task when it is due, and end its step when it is done.
+
+        An exception of the task is raised again.
+        """
         if self.task.ident is None:
             if elapsed >= self._at:
                 show.begin(self._step)
@@ -56,7 +59,7 @@ class _Aside:
 def do_business(
     lake: LocalLake, writer: Writer, hops: Hops, seconds: float, show: Show
 ) -> Business:
-    """Write for so many seconds, longer only if `verify` has not ended while it writes."""
+    """Write for `seconds`, or longer if `verify` has not finished by then."""
     verify = _Aside(_VERIFY_AT * seconds, "verify meanwhile", lambda: prove(lake), verdict)
     opened = time.monotonic()
 
@@ -80,7 +83,7 @@ def do_business(
 
 
 def run_over_tables(lake: LocalLake, job: str) -> dict[str, Any]:
-    """The job's report; ComponentFailed if it failed for a table."""
+    """Run a job and return its report; raise ComponentFailed if it failed for a table."""
     report = run_job(lake, job, [])
     errors = [f"{line['table']}: {line['error']}" for line in report["tables"] if line["error"]]
     if errors:
@@ -89,19 +92,19 @@ def run_over_tables(lake: LocalLake, job: str) -> dict[str, Any]:
 
 
 def applied(report: dict[str, Any]) -> str:
-    """How many rows of logs the job found to apply."""
+    """Describe the number of changelog rows that the job applied."""
     return f"{sum(line['rows_applied'] for line in report['tables']):,} events"
 
 
 def maintained(report: dict[str, Any]) -> str:
-    """How many files the job found and left."""
+    """Describe the number of files before and after the job."""
     tables = report["tables"]
     before, after = (sum(line[f"files_{when}"] for line in tables) for when in ("before", "after"))
     return f"files {before} -> {after}"
 
 
 def _check(lake: LocalLake, writer: Writer) -> None:
-    """The shop still writes and everything runs, or ComponentFailed."""
+    """Raise ComponentFailed if a component is not running or the writer has ended."""
     for part in stack.components(lake.home):
         if part["state"] not in ("running", "starting"):
             raise _failed(lake, part["name"], f"{part['name']} is {part['state']}")

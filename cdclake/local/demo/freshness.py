@@ -1,8 +1,9 @@
-"""How fresh the lake was: from each row's commit in the source to its first snapshot in the lake.
+"""Freshness of the lake: time from a row's commit in the source to its first snapshot in the lake.
 
-From metadata: the snapshot that appended a row to its log makes it visible in `<t>_current`, which
-is the state and the log's tail. Rows of one append share one `cdc_ingested_at`, which is also what
-the append's stamp says; where Firehose appends they share a file. All clocks are this machine's.
+Computed from metadata: the snapshot that appends a row to its changelog makes it visible in
+`<t>_current`, which is the state plus the changelog's tail. Rows of one append share one
+`cdc_ingested_at`, which the append's stamp contains too; rows appended by Firehose share a file.
+All times come from this machine's clock.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ Append = TypeVar("Append", int, str)
 
 @dataclass(frozen=True, slots=True)
 class Appended(Generic[Append]):
-    """So many rows of one transaction that came with one append; times in microseconds."""
+    """Rows of one transaction that arrived with one append; times in microseconds."""
 
-    append: Append  # the moment of ingestion, or the file
+    append: Append  # the time of ingestion, or the file
     committed_at: int
     rows: int
 
@@ -33,7 +34,7 @@ class Freshness:
 
 
 def first_visible(stamps: Iterable[tuple[int, int]]) -> dict[int, int]:
-    """`ingested_through` to the commit time, in ms, of the first snapshot with that stamp."""
+    """Map `ingested_through` to the commit time (ms) of the first snapshot with that stamp."""
     visible: dict[int, int] = {}
     for ingested_through, committed_ms in stamps:
         known = visible.get(ingested_through)
@@ -44,19 +45,19 @@ def first_visible(stamps: Iterable[tuple[int, int]]) -> dict[int, int]:
 def ages(
     appended: Iterable[Appended[Append]], visible: Mapping[Append, int]
 ) -> list[tuple[float, int]]:
-    """(age in ms when it became visible, rows) of each share; KeyError for an unstamped append."""
+    """Return (age in ms when visible, rows) per entry; raise KeyError for an unstamped append."""
     return [(visible[each.append] - each.committed_at / 1000, each.rows) for each in appended]
 
 
 def freshness(shares: Iterable[tuple[float, int]]) -> Freshness:
-    """The percentiles of (age, rows), each row counting once."""
+    """Compute the percentiles of (age, rows) pairs, weighted by rows."""
     ordered = sorted(shares)
     total = sum(rows for _, rows in ordered)
     return Freshness(total, _percentile(ordered, total, 50), _percentile(ordered, total, 95))
 
 
 def _percentile(ordered: list[tuple[float, int]], total: int, percent: int) -> int | None:
-    """The smallest age that so many percent of the rows do not exceed."""
+    """Return the smallest age that `percent` of the rows do not exceed."""
     seen = 0
     for age, rows in ordered:
         seen += rows

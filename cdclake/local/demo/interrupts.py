@@ -1,4 +1,4 @@
-"""Signals: the first one ends the demo in order, and none disturbs it while it cleans up."""
+"""Signal handling: the first signal shuts the demo down cleanly; cleanup ignores signals."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)  # SIGINT raises KeyboardInterrupt by 
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind the stack like an exception; the exit code is the shell's."""
+    """Turn SIGTERM and SIGHUP into SystemExit with the shell's exit code (128 + signal)."""
     with _handled(_ENDING, _leave):
         yield
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """What stops processes and removes folders is not stopped halfway."""
+    """Ignore signals while processes are stopped and folders removed."""
     with _handled((signal.SIGINT, *_ENDING), signal.SIG_IGN):
         yield
 

@@ -1,4 +1,4 @@
-"""What the lake's own metadata and logs say about the run, once it is over."""
+"""Figures of a finished run, from the lake's metadata and changelogs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Aged = tuple[list[tuple[float, int]], Counter[str]]  # (age in ms, rows), and ro
 
 @dataclass(frozen=True, slots=True)
 class EventCounts:
-    """One table's events in the log, by operation, without those of the first snapshot."""
+    """One table's changelog events by operation, without those of the initial snapshot."""
 
     inserts: int
     updates: int
@@ -34,7 +34,7 @@ class EventCounts:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The run in figures; times in milliseconds since 1970, None where nothing arrived."""
+    """Figures of a run; times in milliseconds since 1970, None if nothing arrived."""
 
     seen: Mapping[str, EventCounts]
     freshness: Freshness
@@ -43,7 +43,7 @@ class Measured:
 
 
 def measure(lake: LocalLake) -> Measured:
-    """Read every log once, and the commit times of the snapshots that appended to it."""
+    """Read each changelog once, and the commit times of the snapshots that appended to it."""
     reader = lake_reader(lake)
     seen: dict[str, EventCounts] = {}
     shares: list[tuple[float, int]] = []
@@ -73,7 +73,7 @@ def _streamed(
 
 
 def _delivered(session: duckdb.DuckDBPyConnection, visible: Mapping[str, int]) -> Aged:
-    """By the files as they were appended, whatever has become of them since."""
+    """Read the files as Firehose appended them, even if they have been compacted since."""
     if not visible:
         return [], Counter()
     listed = ", ".join(DUCKDB.text(file) for file in visible)
@@ -84,7 +84,7 @@ def _delivered(session: duckdb.DuckDBPyConnection, visible: Mapping[str, int]) -
 def _changes(
     session: duckdb.DuckDBPyConnection, rows: str, append: str
 ) -> list[tuple[str, Any, int, int]]:
-    """Operation, append, moment of commit and number of the rows that are changes."""
+    """Return (operation, append, commit time, number of rows) of the streamed changes."""
     query = (
         f"SELECT {naming.OP}, {append}, epoch_us({naming.COMMITTED_AT}), count(*) FROM {rows}"
         f" WHERE {naming.OP} <> {DUCKDB.text(SNAPSHOT_OP)} AND {naming.PARTITION} >= 0"

@@ -1,4 +1,4 @@
-"""What exists in the demo shop, so that every statement hits a row that is there."""
+"""In-memory model of the demo shop, so that every statement matches existing rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CENT = Decimal("0.01")
 
 
 class Pool(Generic[T]):
-    """Things by id, of which any can be picked at random at once, in a seeded order."""
+    """Things by id, with a random choice in constant time, reproducible by seed."""
 
     def __init__(self) -> None:
         self._things: list[tuple[int, T]] = []
@@ -32,12 +32,12 @@ class Pool(Generic[T]):
         return self._things[self._places[identity]][1]
 
     def add(self, identity: int, thing: T) -> None:
-        """Add a thing whose id is new."""
+        """Add a thing under a new id."""
         self._places[identity] = len(self._things)
         self._things.append((identity, thing))
 
     def remove(self, identity: int) -> T:
-        """Take a thing out; the last one takes its place."""
+        """Remove and return a thing; the last one moves into its slot."""
         place = self._places.pop(identity)
         last = self._things.pop()
         if last[0] == identity:
@@ -48,17 +48,17 @@ class Pool(Generic[T]):
         return thing
 
     def pick(self, random: Random) -> T:
-        """Any one of them."""
+        """Return a random thing."""
         return random.choice(self._things)[1]
 
     def sample(self, random: Random, most: int) -> list[T]:
-        """At most so many different ones."""
+        """Return at most `most` different things."""
         return [thing for _, thing in random.sample(self._things, min(most, len(self._things)))]
 
 
 @dataclass(slots=True)
 class Item:
-    """A line of an order; its place in the order's list is its line number, from 1."""
+    """Line of an order; its index in the order's list plus one is its line number."""
 
     sku: str
     quantity: int
@@ -68,13 +68,13 @@ class Item:
 
     @property
     def amount(self) -> Decimal:
-        """What the line costs, unrounded."""
+        """Price of the line, not rounded."""
         return self.quantity * self.unit_price * (1 - (self.discount or 0))
 
 
 @dataclass(slots=True)
 class Order:
-    """An order with its lines."""
+    """Order with its lines."""
 
     order_id: int
     customer_id: int
@@ -83,20 +83,20 @@ class Order:
 
     @property
     def total(self) -> Decimal:
-        """The sum of its lines, in cents."""
+        """Sum of the lines, rounded to cents."""
         return sum((item.amount for item in self.items), Decimal(0)).quantize(_CENT)
 
 
 @dataclass(slots=True)
 class Customer:
-    """A customer, and the ids of the orders that refer to it."""
+    """Customer, with the ids of the orders that refer to it."""
 
     customer_id: int
-    orders: dict[int, None] = field(default_factory=dict)  # in the order of ordering
+    orders: dict[int, None] = field(default_factory=dict)  # oldest first
 
 
 class Books:
-    """All customers and orders, and the next ids; the references between them always hold."""
+    """All customers and orders, with consistent references, and the next free ids."""
 
     def __init__(self) -> None:
         self.customers: Pool[Customer] = Pool()
@@ -107,41 +107,41 @@ class Books:
         self._next_order = 50_000
 
     def new_customer_id(self) -> int:
-        """An id that no customer ever had."""
+        """Return an unused customer id."""
         self._next_customer += 1
         return self._next_customer
 
     def new_order_id(self) -> int:
-        """An id that no order ever had."""
+        """Return an unused order id."""
         self._next_order += 1
         return self._next_order
 
     def add_customer(self, customer: Customer) -> None:
-        """Enter a customer."""
+        """Add a customer."""
         self.customers.add(customer.customer_id, customer)
         if not customer.orders:
             self.idle.add(customer.customer_id, customer)
 
     def remove_customer(self, customer_id: int) -> Customer:
-        """Strike a customer; whoever does so sees to its orders."""
+        """Remove a customer; the caller reassigns or removes its orders."""
         if customer_id in self.idle:
             self.idle.remove(customer_id)
         return self.customers.remove(customer_id)
 
     def add_order(self, order: Order) -> None:
-        """Enter an order of a known customer."""
+        """Add an order of an existing customer."""
         self.orders.add(order.order_id, order)
         self.assign(order)
 
     def assign(self, order: Order) -> None:
-        """Note the order with the customer that it names."""
+        """Add the order to its customer's orders."""
         customer = self.customers[order.customer_id]
         customer.orders[order.order_id] = None
         if customer.customer_id in self.idle:
             self.idle.remove(customer.customer_id)
 
     def remove_order(self, order_id: int) -> Order:
-        """Strike an order with its lines."""
+        """Remove and return an order with its lines."""
         order = self.orders.remove(order_id)
         if order_id in self.noted:
             self.noted.remove(order_id)
@@ -152,7 +152,7 @@ class Books:
         return order
 
     def mark_noted(self, order: Order, large: bool) -> None:
-        """Remember whether the order's note is a large one."""
+        """Record whether the order's note is large."""
         if large and order.order_id not in self.noted:
             self.noted.add(order.order_id, order)
         elif not large and order.order_id in self.noted:

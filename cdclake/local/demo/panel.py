@@ -1,4 +1,4 @@
-"""The demo in a terminal: steps above, every hop below, redrawn in place."""
+"""The demo's terminal panel: steps above, pipeline stages below, redrawn in place."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REDRAWS_PER_S = 4
 
 
 class LivePanel:
-    """Redraws itself in place; what it last showed stays above the closing table."""
+    """Panel that is redrawn in place; its last state stays above the closing table."""
 
     def __init__(self, watch: Stopwatch, console: Console, title: str) -> None:
         self._watch, self._title = watch, title
@@ -35,21 +35,21 @@ class LivePanel:
         )
 
     def open(self) -> AbstractContextManager[object]:
-        """Draws until the block ends."""
+        """Return the context manager that displays the panel."""
         return self._live
 
     def begin(self, step: str) -> None:
-        """A new line with a spinner."""
+        """Add a line with a spinner."""
         self._spinners[step] = Spinner("dots", style="cyan")
         self._watch.begin(step)
 
     def end(self, step: str, detail: str = "") -> None:
-        """The line's tick, and its detail."""
+        """Tick the line off and show its detail."""
         self._watch.end(step)
         self._details[step] = detail
 
     def look(self, look: Look) -> None:
-        """What is shown of the hops from now on."""
+        """Show this look at the pipeline from now on."""
         self._look = look
 
     def _draw(self) -> RenderableType:
@@ -84,7 +84,7 @@ def _hops(look: Look) -> Table:
 
 
 def _flow(look: Look) -> Text:
-    """The newest batch and how fresh it made the lake."""
+    """Render the newest batch and the lake's freshness after it."""
     text = Text()
     text.append(f"PostgreSQL {look.rate:,.0f} rows/s", style="bold")
     text.append(f" in {look.transactions:,} transactions")

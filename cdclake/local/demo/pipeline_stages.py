@@ -1,4 +1,4 @@
-"""One look at every hop: the source, Kafka, the stream, the lake."""
+"""Progress of each table through the pipeline's stages: source, Kafka, stream, lake."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
 
-_WATCHED_S = 5.0  # between two looks; several batches may come in more, the first long before
+_WATCHED_S = 5.0  # longest time between looks: after more, several batches may have arrived
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hop:
-    """One table on its way; `in_kafka` and `in_lake` are offsets of its topic."""
+    """One table's progress; `in_kafka` and `in_lake` are offsets of its topic."""
 
     table: str
     written: int  # rows changed by the shop since it opened
@@ -28,28 +28,28 @@ class Hop:
 
     @property
     def lag(self) -> int:
-        """Records in Kafka that are not in the lake yet."""
+        """Number of records in Kafka that are not in the lake yet."""
         return max(0, self.in_kafka - self.in_lake)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """All tables at one moment, and the newest batch."""
+    """Progress of all tables at one point in time, and the newest batch."""
 
     hops: tuple[Hop, ...]
     written: int
     transactions: int
-    rate: float  # rows changed per second since the look before
+    rate: float  # rows changed per second since the previous look
     lag: int
     batch: int
     batch_events: int
     batch_seconds: float
-    freshness_s: float | None  # median age of the transactions last seen to come, as they came
-    slowest_s: float | None  # the oldest of them
+    freshness_s: float | None  # median age of the newest arrived transactions, on arrival
+    slowest_s: float | None  # greatest age among them
 
 
 class Hops:
-    """Looks again and again, and remembers the look before."""
+    """Repeated looks at the pipeline, each compared with the previous one."""
 
     def __init__(self, lake: LocalLake, writer: Writer) -> None:
         self._lake, self._writer = lake, writer
@@ -59,7 +59,7 @@ class Hops:
         self._before = (time.monotonic(), 0)
 
     def look(self) -> Look:
-        """The hops now."""
+        """Return the current progress."""
         progress = Progress.load(self._control)
         ends = end_offsets(self._lake.kafka, [table.topic for table in self._lake.plan.tables])
         now = _offsets(arrived_offsets(self._lake.kafka, self._lake.plan, progress))
@@ -89,7 +89,10 @@ class Hops:
         )
 
     def _take(self, progress: Progress, now: Mapping[str, int]) -> None:
-        """Ages of what has come since the look before, unless that is too long ago to tell when."""
+        """Compute the ages of the transactions that arrived since the previous look.
+
+        Skip them if the previous look is too long ago to know when they arrived.
+        """
         if time.monotonic() - self._before[0] > _WATCHED_S:
             self._offsets = now
             return

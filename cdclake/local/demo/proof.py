@@ -1,4 +1,4 @@
-"""The proof of the demo: `verify`, and its verdict in a line."""
+"""The demo's proof: `verify`, and its result in one line."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _WAIT_S = 60.0
 
 
 def prove(lake: LocalLake) -> dict[str, Any]:
-    """What `cdclake verify` answers."""
+    """Run `verify` and return the answer of `cdclake verify`."""
     return verify_lake(lake, _WAIT_S, None, None).to_json()
 
 
 def verdict(proof: dict[str, Any]) -> str:
-    """How many rows are equal, or what is not."""
+    """Summarize a comparison: rows compared, and the differences by kind."""
     tables = proof["tables"]
     rows = sum(table["source_rows"] for table in tables)
     figures = {

@@ -1,4 +1,4 @@
-"""The demo from an empty folder to the proof: every step, in order, timed."""
+"""The demo from an empty folder to the proof, as timed steps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from cdclake.local.lake.lake import open_lake
 from cdclake.local.lake.spark_jobs import CLASSES, STREAM
 from cdclake.local.process.home import PROJECT, Home
 
-# The same tables, by how their events reach the lake.
+# The same tables, by delivery.
 PIPELINES = {
     "stream": PROJECT / "pipelines" / "shop.yaml",
     "firehose": PROJECT / "pipelines" / "shop_firehose.yaml",
@@ -36,7 +36,7 @@ PIPELINES = {
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line asks for."""
+    """Options of `cdclake demo`."""
 
     seconds: float
     rate: float
@@ -46,7 +46,7 @@ class Options:
 
 
 def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict[str, Any]:
-    """Everything from the first process to the last figure, which is the contract's answer."""
+    """Run the whole demo and return the contract's answer."""
     pipeline = PIPELINES[options.delivery]
     plan = load_plan(pipeline)
     shop = Shop(options.seed)
@@ -54,7 +54,7 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
         started = lifecycle.up_bare(home, plan, None)
     with _step(show, "open the shop") as said:
         opening = open_shop(make_conninfo(**started["source"]), shop.opening())
-        said.append(f"{opening.total:,} rows before the lake looks")
+        said.append(f"{opening.total:,} initial rows")
     with _step(show, "stream its tables"):
         lifecycle.up(home, plan, str(pipeline), None)
     lake = open_lake(home)
@@ -66,16 +66,16 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
         writer.stop()
     if plan.deliveries:
         with _step(show, "apply") as said:
-            # What the job's schedule would do a little later: then the states alone are proved.
+            # The schedule would run this job later. Afterwards `verify` checks the states alone.
             said.append(applied(run_over_tables(lake, naming.APPLY_JOB)))
     with _step(show, "maintain") as said:
-        # After the business: on two cores a second Spark would take the stream's time.
+        # After business hours: on two cores a second Spark would slow down the stream.
         maintenance = run_over_tables(lake, naming.MAINTAIN_JOB)
         said.append(maintained(maintenance))
     with _step(show, "verify at rest") as said:
         proof = prove(lake)
         said.append(verdict(proof))
-    show.look(hops.look())  # what stays on the screen is how it ended
+    show.look(hops.look())  # the final state stays on the screen
     with _step(show, "measure"):
         measured = measure(lake)
     if not options.keep:
@@ -89,7 +89,7 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
 
 @contextmanager
 def _step(show: Show, name: str) -> Iterator[list[str]]:
-    """A step of the display; what is put into the list becomes its detail."""
+    """Display a step; the texts appended to the yielded list become its detail."""
     said: list[str] = []
     show.begin(name)
     yield said

@@ -1,4 +1,4 @@
-"""A believable shop's transactions, seeded: the same seed gives the same statements."""
+"""Transactions of a realistic shop: the same seed gives the same statements."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _DISCOUNTS = (None, None, Decimal("0.0000"), Decimal("0.0500"), Decimal("0.3333"
 
 
 class Shop:
-    """Writes the shop's transactions and keeps the books of what they leave behind."""
+    """Generator of the shop's transactions, with the model of the resulting rows."""
 
     def __init__(self, seed: int) -> None:
         self.books = Books()
         self._random = Random(seed)
-        self._cancelled: list[Order] = []  # some come back, under the same key
-        # How often, of about a hundred transactions.
+        self._cancelled: list[Order] = []  # some are inserted again, under the same key
+        # Weights: occurrences in about a hundred transactions.
         self._business: dict[Callable[[], list[RowChange]], int] = {
             self._customer_joins: 9,
             self._order_is_placed: 34,
@@ -47,7 +47,7 @@ class Shop:
         self._rollback_chance = 0.02
 
     def opening(self) -> Iterator[Transaction]:
-        """The shop as it is before anybody looks: some thousand rows."""
+        """Yield the transactions that write the initial rows, some thousands."""
         for first in range(0, OPENING_CUSTOMERS, _OPENING_CHUNK):
             count = min(_OPENING_CHUNK, OPENING_CUSTOMERS - first)
             yield Transaction("opening", (self._new_customers(count),))
@@ -56,7 +56,7 @@ class Shop:
             yield Transaction("opening", self._new_orders(count))
 
     def transactions(self) -> Iterator[Transaction]:
-        """Business as usual, without end; needs the opening."""
+        """Yield transactions endlessly; the rows of `opening` must exist."""
         business, weights = list(self._business), list(self._business.values())
         while True:
             if self._random.random() < self._rollback_chance:
@@ -115,7 +115,7 @@ class Shop:
         return [rekey, *self._hand_over(customer.orders, new)]
 
     def _customers_merge(self) -> list[RowChange]:
-        """One customer signed up twice: the orders of the second go to the first."""
+        """Merge two customers: the orders of the second move to the first."""
         kept, gone = self.books.customers.sample(self._random, 2)
         orders = list(gone.orders)
         self.books.remove_customer(gone.customer_id)
@@ -179,7 +179,7 @@ class Shop:
 
     def _order_is_placed(self) -> list[RowChange]:
         placed = self._new_orders(1)
-        if self._random.random() < 0.3:  # paid at once: two changes of a row in one transaction
+        if self._random.random() < 0.3:  # paid at once: changes a row twice in one transaction
             order_id = placed[0].rows[0][0]
             return [*placed, *self._move_on([self.books.orders[order_id]])]
         return list(placed)
@@ -201,7 +201,7 @@ class Shop:
         return [RowChange("update", "orders", ("note",), ((text, order.order_id),))]
 
     def _noted_order_moves_on(self) -> list[RowChange]:
-        """Updates that leave a large note as it is: the source does not send it again."""
+        """Update orders without changing their large notes, which the source then does not send."""
         return self._move_on(self.books.noted.sample(self._random, 3))
 
     def _details_change(self) -> list[RowChange]:
@@ -234,7 +234,7 @@ class Shop:
         return order if len(order.items) > 1 else None
 
     def _line_is_dropped(self) -> list[RowChange]:
-        """The lines behind it move up: their keys change, one onto the other's old place."""
+        """Delete a line and renumber the following ones: each takes its predecessor's key."""
         order = self._pick_longer()
         if order is None:
             return []
@@ -249,7 +249,7 @@ class Shop:
         return [*changes, _totals([order])]
 
     def _lines_swap(self) -> list[RowChange]:
-        """Two keys exchanged, by way of one that is free."""
+        """Swap the keys of two lines through an unused key."""
         order = self._pick_longer()
         if order is None:
             return []
@@ -259,7 +259,7 @@ class Shop:
         return [RowChange("rekey", "order_items", ("line_no",), steps)]
 
     def _prices_change(self) -> list[RowChange]:
-        """One large transaction: every line of many orders, and the orders' totals."""
+        """Reprice every line of many orders, and update the totals, in one large transaction."""
         orders = self.books.orders.sample(self._random, 40)
         factor = Decimal(self._random.randint(80, 120)) / 100
         rows = []
@@ -270,7 +270,7 @@ class Shop:
         return [RowChange("update", "order_items", ("unit_price",), tuple(rows)), _totals(orders)]
 
     def _doomed(self) -> tuple[RowChange, ...]:
-        """Changes that would hit, and are taken back."""
+        """Return changes of existing rows that will be rolled back."""
         customer = self.books.customers.pick(self._random)
         order = self.books.orders.pick(self._random)
         born = self._customer_row(self.books.new_customer_id())

@@ -1,4 +1,4 @@
-"""The demo shop's tables, as pipelines/shop.yaml declares them, and what a transaction is."""
+"""Tables of the demo shop, as pipelines/shop.yaml declares them, and its transactions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEYS = {
 }
 STATUSES = ("placed", "paid", "packed", "shipped", "delivered", "returned")
 
-# Foreign keys are checked at commit, so that a key and what refers to it change in any order.
+# Foreign keys are checked at commit, so a key and its references can change in any order.
 DDL = f"""
 CREATE TYPE order_status AS ENUM ({", ".join(f"'{status}'" for status in STATUSES)});
 CREATE TABLE customers (
@@ -52,17 +52,17 @@ CREATE TABLE order_items (
 """
 
 _TOUCHED = ("customers", "orders")  # have an `updated_at`
-# What one changed row becomes: events in the log, and records in Kafka, where a delete is followed
-# by a tombstone. A changed key is a delete and an insert.
+# Events in the changelog and records in Kafka per changed row. In Kafka a tombstone follows each
+# delete. A changed key is a delete and an insert.
 _EVENTS = {"insert": 1, "update": 1, "delete": 1, "rekey": 2}
 _RECORDS = {"insert": 1, "update": 1, "delete": 2, "rekey": 3}
 
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """One statement with many parameter sets, each of which changes exactly one row.
+    """Statement with many parameter sets; each set changes exactly one row.
 
-    A row holds the values of `columns`, then, unless it is inserted, those of the key.
+    A set contains the values of `columns` and then, except for inserts, those of the key.
     """
 
     kind: Kind
@@ -72,23 +72,23 @@ class RowChange:
 
     @property
     def sql(self) -> str:
-        """The statement, with psycopg's placeholders."""
+        """Text of the statement, with psycopg's placeholders."""
         return _sql(self.kind, self.table, self.columns)
 
     @property
     def events(self) -> int:
-        """How many events it becomes in the log."""
+        """Number of resulting events in the changelog."""
         return _EVENTS[self.kind] * len(self.rows)
 
     @property
     def records(self) -> int:
-        """How many records it becomes in Kafka."""
+        """Number of resulting records in Kafka."""
         return _RECORDS[self.kind] * len(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """Changes that commit together, or, rolled back, never happened."""
+    """Changes that are committed, or rolled back, together."""
 
     name: str
     changes: tuple[RowChange, ...]
@@ -96,7 +96,7 @@ class Transaction:
 
     @property
     def rows(self) -> int:
-        """How many row changes it writes, whether or not they last."""
+        """Number of row changes, even if they are rolled back."""
         return sum(len(change.rows) for change in self.changes)
 
 

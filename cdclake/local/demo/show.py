@@ -1,4 +1,4 @@
-"""What the demo tells while it runs: one interface, and plain lines for where no terminal is."""
+"""Display of the running demo: its interface, and plain lines for output without a terminal."""
 
 from __future__ import annotations
 
@@ -11,43 +11,43 @@ from cdclake.local.demo.tasks import Stopwatch
 
 
 class Show(Protocol):
-    """A display of the running demo."""
+    """Display of the running demo."""
 
     def open(self) -> AbstractContextManager[object]:
-        """Shows itself as long as the block lasts."""
+        """Return a context manager that displays the demo."""
 
     def begin(self, step: str) -> None:
-        """A step begins."""
+        """Show that a step begins."""
 
     def end(self, step: str, detail: str = "") -> None:
-        """A step has ended, and how."""
+        """Show that a step has ended, with its result."""
 
     def look(self, look: Look) -> None:
-        """The hops as they are now."""
+        """Show the current progress through the pipeline."""
 
 
 class PlainLines:
-    """One line for each thing that happens, and one for each look."""
+    """Display with one line per step and per look."""
 
     def __init__(self, watch: Stopwatch, write: Callable[[str], None]) -> None:
         self._watch, self._write = watch, write
 
     def open(self) -> AbstractContextManager[object]:
-        """Nothing to set up."""
+        """Return a context manager that does nothing."""
         return nullcontext()
 
     def begin(self, step: str) -> None:
-        """A line that a step begins."""
+        """Write that a step begins."""
         self._watch.begin(step)
         self._line(f"{step} ...")
 
     def end(self, step: str, detail: str = "") -> None:
-        """A line with what the step took."""
+        """Write the step's duration and result."""
         seconds = self._watch.end(step)
         self._line(f"{step}: {seconds:.1f} s{'; ' if detail else ''}{detail}")
 
     def look(self, look: Look) -> None:
-        """Every hop in a line."""
+        """Write the progress through all stages in one line."""
         fresh = "-" if look.freshness_s is None else f"{look.freshness_s:.1f} s"
         slowest = "" if look.slowest_s is None else f" (slowest {look.slowest_s:.1f} s)"
         self._line(

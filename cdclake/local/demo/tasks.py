@@ -1,4 +1,4 @@
-"""Work beside the display: threads that give way to the stream, and the steps that are timed."""
+"""Background tasks at low priority, and the stopwatch of the demo's steps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _NICENESS = 10
 
 
 class Task(threading.Thread, Generic[T]):
-    """Runs `work` at low priority, which the processes that it starts inherit.
+    """Thread that runs `work` at low priority; processes that it starts inherit the priority.
 
-    A daemon: an interrupted demo does not wait for it.
+    It is a daemon thread, so an interrupted demo does not wait for it.
     """
 
     def __init__(self, work: Callable[[], T]) -> None:
@@ -25,20 +25,20 @@ class Task(threading.Thread, Generic[T]):
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """The thread's work."""
+        """Run the work and keep its result or exception."""
         try:
             os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)
             self._result.append(self._work())
-        except BaseException as error:  # raised again where the result is asked for
+        except BaseException as error:  # raised again by `result`
             self._error = error
 
     @property
     def done(self) -> bool:
-        """Whether there is a result or an error."""
+        """True if there is a result or an exception."""
         return self.ident is not None and not self.is_alive()
 
     def result(self) -> T:
-        """Wait for the result; raises what the work raised."""
+        """Wait for the result and return it; raise the exception of the work."""
         self.join()
         if self._error is not None:
             raise self._error
@@ -46,7 +46,7 @@ class Task(threading.Thread, Generic[T]):
 
 
 class Stopwatch:
-    """Times the demo's steps from its start."""
+    """Start and end times of the demo's steps."""
 
     def __init__(self) -> None:
         self.started_at = time.time()
@@ -59,17 +59,17 @@ class Stopwatch:
         return time.monotonic() - self._started
 
     def begin(self, step: str) -> None:
-        """A step begins."""
+        """Record the start of a step."""
         self.steps[step] = (self.elapsed, None)
 
     def end(self, step: str) -> float:
-        """A step ends; how long it took."""
+        """Record the end of a step and return its duration."""
         begun, _ = self.steps[step]
         self.steps[step] = (begun, self.elapsed)
         return self.elapsed - begun
 
     def seconds(self) -> dict[str, float]:
-        """How long each finished step took."""
+        """Return the duration of each finished step."""
         return {
             name: round(ended - begun, 1)
             for name, (begun, ended) in self.steps.items()

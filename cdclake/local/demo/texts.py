@@ -1,4 +1,4 @@
-"""The shop's names, addresses, notes and details: seeded, and awkward where real ones are."""
+"""Seeded names, addresses, notes and details of the shop, as awkward as real ones."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ _WORDS = (
 )  # fmt: skip
 _CHANNELS = ("web", "app", "shop", "phone", None)
 _BIRTH = datetime(2021, 3, 1, tzinfo=UTC)
-LARGE_WORDS = 2500  # some 15 kB: far too large for a page even when compressed
+LARGE_WORDS = 2500  # about 15 kB: too large for a page even when compressed
 
 
 def name(random: Random) -> str:
-    """A person's name."""
+    """Return a person's name."""
     return f"{random.choice(_FIRST)} {random.choice(_LAST)}"
 
 
 def email(random: Random, customer_id: int) -> str:
-    """An address, different from the customer's earlier ones most of the time."""
+    """Return an email address, usually different from the customer's earlier ones."""
     return f"c{customer_id}.{random.randrange(10_000)}@example.com"
 
 
 def phone(random: Random) -> str | None:
-    """A number, an empty text, or none."""
+    """Return a phone number, an empty text, or None."""
     return random.choice((None, "", f"+{random.randrange(10**9, 10**11)}"))
 
 
 def address(random: Random) -> str | None:
-    """Two lines, or none."""
+    """Return an address of two lines, or None."""
     if random.random() < 0.1:
         return None
     house = random.randrange(1, 200)
@@ -51,17 +51,17 @@ def address(random: Random) -> str | None:
 
 
 def created_at(random: Random) -> datetime:
-    """A moment of the last years, to the microsecond."""
+    """Return a timestamp of recent years, with microseconds."""
     return _BIRTH + timedelta(microseconds=random.randrange(10**14))
 
 
 def note(random: Random, large: bool) -> str:
-    """A wish of the customer's; a large one does not fit into its row."""
+    """Return a customer's note; a large one does not fit into its row."""
     return " ".join(random.choices(_WORDS, k=LARGE_WORDS if large else random.randrange(1, 12)))
 
 
 def details(random: Random) -> str:
-    """JSON as a shop writes it: nested, with nulls, unicode and numbers that no float holds."""
+    """Return nested JSON with nulls, Unicode, and integers that a float cannot represent."""
     return json.dumps(
         {
             "channel": random.choice(_CHANNELS),

@@ -1,4 +1,4 @@
-"""A lake's folder for one demo, gone afterwards whatever happens, unless it is to be kept."""
+"""The lake's folder of one demo, which is always removed afterwards unless it is kept."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from cdclake.local.demo.interrupts import uninterrupted
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home, is_locked, try_lock
 
-_LOCK = "demo.lock"  # held while the demo runs; removed from a home that is kept
+_LOCK = "demo.lock"  # held while the demo runs; deleted if the home is kept
 _PREFIX = "demo-"
 
 
 @contextmanager
 def demo_home(base: Path, *, keep: bool) -> Iterator[Home]:
-    """A new home below `base`; at the end all is stopped and gone, but for a failure's logs.
+    """Create a home below `base`; afterwards stop everything and remove the home.
 
-    `keep` leaves a lake alone that nothing went wrong with.
+    After a failure the logs are kept. With `keep`, the lake of a successful demo keeps running.
     """
     remove_forgotten(base)
     home = Home(base / f"{_PREFIX}{secrets.token_hex(3)}")
@@ -35,7 +35,7 @@ def demo_home(base: Path, *, keep: bool) -> Iterator[Home]:
             with uninterrupted():
                 _remove_data(home)
             raise
-        except BaseException:  # interrupted: nobody wants to read on
+        except BaseException:  # interrupted: the logs are not needed
             with uninterrupted():
                 stack.purge(home)
             raise
@@ -47,7 +47,7 @@ def demo_home(base: Path, *, keep: bool) -> Iterator[Home]:
 
 
 def remove_forgotten(base: Path) -> None:
-    """Stop and remove what demos left behind that were killed before they could."""
+    """Stop and remove the lakes of demos that were killed before they could clean up."""
     for lock in base.glob(f"{_PREFIX}*/{_LOCK}"):
         with lock.open() as held:
             abandoned = not is_locked(held.fileno())
@@ -56,7 +56,7 @@ def remove_forgotten(base: Path) -> None:
 
 
 def _remove_data(home: Home) -> None:
-    """Keep the logs, which the error names; the next demo removes them."""
+    """Remove all but the logs: the error names them, and the next demo removes them."""
     stack.shut_down(home)
     postgres_place.purge(home)
     shutil.rmtree(home.path / "data", ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Runs the shop's transactions against PostgreSQL at a steady rate, in a thread of its own."""
+"""Thread that runs the shop's transactions against PostgreSQL at a steady rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdclake.local.demo.transaction_log import Ledger
 
 @dataclass(slots=True)
 class Written:
-    """What was committed so far; `rows` by table."""
+    """Counts of committed transactions, and of rows, events and records by table."""
 
     transactions: int = 0
     rolled_back: int = 0
@@ -24,7 +24,7 @@ class Written:
     records: dict[str, int] = field(default_factory=lambda: dict.fromkeys(KEYS, 0))
 
     def add(self, transaction: Transaction) -> None:
-        """Count a transaction that has ended."""
+        """Count a finished transaction."""
         if transaction.rolled_back:
             self.rolled_back += 1
             return
@@ -36,12 +36,12 @@ class Written:
 
     @property
     def total(self) -> int:
-        """Row changes of all tables."""
+        """Number of row changes in all tables."""
         return sum(self.rows.values())
 
 
 def open_shop(dsn: str, opening: Iterable[Transaction]) -> Written:
-    """Create the tables and write what is there before the lake looks; how much that was."""
+    """Create the tables, write the initial rows, and return their counts."""
     written = Written()
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(DDL)
@@ -53,7 +53,7 @@ def open_shop(dsn: str, opening: Iterable[Transaction]) -> Written:
 
 
 def run_transaction(connection: psycopg.Connection, transaction: Transaction) -> None:
-    """Run it to its end, in one pipeline: its many rows do not wait for each other."""
+    """Run a transaction in pipeline mode, so that rows do not each wait for a round trip."""
     with connection.pipeline(), connection.transaction() as block, connection.cursor() as cursor:
         for change in transaction.changes:
             cursor.executemany(change.sql, change.rows)
@@ -62,7 +62,7 @@ def run_transaction(connection: psycopg.Connection, transaction: Transaction) ->
 
 
 class Writer(threading.Thread):
-    """Writes transactions until told to stop; `written` counts, `error` says why it ended early."""
+    """Thread that writes transactions until stopped; `error` is set if it ended early."""
 
     def __init__(
         self, dsn: str, opening: Written, transactions: Iterator[Transaction], rate: float
@@ -76,7 +76,7 @@ class Writer(threading.Thread):
         self.error: Exception | None = None
 
     def run(self) -> None:
-        """The thread's work."""
+        """Write transactions until stopped."""
         try:
             with psycopg.connect(self._dsn, autocommit=True) as connection:
                 self._write(connection)
@@ -101,6 +101,6 @@ class Writer(threading.Thread):
             self.ledgers[table].add(offset, now)
 
     def stop(self) -> None:
-        """Have it end after the transaction it is in, and wait until it has."""
+        """Stop after the current transaction, and wait for that."""
         self._stopping.set()
         self.join(timeout=30)

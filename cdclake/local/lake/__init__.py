@@ -1,1 +1,1 @@
-"""A running local lake: its components, Spark jobs, connector, topics and source."""
+"""Running local lake: its components, Spark jobs, connector, topics and source."""

@@ -1,4 +1,4 @@
-"""The connector on the local worker, over Connect's REST interface."""
+"""Client of the connector on the local worker, through Connect's REST API."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLL_S = 0.2
 
 
 class ConnectorClient:
-    """One pipeline's connector: its name never changes, for Connect keys its offsets by it."""
+    """One pipeline's connector; its name is constant, since Connect stores its offsets under it."""
 
     def __init__(self, connect_url: str, plan: Plan) -> None:
         self._name, self._prefix = naming.connector_name(plan.name), plan.name
@@ -30,23 +30,23 @@ class ConnectorClient:
         self._url = f"{self._connectors}/{self._name}"
 
     def set_config(self, config: dict[str, str]) -> None:
-        """Create it or change its settings in place; a stopped one stays stopped."""
+        """Create the connector or change its settings; a stopped connector stays stopped."""
         self._call("PUT", "/config", config)
 
     def start(self, config: dict[str, str]) -> None:
-        """Have it run with these settings; a failed task is started again."""
+        """Run the connector with these settings, and restart a failed task."""
         self.set_config(config)
         self.resume()
         if self.failure() is not None:
             self._call("POST", "/restart?includeTasks=true&onlyFailed=true")
 
     def resume(self) -> None:
-        """Have it run with the settings that it has, and wait until its task is there."""
+        """Resume the connector with its current settings, and wait until its task is assigned."""
         self._call("PUT", "/resume")
         _await(self._has_task, "the connector's task was not started")
 
     def begin_at(self, config: dict[str, str], lsn: int) -> None:
-        """Make its next start go on from this LSN, with no snapshot; it must have no offsets."""
+        """Set the LSN of the next start, without a snapshot; the connector must have no offsets."""
         if self._call("GET", "", missing_ok=True) is None:
             created = {"name": self._name, "config": config, "initial_state": "STOPPED"}
             self._call("POST", "", created, url=self._connectors)
@@ -56,23 +56,23 @@ class ConnectorClient:
         self._call("PATCH", "/offsets", {"offsets": [place]})
 
     def forget_offsets(self) -> None:
-        """Make the next start a first one: a full snapshot, under a new epoch."""
+        """Delete the offsets, so that the next start takes a full snapshot, under a new epoch."""
         if self._call("GET", "", missing_ok=True) is None:
             return
         self.stop()
         self._call("DELETE", "/offsets")
 
     def stop(self) -> None:
-        """Stop its task and wait until it is gone."""
+        """Stop the connector and wait until it has stopped."""
         self._call("PUT", "/stop")
         _await(lambda: self._state() == "STOPPED", "the connector did not stop")
 
     def remove(self) -> None:
-        """Delete it; none being there is fine. Its offsets stay."""
+        """Delete the connector if it exists; its offsets are kept."""
         self._call("DELETE", "", missing_ok=True)
 
     def failure(self) -> str | None:
-        """The first line of what failed, None while nothing has."""
+        """Return the cause of a failed connector or task; None if nothing has failed."""
         status = self._call("GET", "/status", missing_ok=True)
         if status is None:
             return "the connector does not exist"
@@ -82,7 +82,7 @@ class ConnectorClient:
         return None
 
     def reading(self) -> frozenset[str]:
-        """Tables (`schema.table`) that an incremental snapshot reads, or has still to read."""
+        """Return the tables (`schema.table`) that an incremental snapshot is still reading."""
         stored = self._call("GET", "/offsets", missing_ok=True)
         offsets = stored["offsets"] if stored else []
         return frozenset(table for o in offsets for table in tables_being_read(o["offset"]))
@@ -103,7 +103,10 @@ class ConnectorClient:
         missing_ok: bool = False,
         url: str | None = None,
     ) -> Any:
-        """The answer's JSON, None for an empty one; waits while the worker rebalances (409)."""
+        """Send a request and return the response's JSON, or None if it is empty.
+
+        Retry while the worker rebalances (409).
+        """
         deadline = time.monotonic() + _WAIT_S
         while True:
             try:
@@ -113,8 +116,8 @@ class ConnectorClient:
                     return None
                 if error.code not in (404, 409, 500) or time.monotonic() > deadline:
                     raise ComponentFailed(
-                        f"Connect refused {method} {path or '/'}: {_message(error)}",
-                        "mend what it names, then run `cdclake up` again",
+                        f"Connect rejected {method} {path or '/'}: {_message(error)}",
+                        "fix the cause, then run `cdclake up` again",
                         component="connect",
                     ) from error
             time.sleep(_POLL_S)
@@ -140,7 +143,7 @@ def _message(error: urllib.error.HTTPError) -> str:
 
 
 def _cause(trace: str) -> str:
-    """The innermost reason of a Java stack trace."""
+    """Return the root cause of a Java stack trace."""
     lines = [line.strip() for line in trace.splitlines() if line.strip()]
     causes = [line for line in lines if line.startswith("Caused by:")]
     return (causes or lines or ["no reason given"])[-1 if causes else 0].removeprefix("Caused by: ")

@@ -1,4 +1,4 @@
-"""How far each table has come: by the stream's progress, or by what Firehose has committed."""
+"""Offsets that each table has reached, from the stream's progress or Firehose's commits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from cdclake.plan import Plan
 
 
 def arrived_offsets(kafka: str, plan: Plan, progress: Progress) -> dict[str, Mapping[int, int]]:
-    """By lake name, behind which offsets of its topic all of a table is in its log, or kept apart.
+    """Return by table name the offsets of its topic before which every event has been processed.
 
-    Refused events are in quarantine then, or under Firehose's error prefix.
+    An event has been processed if it is in the changelog, in quarantine, or under Firehose's error
+    prefix.
     """
     arrived = progress.offsets()
     for stream in plan.deliveries:

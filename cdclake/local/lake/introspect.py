@@ -1,4 +1,4 @@
-"""What `init` reads of a database: its tables, and for those without a key, whether one fits."""
+"""Introspection of a database for `init`: its tables, and key candidates of those without a key."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from cdclake.postgres.proposal import Proposal, flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
 from cdclake.postgres.source import read_catalog
 
-# A guess is worth a short look at a table, not a burden on its server.
+# Limits the load on the server: a guess does not justify a long query.
 _LOOK = "SET LOCAL statement_timeout = '15s'"
 _MAX_ROWS = 20_000_000
 
 
 def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]]:
-    """The database's name and a proposal for each of its tables, or of those schemas'."""
+    """Return the database's name and a proposal for each table (None: of all schemas)."""
     with connect(dsn) as connection:
         database, version = connection.info.dbname, connection.info.server_version
         if schemas is not None:
@@ -47,13 +47,13 @@ def _check_schemas(connection: Connection, schemas: Sequence[str]) -> None:
     missing = [schema for schema in schemas if schema not in known]
     if missing:
         raise InputError(
-            f"the database has no schema {', '.join(map(repr, missing))} to read tables from",
-            f"--schema takes the exact name of one of: {', '.join(known)}",
+            f"the database has no schema {', '.join(map(repr, missing))}",
+            f"use the exact name of one of these with --schema: {', '.join(known)}",
         )
 
 
 def _guess_key(connection: Connection, table: SourceTable) -> Key | None:
-    """A key that no row repeats; None if there is none, or the table will not be read."""
+    """Return a candidate key without duplicates; None if there is none, or it was not checked."""
     candidates = candidate_keys(table, flowing_columns(table))
     if not candidates or table.rows > _MAX_ROWS:
         return None
@@ -61,7 +61,7 @@ def _guess_key(connection: Connection, table: SourceTable) -> Key | None:
         with connection.transaction():
             connection.execute(_LOOK)
             counts = connection.execute(uniqueness_query(table, candidates)).fetchone()
-    except psycopg.Error:  # no right to read it, or too long: then nothing is proposed
+    except psycopg.Error:  # no permission, or a timeout: propose no key
         return None
     assert counts is not None
     return first_unique(candidates, counts)

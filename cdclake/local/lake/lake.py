@@ -1,4 +1,4 @@
-"""A lake that was brought up, as the commands see it: its plan and where everything answers."""
+"""A started lake as the commands see it: its plan, state and endpoints."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ BUCKET = "cdclake"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LakeState:
-    """What a home remembers about its lake between commands."""
+    """State of a lake that its home keeps between commands."""
 
     plan: str = ""  # as JSON; empty: a bare lake
     pipeline_file: str = ""
-    database: str = ""  # of the embedded PostgreSQL, that the pipeline reads
-    external: bool = False  # the source was given by --source
+    database: str = ""  # database of the embedded PostgreSQL that the pipeline reads
+    external: bool = False  # the source was given with --source
     epoch: int = 0  # 0: never streamed
-    loading: bool = False  # the epoch's bulk load has not come to its end
+    loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
 
     @staticmethod
     def load(home: Home) -> LakeState:
-        """The home's state, or that of a lake that never was."""
+        """Return the home's state, or the initial state."""
         return LakeState(**read_json(home.path / "lake.json"))
 
     def save(self, home: Home) -> None:
-        """Remember it."""
+        """Write the state to the home."""
         write_atomically(home.path / "lake.json", json.dumps(asdict(self), indent=1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalLake:
-    """A streaming lake's plan and addresses."""
+    """Streaming lake with its plan and endpoints."""
 
     home: Home
     state: LakeState
@@ -76,48 +76,48 @@ class LocalLake:
 
     @property
     def mask_salt(self) -> str:
-        """What `mask: hash` mixes in."""
+        """Salt of `mask: hash`."""
         return self.home.secret("mask_salt")
 
     @property
     def plan_uri(self) -> str:
-        """Where jobs read the plan."""
+        """Location of the plan for the jobs."""
         return f"s3://{BUCKET}/plans/{self.plan.name}.json"
 
     @property
     def control_uri(self) -> str:
-        """Where leases, progress and reports are."""
+        """Location of leases, progress and reports."""
         return f"s3://{BUCKET}/control/{self.plan.name}"
 
     @property
     def warehouse_uri(self) -> str:
-        """Where tables are."""
+        """Location of the tables."""
         return f"s3://{BUCKET}/warehouse"
 
     @property
     def control(self) -> ObjectStore:
-        """The control objects."""
+        """Store of the control objects."""
         return ObjectStore(self.control_uri)
 
     def client(self, service: str) -> Any:
-        """A boto3 client of the local AWS."""
+        """Create a boto3 client of the local AWS."""
         return boto3.client(service)
 
 
 def open_lake(home: Home) -> LocalLake:
-    """The running, streaming lake of a home; NotRunning if there is none."""
+    """Return the running, streaming lake of a home; raise NotRunning if there is none."""
     state = LakeState.load(home)
     if not stack.is_up(home):
-        raise NotRunning(f"no lake runs in {home.path}", "start one with `cdclake up FILE`")
+        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
     if not state.plan:
         raise NotRunning(
-            f"the lake in {home.path} streams no pipeline yet", "give it one: `cdclake up FILE`"
+            f"the lake in {home.path} has no pipeline yet", "start one with `cdclake up FILE`"
         )
     return describe_lake(home, state)
 
 
 def describe_lake(home: Home, state: LakeState) -> LocalLake:
-    """The lake of a home whose state names a plan, without asking whether it runs."""
+    """Return the lake of a home whose state has a plan, without checking that it runs."""
     endpoints = stack.endpoints(home, embedded_postgres=not state.external)
     os.environ.update(aws_environment(endpoints))
     return LocalLake(
@@ -130,7 +130,7 @@ def describe_lake(home: Home, state: LakeState) -> LocalLake:
 
 
 def aws_environment(endpoints: Endpoints) -> dict[str, str]:
-    """What makes every AWS client in a process talk to the local AWS, and to no other."""
+    """Return the environment that directs all AWS clients of a process to the local AWS."""
     return {
         **LOCAL_KEYS,
         "AWS_REGION": REGION,
@@ -142,7 +142,7 @@ def aws_environment(endpoints: Endpoints) -> dict[str, str]:
 
 
 def create_bucket_and_database(lake: LocalLake) -> None:
-    """Where the tables are, if it is not there."""
+    """Create the bucket, and the Glue database if it does not exist."""
     lake.client("s3").create_bucket(Bucket=BUCKET)
     try:
         lake.client("glue").create_database(DatabaseInput={"Name": lake.plan.lake_database})
@@ -152,7 +152,7 @@ def create_bucket_and_database(lake: LocalLake) -> None:
 
 
 def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
-    """How to connect to the source with the rights to prepare and compare it."""
+    """Return the DSN of the source for a user that may prepare and compare it."""
     if endpoints.source is None:
         return home.secret("source_dsn")
     source = asdict(endpoints.source)
@@ -160,7 +160,7 @@ def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
 
 
 def source_parts(dsn: str) -> dict[str, Any]:
-    """Host, port, user, password and dbname of a DSN, as `up` returns them."""
+    """Return host, port, user, password and dbname of a DSN, as `up` returns them."""
     parts = conninfo_to_dict(dsn)
     user = parts.get("user") or "postgres"
     return {

@@ -1,6 +1,6 @@
-"""What a stopped table has missed: the part of its topic that it reads when it goes on.
+"""Offset gap of a stopped table: the records of its topic that it reads when it continues.
 
-Kafka keeps that for a time only. What it has deleted can be read from the source alone.
+Kafka keeps them for a limited time. After that only the source still has the rows.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ from cdclake.local.lake.topics import TopicContents, read_topic
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """From where a stopped table goes on, and for how long it can."""
+    """Records that a stopped table has missed, and how long Kafka keeps them."""
 
     from_offsets: Mapping[int, int]  # by Kafka partition
-    events: int  # that Kafka keeps of it, tombstones of deletes included
-    lost_events: int  # that Kafka has deleted
-    kept_until: str | None  # no event goes before; None: nothing waits, or time does not decide
+    events: int  # still in Kafka, including tombstones of deletes
+    lost_events: int  # deleted by Kafka
+    kept_until: str | None  # Kafka deletes none before; None: no events, or no retention by time
 
     def to_json(self) -> dict[str, Any]:
-        """As `status` shows it."""
+        """Return the object that `status` shows."""
         return asdict(self)
 
 
 def find_gap(kafka: str, topic: str, progress: TableProgress) -> Gap | None:
-    """The gap of a stopped table; None if Kafka does not have its topic."""
+    """Return the gap of a stopped table; None if its topic does not exist."""
     contents = read_topic(kafka, topic, progress.offsets)
     return None if contents is None else measure_gap(contents, progress.offsets)
 
 
 def measure_gap(contents: TopicContents, resume: Mapping[int, int]) -> Gap:
-    """The gap from these offsets on; a partition that has none is read from its beginning."""
+    """Compute the gap from these offsets; a partition without offset is read from the start."""
     starts = {p: resume.get(p, low) for p, (low, _) in contents.bounds.items()}
     waiting = {p: end - max(starts[p], low) for p, (low, end) in contents.bounds.items()}
     lost = {p: max(0, low - starts[p]) for p, (low, _) in contents.bounds.items()}

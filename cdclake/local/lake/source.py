@@ -1,4 +1,4 @@
-"""What the local lake does at the source database: prepare it, measure its slot, leave it."""
+"""Operations of the local lake on the source database: prepare, measure the slot, clean up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdclake.postgres.source import Prepared, leave_session, prepare_session
 def prepare_source(
     dsn: str, plan: Plan, *, embedded: bool, role_password: str, own_stream: bool = False
 ) -> Prepared:
-    """`prepare_session` on a connection of its own."""
+    """Run `prepare_session` on a new connection."""
     with connect(dsn) as connection:
         return prepare_session(
             connection,
@@ -23,13 +23,13 @@ def prepare_source(
 
 
 def remove_from_source(dsn: str, plan: Plan) -> None:
-    """`leave_session` on a connection of its own."""
+    """Run `leave_session` on a new connection."""
     with connect(dsn) as connection:
         leave_session(connection, plan)
 
 
 def slot_wal(dsn: str, slot: str) -> tuple[int, int | None]:
-    """WAL bytes that the slot holds (0 without a slot), and the most it may hold (None: no end)."""
+    """Return the WAL bytes that the slot retains (0: no slot), and the limit (None: unlimited)."""
     with connect(dsn) as connection:
         row = connection.execute(queries.SLOT_WAL, (slot,)).fetchone()
         assert row is not None

@@ -1,4 +1,4 @@
-"""Columns that the source has otherwise than the pipeline file says, each with the file's line."""
+"""Schema drift: source columns that differ from the pipeline file, each with the file's line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from cdclake.postgres.source import read_catalog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceChange:
-    """One column that is not as it is declared, and what to write."""
+    """Column that differs from its declaration, and what to write instead."""
 
     column: str
     line: int | None  # of the pipeline file; None if the file cannot be read
@@ -31,22 +31,22 @@ class SourceChange:
     remedy: str
 
     def to_json(self) -> dict[str, Any]:
-        """As `status` shows it."""
+        """Return the object that `status` shows."""
         return asdict(self)
 
 
 class Lines:
-    """Where the pipeline file that the lake streams has its tables and columns now."""
+    """Current lines of tables and columns in the lake's pipeline file."""
 
     def __init__(self, file: str) -> None:
         self._document: Document | None = None
         try:
             self._document = read_document(Path(file))
         except InvalidPipeline:
-            return  # moved or broken since: messages go without a line
+            return  # the file has been moved or broken since: messages have no line
 
     def of(self, table: Table, column: str) -> int | None:
-        """The column's line, or that of the table's `columns` if it is not declared."""
+        """Return the column's line, or that of the table's `columns` if it is not declared."""
         if self._document is None:
             return None
         for spelled in self._document.mapping("tables"):
@@ -65,7 +65,7 @@ def _is_key_of(spelled: str, table: Table) -> bool:
 
 
 def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange]]:
-    """By lake name what differs; InputError if the source does not answer."""
+    """Return the differences by table name; raise InputError if the source does not answer."""
     wanted = {(table.schema, table.table) for table in lake.plan.tables}
     with connect(lake.dsn) as connection:
         actual = {found.id: found for found in read_catalog(connection, tables=wanted)}
@@ -83,7 +83,7 @@ def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange
 
 
 def compare_columns(table: Table, actual: SourceTable) -> Iterator[tuple[str, str, str]]:
-    """(column, message, remedy) of each that is not as it is declared."""
+    """Yield (column, message, remedy) of each column that differs from its declaration."""
     for column in table.columns:
         refusal = check_column(column, table, actual)
         if refusal is not None:

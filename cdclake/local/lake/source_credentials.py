@@ -1,4 +1,4 @@
-"""The connector's secrets in the local Secrets Manager: where they are on AWS, under such names."""
+"""The connector's secrets in the local Secrets Manager, as on AWS."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from cdclake.plan import Plan
 
 
 def keep_login(plan: Plan, password: str) -> str:
-    """Keep the role's login, in place of an older one; the secret's name.
+    """Store the role's login, replacing an older one, and return the secret's name.
 
-    The environment says which Secrets Manager (`cdclake.local.lake.lake.aws_environment`).
+    The environment selects the Secrets Manager (`cdclake.local.lake.lake.aws_environment`).
     """
     login = {USER_KEY: plan.source_object, PASSWORD_KEY: password}
     return _keep(naming.login_secret(plan.name), login)
 
 
 def keep_salt(plan: Plan, salt: str) -> str:
-    """The same for the salt of `mask: hash`."""
+    """Store the salt of `mask: hash`, and return the secret's name."""
     return _keep(naming.salt_secret(plan.name), {SALT_KEY: salt})
 
 

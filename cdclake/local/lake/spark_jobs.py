@@ -1,8 +1,8 @@
-"""Glue jobs on this machine: the same scripts and arguments, started by a local Spark driver.
+"""Glue jobs on this machine: the same scripts and arguments, run by a local Spark driver.
 
-What Glue gives a job and this does: the script, its arguments, the shared code as one zip, catalog
-settings by `--conf`, pyspark and awsglue. What differs: one driver instead of workers, and S3 and
-Glue at local endpoints.
+As in Glue, a job gets its script, arguments, the shared code as one zip, catalog settings through
+`--conf`, pyspark and awsglue. Differences: one driver instead of workers, and local endpoints of S3
+and Glue.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _JOB_TIMEOUT_S = 3600.0
 
 
 def stream_spec(lake: LocalLake) -> Spec:
-    """The stream as a process to keep."""
+    """Return the stream as a process for the supervisor."""
     checkpoint = lake.home.data("checkpoints") / lake.plan.name
     arguments = {
         "checkpoint": checkpoint.as_uri(),
@@ -50,7 +50,7 @@ def stream_spec(lake: LocalLake) -> Spec:
 
 
 def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
-    """Run a job over tables to its end; the report that it wrote."""
+    """Run a job over tables, wait until it ends, and return its report."""
     running = start_job(lake, job, {"tables": ",".join(tables)} if tables else {})
     try:
         running.process.wait(_JOB_TIMEOUT_S)
@@ -61,7 +61,7 @@ def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job's process, and the name of its run."""
+    """Process of a job, and the name of its run."""
 
     lake: LocalLake
     job: str
@@ -69,12 +69,12 @@ class RunningJob:
     process: subprocess.Popen[bytes]
 
     def report(self) -> dict[str, Any]:
-        """What the job wrote at its end; ComponentFailed if it ended before."""
+        """Return the report of the ended job; raise ComponentFailed if it wrote none."""
         report = self.lake.control.read(naming.report_name(self.run))
         if report is None:
             log = self.lake.home.log(self.job)
             raise ComponentFailed(
-                f"the job {self.job} ended with {self.process.wait()} before its report",
+                f"the job {self.job} ended with exit code {self.process.wait()} and no report",
                 f"read its log {log}",
                 component=self.job,
                 log_tail=log_tail(log),
@@ -83,9 +83,9 @@ class RunningJob:
 
 
 def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJob:
-    """Start a job with these arguments; its log goes on where it was."""
+    """Start a job with these arguments; its output is appended to its log."""
     run = f"{job}-{uuid.uuid4().hex[:8]}"
-    # Of a component that starts a job the job has the keeper, too, and ends with it.
+    # A job that a component starts inherits the component's keeper, and so ends with it.
     keeper = {KEEPER_KEY: os.environ[KEEPER_KEY]} if KEEPER_KEY in os.environ else {}
     marks = {HOME_KEY: str(lake.home.path), COMPONENT_KEY: job, **keeper}
     with lake.home.log(job).open("ab") as output:
@@ -108,7 +108,7 @@ def _command(lake: LocalLake, job: str, arguments: dict[str, str]) -> list[str]:
         **arguments,
     }
     words = [word for name, value in given.items() for word in (f"--{name}", value)]
-    # -P: the script's own folder is not where the jobs' packages come from; the zip is.
+    # -P: the jobs' packages come from the zip, not from the script's folder.
     return [sys.executable, "-P", str(script_of(job)), *words]
 
 
@@ -154,20 +154,20 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
 
 
 def _compilers(job: str) -> list[str]:
-    """One of Java's two: on two cores the other costs more in its first minutes than it gives back.
+    """Disable Java's second compiler, which costs more in the first minutes than it saves.
 
-    But to a load, which does the same with millions of rows (measured: five million in 62 seconds
-    instead of 83).
+    That holds on two cores, but not for a load, which repeats the same work for millions of rows
+    (measured with both compilers: five million rows in 62 seconds instead of 83).
     """
     if job == naming.LOAD_JOB:
         return []
-    # With one compiler Java reserves 48 MB for its code, which Spark fills within minutes; then it
-    # interprets everything, or dies.
+    # With one compiler Java reserves 48 MB for compiled code. Spark fills that within minutes, and
+    # then Java interprets everything, or dies.
     return ["-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m"]
 
 
 def _class_path(job: str) -> str:
-    """What Glue has in itself; for the job that reads the database also the connector's driver."""
+    """Return the jars that Glue includes; for the bulk load also the connector's JDBC driver."""
     jars = f"{jar_folder('spark')}/*"
     if job != naming.LOAD_JOB:
         return jars
@@ -176,5 +176,5 @@ def _class_path(job: str) -> str:
 
 
 def checkpoint_folder(lake: LocalLake) -> Path:
-    """Where the stream's checkpoint is."""
+    """Return the folder of the stream's checkpoint."""
     return lake.home.data("checkpoints") / lake.plan.name

@@ -1,7 +1,8 @@
-"""The lake's components as a whole: bring them up, look at them, take them down.
+"""The lake's components as a whole: start, inspect and stop them.
 
-`bring_up` also heals: what is alive is left alone. Whatever runs on top (the Spark stream, the
-Firehose stand-in) is added with `run_component` and removed with `stop_component`.
+`bring_up` is idempotent: it restarts dead components and leaves living ones alone. Further
+processes (the Spark stream, the local Firehose) are added with `run_component` and removed with
+`stop_component`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True)
 class LocalSource:
-    """How to reach the embedded PostgreSQL as its superuser."""
+    """Connection parameters of the embedded PostgreSQL's superuser."""
 
     host: str
     port: int
@@ -34,7 +35,7 @@ class LocalSource:
 
 @dataclass(frozen=True)
 class Endpoints:
-    """Where everything answers; `source` is None when the lake was given a database."""
+    """Addresses of all components; `source` is None if the lake has an external source."""
 
     source: LocalSource | None
     kafka: str
@@ -42,13 +43,13 @@ class Endpoints:
     s3: str
     glue: str
     logs: str
-    firehose: str = ""  # its API, while a stream has it run
+    firehose: str = ""  # its API; answers only while a stream needs it
 
 
 def bring_up(home: Home, *, embedded_postgres: bool = True, streaming: bool = True) -> Endpoints:
-    """Start what is not running, wait until all of it is ready, and say where it is.
+    """Start the components that are not running, wait until all are ready, and return endpoints.
 
-    `streaming`: with what tables of a database need.
+    With `streaming`, include the components that tables of a database need.
     """
     with home.changing():
         observed = supervisor_client.observe(home)
@@ -62,14 +63,14 @@ def bring_up(home: Home, *, embedded_postgres: bool = True, streaming: bool = Tr
             steps = [pool.submit(prepare[name]) for name in dead if name in prepare]
             for step in steps:
                 step.result()
-        # Two JVMs that start at once on two cores only hold each other up.
+        # On two cores, two JVMs that start at once only delay each other.
         supervisor_client.ensure(home, [part for part in wanted if part.spec.name != connect.NAME])
         supervisor_client.ensure(home, wanted)
         return endpoints(home, embedded_postgres=embedded_postgres)
 
 
 def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
-    """Where a lake that was brought up answers, without asking whether it still does."""
+    """Return the endpoints of a started lake, without checking that they answer."""
     port = read_json(home.ports_file)
     source = (
         LocalSource(
@@ -89,7 +90,7 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
         s3=f"http://{HOST}:{port['aws']}",
         glue=f"http://{HOST}:{port['aws']}",
         logs=str(home.logs),
-        # A home that an earlier version brought up has no port for it until the next `up`.
+        # The home of an earlier version has no port for it until the next `up`.
         firehose=f"http://{HOST}:{port.get('firehose', '')}",
     )
 
@@ -97,20 +98,21 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
 def run_component(
     home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float
 ) -> ProcessStatus:
-    """Run one more process, or run it anew when its spec has changed or it is dead.
+    """Run another process; restart it if its spec has changed or it is dead.
 
-    Raises ComponentFailed with the end of its log when it ends or is not ready in time.
+    Raises:
+        ComponentFailed: if it ends or is not ready in time; with the end of its log.
     """
     with home.changing():
         observed = supervisor_client.ensure(home, [Component(spec, ready, timeout_s)])
     seen = observed.component(spec.name)
     if seen is None:
-        raise supervisor_client.failed(spec, f"{spec.name} is not kept any more")
+        raise supervisor_client.failed(spec, f"the supervisor no longer runs {spec.name}")
     return seen
 
 
 def stop_component(home: Home, name: str) -> None:
-    """Stop one process and forget it; fine when it does not run."""
+    """Stop one process and remove it, if it is there."""
     with home.changing():
         if wants(home, name):
             supervisor_client.remove(home, name)
@@ -119,13 +121,13 @@ def stop_component(home: Home, name: str) -> None:
 def restart_component(
     home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float
 ) -> ProcessStatus:
-    """Stop the process of that name and run this spec, even when it is the same."""
+    """Restart a process with this spec, even if the spec is unchanged."""
     stop_component(home, spec.name)
     return run_component(home, spec, ready, timeout_s)
 
 
 def shut_down(home: Home) -> bool:
-    """Stop everything, in reverse order of starting; whether there was anything to stop."""
+    """Stop everything, in reverse order of starting; return True if anything was running."""
     if not home.path.is_dir():
         return False
     with home.changing():
@@ -135,23 +137,24 @@ def shut_down(home: Home) -> bool:
 
 
 def purge(home: Home) -> None:
-    """Stop everything and remove the lake's folder, and the database's where that is outside."""
+    """Stop everything, and remove the lake's folder and a database folder outside of it."""
     shut_down(home)
     postgres_place.purge(home)
     shutil.rmtree(home.path, ignore_errors=True)
 
 
 def is_up(home: Home) -> bool:
-    """Whether there is a lake to ask: brought up and not taken down, all its parts dead or not."""
+    """Return True if the lake was started and not stopped, even if its processes are dead."""
     return bool(_desired(home).specs)
 
 
 def wants(home: Home, name: str) -> bool:
+    """Return True if the process is among those that should run."""
     return _desired(home).spec(name) is not None
 
 
 def components(home: Home) -> list[dict[str, Any]]:
-    """Every part with name, pid, state, port and log, the supervisor first; empty when down."""
+    """List name, pid, state, port and log of the supervisor and each component; [] when down."""
     desired = _desired(home)
     if not desired.specs:
         return []
@@ -160,7 +163,7 @@ def components(home: Home) -> list[dict[str, Any]]:
 
 
 def _seen(spec: Spec, observed: Observed) -> dict[str, Any]:
-    """A wanted part that the supervisor has not reached yet is starting, unless nobody is there."""
+    """Return a component's state; unreported, it is starting, or dead without a supervisor."""
     seen = observed.component(spec.name)
     if seen is None:
         state = "starting" if observed.alive else "dead"
@@ -185,7 +188,7 @@ def _desired(home: Home) -> Desired:
 def _components(
     home: Home, port: dict[str, int], embedded_postgres: bool, streaming: bool
 ) -> list[Component]:
-    """In the order of starting, which the supervisor reverses to stop."""
+    """Return the components in the order of starting."""
     if not streaming:
         return [aws.component(home, port["aws"])]
     source = [postgres.component(home, port["postgres"])] if embedded_postgres else []

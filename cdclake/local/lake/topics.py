@@ -1,4 +1,4 @@
-"""The pipeline's Kafka topics: made beforehand, measured, and read for markers."""
+"""The pipeline's Kafka topics: creation, offsets, contents, and markers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TIMEOUT_S = 20.0
 
 
 def create_topics(kafka: str, plan: Plan) -> None:
-    """Create the plan's topics that are not there; no topic creates itself."""
+    """Create the plan's missing topics; Kafka creates none automatically."""
     admin = _admin(kafka)
     existing = set(admin.list_topics(timeout=_TIMEOUT_S).topics)
     missing = [
@@ -32,14 +32,14 @@ def create_topics(kafka: str, plan: Plan) -> None:
         except KafkaException as error:
             if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                 raise ComponentFailed(
-                    f"Kafka did not create the topic {topic!r}: {error}",
+                    f"Kafka could not create the topic {topic!r}: {error}",
                     "read Kafka's log",
                     component="kafka",
                 ) from error
 
 
 def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
-    """By topic and partition the next record's offset; absent topics are left out."""
+    """Return the end offsets by topic and partition; missing topics are left out."""
     consumer = _consumer(kafka)
     try:
         known = consumer.list_topics(timeout=_TIMEOUT_S).topics
@@ -58,7 +58,7 @@ def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
 
 
 def group_offsets(kafka: str, group: str, topic: str) -> dict[int, int]:
-    """By partition what the group has committed of the topic; partitions without are left out."""
+    """Return the group's committed offsets by partition; partitions without one are left out."""
     consumer = _consumer(kafka, group)
     try:
         partitions = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
@@ -71,15 +71,15 @@ def group_offsets(kafka: str, group: str, topic: str) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicContents:
-    """What Kafka keeps of a topic, by partition."""
+    """Retained records of a topic, by partition."""
 
-    bounds: Mapping[int, tuple[int, int]]  # the first offset that is kept, and the next one
-    written_ms: Mapping[int, int]  # when the first record was written of those asked for
-    retention_ms: int | None  # None: not time, but size decides how long, or nothing does
+    bounds: Mapping[int, tuple[int, int]]  # first retained offset, and end offset
+    written_ms: Mapping[int, int]  # write time of the first requested record
+    retention_ms: int | None  # None: retention by size, or unlimited
 
 
 def read_topic(kafka: str, topic: str, start: Mapping[int, int]) -> TopicContents | None:
-    """What Kafka keeps of the topic, and of what age it is from `start` on; None without topic."""
+    """Return the topic's retained records, with the age of those from `start`; None if missing."""
     consumer = _consumer(kafka)
     try:
         known = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic]
@@ -107,7 +107,7 @@ def _written_ms(consumer: Consumer, topic: str, partition: int, offset: int) -> 
     message = consumer.poll(_TIMEOUT_S)
     if message is None or message.error() is not None:
         raise ComponentFailed(
-            f"Kafka does not give record {offset} of {topic!r}", "read Kafka's log", "kafka"
+            f"Kafka did not return record {offset} of {topic!r}", "read Kafka's log", "kafka"
         )
     return int(message.timestamp()[1])
 
@@ -121,7 +121,7 @@ def _retention_ms(admin: AdminClient, topic: str) -> int | None:
 
 
 class MarkerReader:
-    """Finds a marker of ours among the heartbeat table's events."""
+    """Reader that finds a marker among the heartbeat table's events."""
 
     def __init__(self, kafka: str, plan: Plan) -> None:
         self._consumer = _consumer(kafka)
@@ -130,7 +130,7 @@ class MarkerReader:
         self._consumer.assign([TopicPartition(topic, 0, start[1])])
 
     def find(self, marker: str, timeout_s: float = 0.5) -> int | None:
-        """The offset of the first unread event that carries the marker; None if none came."""
+        """Return the offset of the first unread event with the marker; None if there is none."""
         for message in self._consumer.consume(500, timeout=timeout_s):
             value, offset = message.value(), message.offset()
             if message.error() is None and value is not None:
@@ -140,7 +140,7 @@ class MarkerReader:
         return None
 
     def close(self) -> None:
-        """Leave Kafka."""
+        """Close the consumer."""
         self._consumer.close()
 
 
@@ -149,7 +149,7 @@ def _admin(kafka: str) -> AdminClient:
 
 
 def _consumer(kafka: str, group: str = "cdclake-cli") -> Consumer:
-    """Of a group that never commits an offset, or of one of which they are only asked."""
+    """Create a consumer that never commits offsets; its group's offsets are at most read."""
     return Consumer(
         {
             "bootstrap.servers": kafka,

@@ -1,4 +1,4 @@
-"""Start one child so that it dies with the supervisor, and stop it with all it started."""
+"""Child processes of the supervisor: they die with it, and stop with all their descendants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)  # looked up before any fork
 
 @dataclass
 class Child:
-    """A process of ours and what became of it; `process` is None when it could not be started."""
+    """Child process and its outcome; `process` is None if it could not be started."""
 
     spec: Spec
     process: subprocess.Popen[bytes] | None
@@ -33,9 +33,11 @@ class Child:
 
     @property
     def alive(self) -> bool:
+        """True while the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def seen(self) -> ProcessStatus:
+        """Return the current status."""
         return ProcessStatus(
             name=self.spec.name,
             pid=self.process.pid if self.process and self.alive else None,
@@ -55,7 +57,7 @@ class Child:
 
 
 def start(spec: Spec, home: Path, keeper: str) -> Child:
-    """The child runs in a session of its own, with its own log and the lake's marks."""
+    """Start a child in a new session, with its own log and the lake's marks in its environment."""
     tags = {HOME_KEY: str(home), COMPONENT_KEY: spec.name, KEEPER_KEY: keeper}
     account = pwd.getpwnam(spec.user) if spec.user else None
     rotate(Path(spec.log))
@@ -81,36 +83,37 @@ def start(spec: Spec, home: Path, keeper: str) -> Child:
 
 
 def ask_to_stop(child: Child) -> None:
-    """Send the polite signal to the process itself: it knows how to end its own."""
+    """Send the stop signal to the process, which then ends its own children."""
     child.stopped = True
     if child.process is not None and child.alive:
         child.process.send_signal(signal.Signals[child.spec.stop_signal])
 
 
 def kill_group(child: Child) -> None:
-    """Kill a child that will not stop. Only while it lives: later its number may be another's."""
+    """Kill a child that does not stop; only while it lives, since its pid may be reused later."""
     if child.process is not None and child.alive:
         os.killpg(child.process.pid, signal.SIGKILL)
         child.process.wait()
 
 
 def rotate(log: Path) -> None:
-    """Keep one older log, so that a component which starts often cannot fill the disk."""
+    """Rotate a large log, keeping one old file, so that frequent starts cannot fill the disk."""
     if log.exists() and log.stat().st_size > LOG_LIMIT_BYTES:
         log.replace(log.with_name(log.name + ".1"))
 
 
 def _dying_with(parent: int, death_signal: signal.Signals) -> Callable[[], None]:
-    """What the child does between fork and exec, after its change of user.
+    """Return the function that the child runs between fork and exec.
 
-    A change of user clears the parent-death signal, so it has to come after it, which is where
-    subprocess calls this. The kernel ties the signal to the forking thread: the supervisor has one.
+    Changing the user clears the parent-death signal, so it must be set afterwards, which is when
+    subprocess calls this function. The kernel sends the signal when the forking thread ends; the
+    supervisor has only one thread.
     """
 
     def prepare() -> None:
         LIBC.prctl(PR_SET_PDEATHSIG, int(death_signal))
         signal.pthread_sigmask(signal.SIG_SETMASK, ())  # the supervisor blocks what it waits for
         if os.getppid() != parent:
-            os._exit(1)  # the parent died before we asked to be told
+            os._exit(1)  # the parent died before the signal was requested
 
     return prepare

@@ -1,4 +1,4 @@
-"""One lake's folder: where its data, logs, state and secrets are."""
+"""One lake's folder, with its data, logs, state and secrets."""
 
 from __future__ import annotations
 
@@ -20,60 +20,69 @@ from cdclake.errors import ComponentFailed, InputError
 PROJECT = Path(__file__).resolve().parents[3]
 SECRET_NAMES = ("superuser_password", "replication_password", "mask_salt", "home_id")
 LOCK_WAIT_S = 120.0
-HELD = threading.local()  # the homes whose lock this thread holds
+HELD = threading.local()  # homes that this thread has locked
 
 
 @dataclass(frozen=True)
 class Home:
-    """Paths of one lake; making a `Home` touches nothing, `create` makes its folders."""
+    """Paths of one lake; a `Home` has no side effects until `create` makes its folders."""
 
     path: Path
 
     @classmethod
     def from_environment(cls) -> Home:
-        """CDCLAKE_HOME, or `.cdclake` in the project: the same lake from whatever folder."""
+        """Return CDCLAKE_HOME, or `.cdclake` in the project, regardless of the current folder."""
         named = os.environ.get("CDCLAKE_HOME")
         return cls(Path(named).expanduser().resolve() if named else PROJECT / ".cdclake")
 
     @property
     def logs(self) -> Path:
+        """Folder of the components' logs."""
         return self.path / "logs"
 
     @property
     def run(self) -> Path:
+        """Folder of generated configuration and process state."""
         return self.path / "run"
 
     @property
     def secrets_file(self) -> Path:
+        """File of the generated secrets."""
         return self.path / "secrets.properties"
 
     @property
     def ports_file(self) -> Path:
+        """File of the components' ports."""
         return self.path / "ports.json"
 
     @property
     def desired_file(self) -> Path:
+        """File with the processes that the command line requests."""
         return self.run / "desired.json"
 
     @property
     def observed_file(self) -> Path:
+        """File with the process states that the supervisor reports."""
         return self.run / "observed.json"
 
     @property
     def supervisor_lock(self) -> Path:
+        """File that the supervisor locks for its lifetime; it contains its pid."""
         return self.run / "supervisor.lock"
 
     def data(self, component: str) -> Path:
+        """Return the component's data folder."""
         return self.path / "data" / component
 
     def log(self, component: str) -> Path:
+        """Return the component's log file."""
         return self.logs / f"{component}.log"
 
     def create(self) -> None:
-        """Private folders and, at first, the secrets.
+        """Create the private folders, and the secrets if they are missing.
 
-        As root the way down to data/ may be walked (0711, not listed): PostgreSQL refuses to run
-        as root, and its own user has to reach its folder in there.
+        For root, the folders down to data/ can be traversed but not listed (0711): PostgreSQL
+        refuses to run as root, and the user that runs it must reach its data folder.
         """
         way = 0o711 if os.geteuid() == 0 else 0o700
         try:
@@ -93,7 +102,7 @@ class Home:
         self._create_secrets()
 
     def secret(self, name: str) -> str:
-        """One value of secrets.properties, which only this lake reads."""
+        """Return a value of secrets.properties; raise InputError if it is missing."""
         values = self._read_secrets()
         if name not in values:
             raise InputError(
@@ -103,7 +112,7 @@ class Home:
         return values[name]
 
     def remember(self, name: str, value: str) -> None:
-        """Keep one more secret; it must fit on a line."""
+        """Store another secret; it must be a single line."""
         values = {**self._read_secrets(), name: value}
         write_atomically(
             self.secrets_file, "".join(f"{key}={kept}\n" for key, kept in values.items())
@@ -117,7 +126,7 @@ class Home:
         return {key: value for key, equals, value in parts if equals}
 
     def _create_secrets(self) -> None:
-        """Add what is missing: an existing database's password must never be replaced."""
+        """Add missing secrets; an existing database's password must never be replaced."""
         values = self._read_secrets()
         missing = [name for name in SECRET_NAMES if name not in values]
         if missing:
@@ -128,9 +137,9 @@ class Home:
 
     @contextmanager
     def changing(self) -> Iterator[None]:
-        """Hold the lake's lock: of two commands that would change it, the second waits.
+        """Hold the lake's lock, so that only one command changes it at a time.
 
-        Re-entrant within a thread, so that a command may hold it around all its steps.
+        The lock is re-entrant within a thread, so a command may hold it around all its steps.
         """
         held: set[Path] = HELD.__dict__.setdefault("homes", set())
         if self.path in held:
@@ -144,7 +153,7 @@ class Home:
                     raise ComponentFailed(
                         f"another command has been changing the lake {self.path} "
                         f"for {LOCK_WAIT_S:.0f} s",
-                        "wait for it to end, or end it",
+                        "wait until it ends, or stop it",
                         component="supervisor",
                     )
                 time.sleep(0.1)
@@ -156,7 +165,7 @@ class Home:
 
 
 def try_lock(fd: int) -> bool:
-    """Whether the exclusive lock is now ours; the kernel frees it when we die."""
+    """Try to take the exclusive lock; the kernel releases it when this process dies."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -165,7 +174,7 @@ def try_lock(fd: int) -> bool:
 
 
 def is_locked(fd: int) -> bool:
-    """Whether somebody holds the exclusive lock. Asked with a shared one: askers do not collide."""
+    """Return True if the exclusive lock is held; concurrent checks do not disturb each other."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -175,7 +184,7 @@ def is_locked(fd: int) -> bool:
 
 
 def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
-    """A reader sees the old text or the new, never a half; mode 0600 unless told."""
+    """Replace a file's text; a reader sees the old or the new text, never a part."""
     fd, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     fresh = Path(name)
     try:
@@ -189,7 +198,7 @@ def write_atomically(path: Path, text: str, mode: int = 0o600) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a state file, empty when there is none (all of them are written atomically)."""
+    """Return the object in a state file (written atomically); {} if the file is missing."""
     try:
         found = json.loads(path.read_text())
     except FileNotFoundError:
@@ -199,5 +208,5 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path} is damaged: {err}", "remove it while the lake is down, then `cdclake up`"
         ) from err
     if not isinstance(found, dict):
-        raise InputError(f"{path} holds no JSON object", "remove it while the lake is down")
+        raise InputError(f"{path} is not a JSON object", "remove it while the lake is down")
     return found

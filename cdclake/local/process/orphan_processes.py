@@ -1,8 +1,8 @@
-"""What a crashed run left behind: found by what each process carries, and ended.
+"""Orphaned processes of a crashed run: found by their environment, and killed.
 
-Every process of a lake carries CDCLAKE_HOME and CDCLAKE_COMPONENT in its environment, which its
-own children inherit. PostgreSQL's backends write their title over theirs, so they are known by
-their working directory, the database's folder.
+Every process of a lake has CDCLAKE_HOME and CDCLAKE_COMPONENT in its environment, and its children
+inherit them. PostgreSQL's backends overwrite theirs with the process title, so they are recognized
+by their working directory, the database's folder.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ KILL_WAIT_S = 5.0
 
 
 def component_in(environ: Mapping[str, str], home: Path) -> str | None:
-    """The component that a process with this environment belongs to, if it is of this home.
+    """Return the component of this home that a process with this environment belongs to.
 
-    A shell that merely exports CDCLAKE_HOME is nobody's component.
+    A shell that merely exports CDCLAKE_HOME belongs to no component.
     """
     if environ.get(HOME_KEY) != str(home):
         return None
@@ -29,11 +29,11 @@ def component_in(environ: Mapping[str, str], home: Path) -> str | None:
 
 
 def end_strays(home: Path, component: str | None = None, keeper: str | None = None) -> list[int]:
-    """Kill this home's processes and return their pids, all gone when this returns.
+    """Kill this home's processes, wait until they are gone, and return their pids.
 
-    `component` and `keeper` (one supervisor's token) narrow the choice; without them the caller
-    must know that no supervisor lives. SIGKILL at once: whoever lost its supervisor was to be
-    killed anyway, and every component recovers from that.
+    `component` and `keeper` (a supervisor's token) restrict the choice; without them the caller
+    must make sure that no supervisor is alive. The signal is SIGKILL: processes without supervisor
+    must end in any case, and every component recovers from it.
     """
 
     def ours(process: psutil.Process) -> bool:
@@ -49,7 +49,7 @@ def end_strays(home: Path, component: str | None = None, keeper: str | None = No
 
 
 def end_processes_in(folder: Path, name: str) -> list[int]:
-    """Kill the processes of that name which work in `folder` (an orphaned database backend)."""
+    """Kill the processes with this name and working directory (orphaned database backends)."""
 
     def works_there(process: psutil.Process) -> bool:
         return process.name() == name and process.cwd() == str(folder)
@@ -58,7 +58,7 @@ def end_processes_in(folder: Path, name: str) -> list[int]:
 
 
 def _end(chosen: Callable[[psutil.Process], bool]) -> list[int]:
-    """Look again until nobody matches: a process may have forked between look and kill."""
+    """Kill matching processes until none is left: one may fork between search and kill."""
     ended: list[int] = []
     deadline = time.monotonic() + KILL_WAIT_S
     while found := _matching(chosen):
@@ -67,7 +67,7 @@ def _end(chosen: Callable[[psutil.Process], bool]) -> list[int]:
                 process.kill()
                 ended.append(process.pid)
             except psutil.NoSuchProcess:
-                continue  # ended by itself, which is as good
+                continue  # ended by itself
         psutil.wait_procs(found, timeout=1.0)
         if time.monotonic() > deadline:
             break
@@ -81,5 +81,5 @@ def _matching(chosen: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
             if process.status() != psutil.STATUS_ZOMBIE and chosen(process):
                 found.append(process)
         except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
-            continue  # gone meanwhile, or another user's and so not ours
+            continue  # gone meanwhile, or of another user and so not of this lake
     return found

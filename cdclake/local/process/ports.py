@@ -1,7 +1,7 @@
-"""The lake's ports: chosen once, kept while they are free.
+"""The lake's ports: chosen once, and kept as long as they are free.
 
-They lie below the kernel's ephemeral range. A port inside it can be taken by any outgoing
-connection while its component is down, even by a client of ours that reconnects to itself.
+They are below the kernel's ephemeral range. A port inside that range can be taken by any outgoing
+connection while its component is down, even by one of the lake's clients that tries to reconnect.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there now (sockets in TIME_WAIT do not count)."""
+    """Return True if a server could listen there now (sockets in TIME_WAIT do not count)."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -34,8 +34,10 @@ def is_free(port: int) -> bool:
 
 
 def gets_free(port: int) -> bool:
-    """Whether it is free soon: a killed JVM is a zombie, gone to every eye, while its last threads
-    still hold its sockets."""
+    """Return True if the port becomes free within RELEASE_WAIT_S.
+
+    A killed JVM is already a zombie while its last threads still hold its sockets.
+    """
     deadline = time.monotonic() + RELEASE_WAIT_S
     while not is_free(port):
         if time.monotonic() > deadline:
@@ -45,10 +47,10 @@ def gets_free(port: int) -> bool:
 
 
 def assign(home: Home, living: Collection[str]) -> dict[str, int]:
-    """Every component's port, saved in the home.
+    """Assign a port to every component, and save the ports in the home.
 
-    With nothing of ours alive, a port that a stranger took meanwhile is replaced. While some of
-    us live, they know the others by their saved ports, so a taken port is an error.
+    If no component is alive, a port that another process has taken is replaced. Otherwise a taken
+    port is an error, since the living components connect to the saved ports.
     """
     saved = {str(name): int(port) for name, port in read_json(home.ports_file).items()}
     chosen: dict[str, int] = {}
@@ -66,19 +68,20 @@ def assign(home: Home, living: Collection[str]) -> dict[str, int]:
 
 
 def component_of(port_name: str) -> str:
-    """`kafka-controller` is a second port of `kafka`."""
+    """Return the component of a port; `kafka-controller` is a second port of `kafka`."""
     return port_name.partition("-")[0]
 
 
 def _choose(not_these: Collection[int]) -> int:
-    """At random, so that two lakes which start at once rarely want the same one."""
+    """Choose a port at random, so that two lakes which start at once rarely choose the same."""
     top = _lowest_ephemeral()
     for _ in range(1000):
         port = random.randrange(LOWEST_PORT, top)
         if port not in not_these and is_free(port):
             return port
     raise ComponentFailed(
-        f"no free port on 127.0.0.1 between {LOWEST_PORT} and {top}", "end what holds them"
+        f"no free port on 127.0.0.1 between {LOWEST_PORT} and {top}",
+        "stop the processes that use them",
     )
 
 
@@ -92,8 +95,8 @@ def _lowest_ephemeral() -> int:
 
 def _taken(component: str, port: int) -> ComponentFailed:
     return ComponentFailed(
-        f"port {port} on 127.0.0.1, which {component} had, was taken by another process",
-        f"free it (`ss -ltnp 'sport = :{port}'` names the holder), "
-        "or run `cdclake down` and `cdclake up`, which then chooses another",
+        f"port {port} on 127.0.0.1, assigned to {component}, is in use by another process",
+        f"free it (`ss -ltnp 'sport = :{port}'` shows the process), "
+        "or run `cdclake down` and `cdclake up`, which then chooses another port",
         component=component,
     )

@@ -1,4 +1,4 @@
-"""What the command line and the supervisor tell each other, as values and as JSON."""
+"""Messages between the command line and the supervisor, as values and as JSON."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ State = Literal["running", "dead", "stopped", "starting", "failed"]
 
 @dataclass(frozen=True)
 class Spec:
-    """One process to keep: the same spec again means "leave it alone".
+    """One process to keep running; an unchanged spec leaves the process alone.
 
-    `env` is complete (nothing is inherited) but for CDCLAKE_HOME and CDCLAKE_COMPONENT, which the
-    supervisor adds. `user` needs root. `death_signal` is what the kernel sends it when the
-    supervisor dies.
+    `env` is complete (nothing is inherited) except for CDCLAKE_HOME and CDCLAKE_COMPONENT, which
+    the supervisor adds. `user` requires root. The kernel sends `death_signal` to the process when
+    the supervisor dies.
     """
 
     name: str
@@ -29,13 +29,17 @@ class Spec:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Spec:
+        """Create a spec from its JSON object."""
         return cls(**{**found, "argv": tuple(found["argv"])})
 
 
 @dataclass(frozen=True)
 class Desired:
-    """What should run, in the order of starting. Of `specs` only those named in `start` are
-    started when they are dead: a dead part comes back when somebody asks, never by itself."""
+    """Processes that should run, in the order of starting.
+
+    Dead processes are started only if they are named in `start`: a dead component is restarted on
+    request, never automatically.
+    """
 
     generation: int = 0
     specs: tuple[Spec, ...] = ()
@@ -43,33 +47,36 @@ class Desired:
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Desired:
+        """Create the value from its JSON object, which may be empty."""
         if not found:
             return cls()
         specs = tuple(Spec.from_json(spec) for spec in found["specs"])
         return cls(found["generation"], specs, tuple(found["start"]))
 
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON object."""
         return asdict(self)
 
     def spec(self, name: str) -> Spec | None:
+        """Return the spec of that name, or None."""
         return next((spec for spec in self.specs if spec.name == name), None)
 
     def with_specs(self, specs: tuple[Spec, ...]) -> Desired:
-        """The next generation: these specs added or in place of their namesakes, and started."""
+        """Return the next generation, with these specs added or replaced, and started."""
         fresh = {spec.name: spec for spec in specs}
         kept = tuple(fresh.pop(spec.name, spec) for spec in self.specs)
         names = tuple(spec.name for spec in specs)
         return Desired(self.generation + 1, (*kept, *fresh.values()), names)
 
     def without(self, name: str) -> Desired:
-        """The next generation, in which that process is stopped."""
+        """Return the next generation, without that process."""
         kept = tuple(spec for spec in self.specs if spec.name != name)
         return Desired(self.generation + 1, kept, ())
 
 
 @dataclass(frozen=True)
 class ProcessStatus:
-    """One process as the supervisor last saw it."""
+    """One process in the supervisor's last report."""
 
     name: str
     pid: int | None
@@ -82,7 +89,7 @@ class ProcessStatus:
 
 @dataclass(frozen=True)
 class Observed:
-    """The supervisor's last word; `alive` is added by the reader, who looks at the lock."""
+    """The supervisor's last report; the reader adds `alive` after checking the lock."""
 
     generation: int = 0
     supervisor_pid: int | None = None
@@ -91,13 +98,16 @@ class Observed:
 
     @classmethod
     def from_json(cls, found: dict[str, Any], alive: bool) -> Observed:
+        """Create the report from its JSON object, which may be empty."""
         if not found:
             return cls(alive=alive)
         seen = tuple(ProcessStatus(**each) for each in found["components"])
         return cls(found["generation"], found["supervisor_pid"], seen, alive)
 
     def component(self, name: str) -> ProcessStatus | None:
+        """Return the status of that process, or None."""
         return next((seen for seen in self.components if seen.name == name), None)
 
     def living(self) -> frozenset[str]:
+        """Return the names of the processes that are running or starting."""
         return frozenset(s.name for s in self.components if s.state in ("running", "starting"))

@@ -1,9 +1,9 @@
-"""Keeps a lake's processes: run/desired.json in, run/observed.json out.
+"""Supervisor of a lake's processes: reads run/desired.json and writes run/observed.json.
 
-`python -m cdclake.local.process.supervisor --home PATH`, detached by the command line. It holds a
-lock for life, so a home has one at most. A process that dies stays dead and is seen to be: it is
-for `cdclake up` to heal. The supervisor's own death ends its children, by the kernel's parent-death
-signal and, for what those started, by a watchdog that waits on a pipe.
+The command line starts `python -m cdclake.local.process.supervisor --home PATH` detached. It holds
+a lock for its lifetime, so a home has at most one supervisor. A process that dies is reported as
+dead and restarted only by `cdclake up`. When the supervisor dies, the kernel's parent-death signal
+ends its children, and a watchdog that waits on a pipe ends their descendants.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ WAITED = STOPPING | {signal.SIGCHLD}
 
 
 class Supervisor:
-    """Reconciles what should run with what runs; single-threaded on purpose (see children)."""
+    """Reconciliation of desired and running processes; single-threaded (see child_process)."""
 
     def __init__(self, home: Home, lock: int) -> None:
         self.home = home
@@ -47,7 +47,7 @@ class Supervisor:
         self.watchdog = watchdog.Watchdog(home.path, self.token)
 
     def run(self) -> None:
-        """Until SIGTERM; then everything is stopped and the last word says so."""
+        """Keep the processes until SIGTERM; then stop all of them and report that."""
         self.watchdog.ensure()
         while self.holds_the_home():
             self.reconcile_when_new()
@@ -57,15 +57,17 @@ class Supervisor:
                 break
             self.watchdog.ensure()
         else:
-            say(f"{self.home.path} was removed, the lake ends with it")
-            return  # without a word to the files, which are gone or another's; the children follow
+            say(f"{self.home.path} was removed; stopping the lake")
+            return  # its files are gone or another supervisor's; the death signal ends the children
         self.stop(list(self.children))
         self.publish(force=True)
         self.watchdog.dismiss()
 
     def holds_the_home(self) -> bool:
-        """Whether the folder is still the one that was locked: it may have been removed by hand,
-        and even made anew, in which case its files are for another supervisor."""
+        """Return True if the lock file is still the locked one.
+
+        The folder may have been removed manually, and even created again for another supervisor.
+        """
         try:
             found = self.home.supervisor_lock.stat()
         except FileNotFoundError:
@@ -73,6 +75,7 @@ class Supervisor:
         return found.st_ino == os.fstat(self.lock).st_ino
 
     def reconcile_when_new(self) -> None:
+        """Reconcile if desired.json has changed."""
         try:
             stat = self.home.desired_file.stat()
         except FileNotFoundError:
@@ -83,7 +86,7 @@ class Supervisor:
             self.reconcile(Desired.from_json(read_json(self.home.desired_file)))
 
     def reconcile(self, desired: Desired) -> None:
-        """Stop what is unwanted or changed, start what is asked for and not alive."""
+        """Stop unwanted or changed processes, and start requested ones that are not alive."""
         unwanted = [n for n, child in self.children.items() if desired.spec(n) != child.spec]
         self.stop(unwanted)
         for name in unwanted:
@@ -95,14 +98,14 @@ class Supervisor:
         self.generation = desired.generation
 
     def start(self, spec: Spec) -> None:
-        """Its predecessor's leftovers go first: they may hold its port or its files."""
+        """Start a process after ending its predecessor's orphans, which may hold its port."""
         self.children.pop(spec.name, None)
         end_strays(self.home.path, component=spec.name)
         self.children[spec.name] = child_process.start(spec, self.home.path, self.token)
         say(f"started {spec.name}: {self.children[spec.name].seen()}")
 
     def stop(self, names: list[str]) -> None:
-        """In reverse order of starting, each with its own time to end well."""
+        """Stop processes in reverse order of starting; each has STOP_WAIT_S to end cleanly."""
         order = [name for name in self.children if name in names]
         for name in reversed(order):
             child = self.children[name]
@@ -112,13 +115,13 @@ class Supervisor:
                 self.publish()
                 time.sleep(0.05)
             if child.alive:
-                say(f"{name} did not stop in {STOP_WAIT_S:.0f} s, killed")
+                say(f"{name} did not stop within {STOP_WAIT_S:.0f} s; killed")
             child_process.kill_group(child)
-            end_strays(self.home.path, component=name)  # what it started and left behind
+            end_strays(self.home.path, component=name)  # its orphaned children
             say(f"stopped {name}: {child.seen()}")
 
     def publish(self, force: bool = False) -> None:
-        """Write run/observed.json when something changed, and every second as a sign of life."""
+        """Write run/observed.json when something has changed, and every second as a heartbeat."""
         for child in self.children.values():
             if child.alive and not child.accepts and child.spec.port is not None:
                 child.accepts = accepts(child.spec.port)
@@ -135,18 +138,20 @@ class Supervisor:
 
 
 def accepts(port: int) -> bool:
+    """Return True if a server accepts connections on the port."""
     with socket.socket() as probe:
         probe.settimeout(0.2)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def say(line: str) -> None:
+    """Write a log line with a timestamp."""
     sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n")
     sys.stdout.flush()
 
 
 def take_lock(fd: int) -> bool:
-    """Tried for a moment: whoever asks whether a supervisor lives holds the lock while asking."""
+    """Take the lock; retry for LOCK_WAIT_S, since a liveness check holds it for an instant."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while not try_lock(fd):
         if time.monotonic() > deadline:
@@ -156,24 +161,24 @@ def take_lock(fd: int) -> bool:
 
 
 def main() -> int:
-    """Exit code 0 after a clean stop, 1 when another supervisor already keeps this home."""
-    parser = argparse.ArgumentParser(description="Keeps the processes of one lake.")
+    """Run the supervisor; return 0 after a clean stop, 1 if the home already has a supervisor."""
+    parser = argparse.ArgumentParser(description="Keep the processes of one lake running.")
     parser.add_argument("--home", required=True, type=Path)
     home = Home(parser.parse_args().home.resolve())
     home.create()
-    # Blocked and waited for in one place: no handler ever runs between two of our steps.
+    # Signals are blocked and waited for in one place, so no handler interrupts another step.
     signal.pthread_sigmask(signal.SIG_BLOCK, WAITED)
     with home.supervisor_lock.open("a+") as lock:
         if not take_lock(lock.fileno()):
-            say(f"another supervisor keeps {home.path}")
+            say(f"{home.path} already has a supervisor")
             return 1
         lock.truncate(0)
         lock.write(str(os.getpid()))
         lock.flush()
         ended = end_strays(home.path)
-        say(f"supervisor {os.getpid()} keeps {home.path}; strays ended: {ended}")
+        say(f"supervisor {os.getpid()} started for {home.path}; orphaned processes ended: {ended}")
         Supervisor(home, lock.fileno()).run()
-        say("supervisor done")
+        say("supervisor stopped")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The command line's side of the supervisor: ask for processes, wait until they are ready."""
+"""Client of the supervisor: requests processes and waits until they are ready."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ LOG_TAIL_LINES = 20
 
 @dataclass(frozen=True)
 class Component:
-    """A process, and how the command line knows that it is ready: `ready` returns True.
+    """Process with its health check: it is ready once `ready` returns True.
 
-    `ready` may raise while the component is starting; its last reason ends up in the error.
+    `ready` may raise while the component is starting; the last reason becomes part of the error.
     """
 
     spec: Spec
@@ -39,7 +39,7 @@ class Component:
 
 
 def observe(home: Home) -> Observed:
-    """What runs now. With the supervisor dead its last word is corrected: nothing runs."""
+    """Return the processes' states; without a supervisor, report them as dead."""
     alive = supervisor_alive(home)
     seen = Observed.from_json(read_json(home.observed_file), alive)
     if alive:
@@ -48,7 +48,7 @@ def observe(home: Home) -> Observed:
 
 
 def supervisor_alive(home: Home) -> bool:
-    """By its lock, which the kernel frees at its death; a pid could be somebody else's by now."""
+    """Check the supervisor's lock, which the kernel releases at its death; pids are reused."""
     try:
         with home.supervisor_lock.open() as lock:
             return is_locked(lock.fileno())
@@ -57,9 +57,10 @@ def supervisor_alive(home: Home) -> bool:
 
 
 def ensure(home: Home, components: Sequence[Component]) -> Observed:
-    """These processes run and are ready, started where needed; the others are left as they are.
+    """Start these processes where needed and wait until they are ready; leave the others alone.
 
-    Raises ComponentFailed with the end of the log when one dies or its wait runs out.
+    Raises:
+        ComponentFailed: if a process dies or is not ready in time; with the end of its log.
     """
     desired = want(home, [component.spec for component in components])
     with ThreadPoolExecutor(max_workers=max(1, len(components))) as pool:
@@ -70,13 +71,13 @@ def ensure(home: Home, components: Sequence[Component]) -> Observed:
 
 
 def want(home: Home, specs: Sequence[Spec]) -> Desired:
-    """Write the next generation with these specs, and see that a supervisor reads it."""
+    """Write the next generation with these specs, and wait until a supervisor has applied it."""
     desired = Desired.from_json(read_json(home.desired_file))
     if supervisor_alive(home):
         desired = desired.with_specs(tuple(specs))
         _write(home, desired)
     else:
-        # What ran under the dead supervisor is forgotten: its caller asks for it again.
+        # Processes of the dead supervisor are dropped; the caller requests them again.
         desired = Desired(desired.generation).with_specs(tuple(specs))
         _write(home, desired)
         _start_supervisor(home)
@@ -85,7 +86,7 @@ def want(home: Home, specs: Sequence[Spec]) -> Desired:
 
 
 def remove(home: Home, name: str) -> None:
-    """Stop one process; the others do not notice."""
+    """Stop one process and keep the others running."""
     desired = Desired.from_json(read_json(home.desired_file)).without(name)
     _write(home, desired)
     if supervisor_alive(home):
@@ -93,7 +94,7 @@ def remove(home: Home, name: str) -> None:
 
 
 def stop(home: Home) -> None:
-    """Stop everything and the supervisor; also what a crashed supervisor left behind."""
+    """Stop all processes and the supervisor, and end the orphans of a crashed supervisor."""
     desired = Desired.from_json(read_json(home.desired_file))
     pid = _supervisor_pid(home)
     if pid is not None and supervisor_alive(home):
@@ -106,7 +107,7 @@ def stop(home: Home) -> None:
 
 
 def await_ready(home: Home, component: Component, generation: int) -> None:
-    """Poll the probe until it is content; a death ends the wait at once."""
+    """Poll the health check until it succeeds; fail at once if the process dies."""
     name = component.spec.name
     deadline = time.monotonic() + component.timeout_s
     reason = "no answer yet"
@@ -114,7 +115,7 @@ def await_ready(home: Home, component: Component, generation: int) -> None:
         try:
             if component.ready():
                 return
-        except Exception as err:  # whatever a client says about a server that is starting
+        except Exception as err:  # clients raise various errors while their server starts
             reason = f"{type(err).__name__}: {err}".strip().splitlines()[0]
         _check_alive(home, name, generation)
         time.sleep(POLL_S)
@@ -124,6 +125,7 @@ def await_ready(home: Home, component: Component, generation: int) -> None:
 
 
 def failed(spec: Spec, message: str) -> ComponentFailed:
+    """Return the error of a failed process, with the end of its log."""
     return ComponentFailed(
         message,
         f"read its log {spec.log}, then run `cdclake up` again",
@@ -133,7 +135,7 @@ def failed(spec: Spec, message: str) -> ComponentFailed:
 
 
 def log_tail(log: Path, lines: int = LOG_TAIL_LINES) -> str:
-    """The last lines, read from the end: a log can be large."""
+    """Return the last lines of a log without reading all of it."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - 16384))
@@ -155,7 +157,7 @@ def _check_alive(home: Home, name: str, generation: int) -> None:
 
 
 def _start_supervisor(home: Home) -> None:
-    """Detached: it outlives the command, the terminal and the folder the command ran in."""
+    """Start the supervisor detached from the command, its terminal and its folder."""
     log = home.log(SUPERVISOR)
     rotate(log)
     env = {key: value for key, value in os.environ.items() if key != COMPONENT_KEY}
@@ -177,13 +179,15 @@ def _start_supervisor(home: Home) -> None:
 
 
 def _await_generation(home: Home, generation: int) -> None:
-    """Starting is quick, but stopping what changed may take its full wait."""
+    """Wait for a generation; stopping changed processes may take the full STOP_WAIT_S."""
     deadline = time.monotonic() + STOP_WAIT_S
     while observe(home).generation < generation:
         if not supervisor_alive(home):
             raise _supervisor_failed(home, "the supervisor ended")
         if time.monotonic() > deadline:
-            raise _supervisor_failed(home, f"the supervisor did not act in {STOP_WAIT_S:.0f} s")
+            raise _supervisor_failed(
+                home, f"the supervisor did not respond within {STOP_WAIT_S:.0f} s"
+            )
         time.sleep(POLL_S)
 
 
@@ -191,7 +195,7 @@ def _await_end(home: Home, pid: int) -> None:
     deadline = time.monotonic() + STOP_WAIT_S
     while supervisor_alive(home):
         if time.monotonic() > deadline:
-            raise _supervisor_failed(home, f"the supervisor (pid {pid}) does not stop")
+            raise _supervisor_failed(home, f"the supervisor (pid {pid}) did not stop")
         time.sleep(POLL_S)
 
 

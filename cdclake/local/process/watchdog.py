@@ -1,8 +1,8 @@
-"""The supervisor's second line: when it dies, whatever it or its children started is ended.
+"""Watchdog: ends all descendants of the supervisor when the supervisor dies.
 
-The kernel's parent-death signal reaches the children alone. A Spark driver's JVM is a grandchild,
-and so may be whatever comes later, hence a small process that waits for the end of a pipe which
-only the supervisor holds open.
+The kernel's parent-death signal reaches only direct children, but a Spark driver's JVM, for one, is
+a grandchild. Therefore a small process waits for the end of a pipe that only the supervisor holds
+open.
 """
 
 from __future__ import annotations
@@ -16,20 +16,21 @@ from pathlib import Path
 
 from cdclake.local.process.orphan_processes import end_strays
 
-GRACE_S = 3.0  # PostgreSQL's immediate shutdown, asked for by its death signal, takes less
+GRACE_S = 3.0  # PostgreSQL's immediate shutdown, caused by its death signal, takes less
 
 
 class Watchdog:
-    """The supervisor's handle on its watchdog: started, and started again should it die."""
+    """The supervisor's handle of its watchdog process."""
 
     def __init__(self, home: Path, token: str) -> None:
         self.home = home
         self.token = token
-        # Python opens both ends non-inheritable: no child keeps the writing end open.
+        # Python makes both ends non-inheritable, so no child keeps the write end open.
         self.read_end, self.write_end = os.pipe()
         self.process: subprocess.Popen[bytes] | None = None
 
     def ensure(self) -> None:
+        """Start the watchdog if it is not running."""
         if self.process is not None and self.process.poll() is None:
             return
         self.process = subprocess.Popen(
@@ -43,15 +44,15 @@ class Watchdog:
         )
 
     def dismiss(self) -> None:
-        """At a clean stop nobody is left to end."""
+        """Kill the watchdog after a clean stop, when no process is left to end."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
 
 
 def main() -> int:
-    """Exit code 0, when the supervisor has died and all that it kept is gone."""
-    parser = argparse.ArgumentParser(description="Ends a lake's processes when their keeper dies.")
+    """Wait for the supervisor's death, end its processes, and return 0."""
+    parser = argparse.ArgumentParser(description="End a lake's processes if the supervisor dies.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--keeper", required=True)
     parser.add_argument("--pipe", required=True, type=int)
@@ -59,10 +60,10 @@ def main() -> int:
     while os.read(args.pipe, 1):
         continue
     time.sleep(GRACE_S)
-    # Only this supervisor's: a new one may have started the lake again meanwhile.
+    # Only this supervisor's processes: a new one may have started the lake again.
     ended = end_strays(args.home, keeper=args.keeper)
     if ended:
-        sys.stdout.write(f"watchdog: the supervisor died, ended {ended}\n")
+        sys.stdout.write(f"watchdog: the supervisor died; processes ended: {ended}\n")
     return 0
 
 

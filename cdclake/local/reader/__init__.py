@@ -1,1 +1,1 @@
-"""The independent reader: the lake's Iceberg tables as DuckDB sees them, without Spark."""
+"""Independent reader of the local lake's Iceberg tables: DuckDB, without Spark."""

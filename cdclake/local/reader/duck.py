@@ -1,4 +1,4 @@
-"""The reader of a lake on this machine."""
+"""DuckDB reader of a local lake."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cdclake.local.lake.lake import LocalLake
 
 
 def lake_reader(lake: LocalLake) -> Reader:
-    """The reader of a running lake."""
+    """Create the reader of a running lake."""
     return Reader(
         plan=lake.plan,
         s3=lake.s3,

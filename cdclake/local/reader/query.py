@@ -1,4 +1,4 @@
-"""One query of a user: checked to be a read, run, its values made safe for JSON."""
+"""A user's query: checked to be read-only, run, and its values converted for JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from cdclake.plan import Plan, Table
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _FETCH_ROWS = 1000
-# What lists relations has to see them all.
+# Statements that list relations, and so need all of them.
 _LISTS = re.compile(
     r"\b(show|describe|information_schema|duckdb_\w+|pragma_\w+|sqlite_master)\b", re.I
 )
@@ -32,14 +32,14 @@ _QUERY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A query's columns as (name, DuckDB type), and its rows as JSON has them."""
+    """A query's columns as (name, DuckDB type), and its rows as JSON values."""
 
     columns: tuple[tuple[str, str], ...]
     rows: list[list[Any]]
-    more: bool = False  # rows were left out
+    more: bool = False  # True if rows beyond the limit were left out
 
     def to_json(self) -> dict[str, Any]:
-        """The contract's object."""
+        """Return the contract's object."""
         columns = [{"name": name, "type": kind} for name, kind in self.columns]
         return {"ok": True, "columns": columns, "rows": self.rows}
 
@@ -47,7 +47,7 @@ class Answer:
 def run_query(
     reader: Reader, query: str, at: str | None = None, limit: int | None = None
 ) -> Answer:
-    """The answer, at most `limit` rows of it; InputError, in DuckDB's words, if there is none."""
+    """Run a query and return at most `limit` rows; raise InputError with DuckDB's message."""
     tables = _tables(reader.plan, query)
     requests = mentioned_requests(reader.plan, query)
     if tables is None:
@@ -67,7 +67,7 @@ def run_query(
 
 
 def _tables(plan: Plan, query: str) -> tuple[Table, ...] | None:
-    """Of what relations are to be made: None for all, which a query seldom needs."""
+    """Return the tables that the query may read; None for all, which a query seldom needs."""
     if _LISTS.search(query) or "quarantine" in query.lower():
         return None
     return mentioned(plan, query)
@@ -85,11 +85,11 @@ def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> A
     statements = session.extract_statements(query)
     if len(statements) != 1 or statements[0].type not in _READS:
         raise InputError(
-            "the query is not one reading statement",
-            "give one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN): the lake is written by jobs alone",
+            "the query is not a single read-only statement",
+            "use one SELECT (or WITH, DESCRIBE, SHOW, EXPLAIN); only jobs write the lake",
         )
     text = statements[0].query.strip().rstrip(";")
-    if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all may stand in parentheses
+    if not _QUERY.match(text):  # EXPLAIN, DESCRIBE, SHOW: not all are allowed in parentheses
         result = session.execute(text)
         shown = tuple((str(column[0]), str(column[1])) for column in result.description)
         return Answer(shown, _rows(result, None))
@@ -105,7 +105,7 @@ def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> A
 
 
 def _readable(text: str, columns: Sequence[tuple[str, str]]) -> str:
-    """The query with times as text: Python's own have fewer years, and need pytz for zones."""
+    """Wrap the query to return times as text: Python's have fewer years and need pytz for zones."""
     names = [f"c{index}" for index in range(len(columns))]
     selected = ", ".join(_cast(name, kind) for name, (_, kind) in zip(names, columns, strict=True))
     return f"SELECT {selected} FROM (\n{text}\n) AS q({', '.join(names)})"
@@ -144,10 +144,10 @@ def _fetch(result: duckdb.DuckDBPyConnection) -> Iterator[tuple[Any, ...]]:
 
 
 def json_value(value: Any) -> Any:
-    """The value as JSON holds it without loss.
+    """Convert a value to JSON without loss.
 
-    Decimals are text, NaN and infinities 'NaN', 'Infinity', '-Infinity', bytes lower-case
-    hexadecimal, times ISO 8601; whole numbers stay numbers, however big.
+    Decimals become text, NaN and infinities 'NaN', 'Infinity', '-Infinity', bytes lower-case
+    hexadecimal, times ISO 8601; integers of any size stay numbers.
     """
     match value:
         case None | bool() | int() | str():
@@ -179,4 +179,4 @@ def _first_line(error: Exception) -> str:
 def _remedy(plan: Plan) -> str:
     named = [*(f"{table.name}_current" for table in plan.tables[:3]), *request_tables(plan)]
     shown = ", ".join(named[:3])
-    return f"relations are like {shown}; `cdclake sql 'SHOW ALL TABLES'` lists them"
+    return f"use relations such as {shown}; `cdclake sql 'SHOW ALL TABLES'` lists all of them"

@@ -1,4 +1,4 @@
-"""Each table in figures: rows, events, freshness, quarantined events."""
+"""Figures of each table: rows, events, freshness, quarantined events."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from cdclake.plan import Table
 
 
 def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
-    """By lake name: changes_rows, state_rows (tombstones too), live_rows, freshness_s, quarantined.
+    """Return the figures of each table by its name in the lake.
 
-    A table of which the stream has not made its objects yet has nulls. Freshness is that of the
-    newest streamed row: commit of the first snapshot that shows it, less its commit in the source.
+    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, quarantined;
+    all None if the stream has not created the table's objects yet. Freshness is that of the newest
+    streamed row: the time from its commit in the source to the first snapshot with the row.
     """
     reader = lake_reader(lake)
     made = set(_made(lake))
@@ -78,7 +79,7 @@ def _freshness(session: duckdb.DuckDBPyConnection, log: CatalogTable, table: Tab
 
 
 def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -> float | None:
-    """Of what the last append brought, if it brought a change."""
+    """Return the freshness of the newest change in the last append, None if it has no change."""
     added = added_files(session, log)
     last_ms = max(added.values(), default=0)
     last = ", ".join(DUCKDB.text(file) for file, at in added.items() if at == last_ms)
@@ -92,7 +93,7 @@ def _freshness_of_files(session: duckdb.DuckDBPyConnection, log: CatalogTable) -
 
 
 def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
-    """Commit time of the append that brought the rows ingested then; None if it has expired."""
+    """Return the commit time of the append with that ingestion time; None if it has expired."""
     for snapshot in log.snapshots.values():
         stamp = ChangesStamp.from_json(snapshot.stamp) if snapshot.stamp else None
         if stamp is not None and stamp.ingested_through == ingested_at:
@@ -101,7 +102,7 @@ def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
 
 
 def _quarantined(lake: LocalLake) -> list[tuple[str, int]]:
-    """By table; what Firehose appended twice stands at one place."""
+    """Count quarantined events by table; events that Firehose appended twice count once."""
     with lake_reader(lake).open(None) as session:
         return session.execute(
             'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
@@ -110,7 +111,7 @@ def _quarantined(lake: LocalLake) -> list[tuple[str, int]]:
 
 
 def last_position(lake: LocalLake, table: Table) -> str | None:
-    """The greatest position in the table's log; None if it has no log, or an empty one."""
+    """Return the greatest position in the table's changelog; None if it is missing or empty."""
     if table.changes not in _made(lake) or table.name not in _made(lake):
         return None
     return lake_reader(lake).newest_position(table)

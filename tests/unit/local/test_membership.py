@@ -97,7 +97,7 @@ def test_every_earlier_name_stays_in_the_file() -> None:
 def test_a_type_that_cannot_become_the_new_one_is_refused_with_the_way_there() -> None:
     said = refused(MAIL, table(column("mail", "bigint")))
     assert "changed from text to bigint" in said
-    assert "and in again with its new type" in said and "cdc_dropped_mail" in said
+    assert "add it again with its new type" in said and "cdc_dropped_mail" in said
 
 
 def test_a_table_whose_columns_are_mended_is_asked_to_go_on_after_its_plan() -> None:
@@ -119,12 +119,12 @@ def test_a_table_keeps_the_way_by_which_it_is_delivered() -> None:
     assert "its topic changed from x.public.t to x.sales" in refused(by_firehose, shared)
 
 
-def test_what_firehose_delivers_cannot_join_again_since_nobody_would_sweep_it(
+def test_join_tables_rejects_a_firehose_table_that_rejoins(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("cdclake.local.plan_diff.last_position", lambda *_: "0" * 30)
     written: list[str] = []
     joining = PlanDiff(is_first=False, joining=(replace(MAIL, delivery="firehose"),))
-    with pytest.raises(InputError, match="take it in under another `name:`"):
+    with pytest.raises(InputError, match="add it under another `name:`"):
         join_tables(SimpleNamespace(), joining, write_plan=lambda: written.append("plan"))  # type: ignore[arg-type]
     assert written == []

@@ -162,7 +162,7 @@ def test_values_for_json(value, expected):
      "COPY (SELECT 1) TO '/tmp/x'", "INSTALL spatial", "DROP SCHEMA x", "CALL pragma_version()"],
 )  # fmt: skip
 def test_what_is_not_one_reading_statement_is_refused(query):
-    with duckdb.connect() as session, pytest.raises(InputError, match="one reading statement"):
+    with duckdb.connect() as session, pytest.raises(InputError, match="single read-only statement"):
         _run(session, query, None)
 
 

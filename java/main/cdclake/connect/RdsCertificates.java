@@ -11,15 +11,15 @@ import javax.net.ssl.TrustManagerFactory;
 import org.postgresql.ssl.WrappedFactory;
 
 /**
- * Connections to PostgreSQL that trust the authorities of Amazon RDS, and nobody else.
+ * Socket factory for connections to PostgreSQL that trusts only the authorities of Amazon RDS.
  *
- * <p>The driver takes it as its {@code sslfactory}. With {@code sslmode=verify-full} it checks the
- * host's name itself. MSK Connect has no place for the file that {@code sslrootcert} would name.
+ * <p>The driver uses it as its {@code sslfactory}. With {@code sslmode=verify-full} the driver checks
+ * the host name itself. MSK Connect has no place for a file that {@code sslrootcert} could name.
  */
 public final class RdsCertificates extends WrappedFactory {
     static final String BUNDLE = "rds-ca.pem";
 
-    /** What the driver calls. */
+    /** Called by the driver. */
     public RdsCertificates() throws GeneralSecurityException, IOException {
         try (InputStream bundle = RdsCertificates.class.getResourceAsStream(BUNDLE)) {
             factory = trusting(bundle).getSocketFactory();

@@ -4,11 +4,11 @@ import io.debezium.connector.postgresql.PostgresConnector;
 import org.apache.kafka.connect.connector.Task;
 
 /**
- * Debezium's connector for PostgreSQL, whose hashes take their salt from a setting's value.
+ * Debezium's connector for PostgreSQL, with the salt of hashes in the value of a setting.
  *
- * <p>Debezium reads the salt in the name of a setting, where no reference can stand: whoever may
- * describe the connector would see it. Here the name has a place for it, {@link SaltedTask#PLACE},
- * and the task puts it in.
+ * <p>Debezium expects the salt in the name of a setting, which cannot contain a reference to a
+ * secret: every user who can describe the connector would see the salt. Here the name contains the
+ * placeholder {@link SaltedTask#PLACE}, which the task replaces.
  */
 public final class SaltedConnector extends PostgresConnector {
     @Override

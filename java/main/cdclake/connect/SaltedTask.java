@@ -12,16 +12,16 @@ import java.util.Map;
 import org.apache.kafka.connect.errors.ConnectException;
 
 /**
- * Debezium's task, which is told the salt only when its settings have been logged.
+ * Debezium's task, which gets the salt only after its settings have been logged.
  *
- * <p>It makes its context of the settings, which has the masks, before it starts: both are given the
- * salt, also when it starts again after an error.
+ * <p>The task creates its context, which has the masks, from the settings before it starts. Context
+ * and task both get the salt, also at a restart after an error.
  */
 public final class SaltedTask extends PostgresConnectorTask {
-    /** The setting with the salt; of a name that ends so Debezium logs no value. */
+    /** Name of the setting with the salt; Debezium logs no values of names with this ending. */
     static final String SALT = "cdclake.mask.salt.secret";
 
-    /** Ends the names of settings that have the salt in its place. */
+    /** End of the setting names that contain a placeholder for the salt. */
     static final String PLACE = "with.salt.cdclake";
 
     @Override
@@ -38,7 +38,7 @@ public final class SaltedTask extends PostgresConnectorTask {
     static Configuration salted(Configuration config) {
         String salt = config.getString(SALT);
         if (salt == null || salt.isBlank()) {
-            throw new ConnectException("there is no salt in " + SALT + "; nothing is hashed without");
+            throw new ConnectException("no salt in the setting " + SALT + "; values cannot be hashed");
         }
         Map<String, String> told = new HashMap<>();
         for (Map.Entry<String, String> setting : config.asMap().entrySet()) {

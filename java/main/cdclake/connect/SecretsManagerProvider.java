@@ -18,14 +18,14 @@ import software.amazon.awssdk.services.secretsmanager.SecretsManagerClient;
 import software.amazon.awssdk.services.secretsmanager.SecretsManagerClientBuilder;
 
 /**
- * Values of Kafka Connect's configurations that stand in AWS Secrets Manager.
+ * Configuration provider that reads values of Kafka Connect's settings from AWS Secrets Manager.
  *
  * <p>{@code ${secretsmanager:NAME:KEY}} is the value under KEY in the JSON object of the secret NAME,
- * which may be an ARN. A secret is read anew each time a connector starts, and kept nowhere; nothing
- * is logged, and no message repeats what a secret holds.
+ * which may be an ARN. A secret is read at each start of a connector and not cached. Nothing is
+ * logged, and no message contains the content of a secret.
  *
- * <p>Parameters, none of them needed where the environment says it: {@code region}, and {@code
- * endpoint} of a Secrets Manager elsewhere. Credentials are those of the environment.
+ * <p>Parameters, optional if the environment sets them: {@code region}, and {@code endpoint} for
+ * another Secrets Manager. The credentials come from the environment.
  */
 public final class SecretsManagerProvider implements ConfigProvider {
     static final String REGION = "region";
@@ -49,12 +49,12 @@ public final class SecretsManagerProvider implements ConfigProvider {
             client = builder.build();
         } catch (SdkClientException error) {
             throw new ConfigException(
-                    "Secrets Manager cannot be asked: " + error.getMessage()
+                    "cannot create a client of Secrets Manager: " + error.getMessage()
                             + "; set the provider's parameter `region`, or AWS_REGION");
         }
     }
 
-    /** Every value of the secret. */
+    /** Returns all values of the secret. */
     @Override
     public ConfigData get(String name) {
         Map<String, String> values = new HashMap<>();
@@ -62,7 +62,7 @@ public final class SecretsManagerProvider implements ConfigProvider {
         return new ConfigData(values);
     }
 
-    /** The values under these keys; each of them must be there. */
+    /** Returns the values of these keys; fails if one is missing. */
     @Override
     public ConfigData get(String name, Set<String> keys) {
         Map<String, String> values = new HashMap<>();
@@ -105,7 +105,7 @@ public final class SecretsManagerProvider implements ConfigProvider {
         try {
             parsed = JSON.readTree(text);
         } catch (JsonProcessingException error) {
-            // Neither passed on nor kept as the cause: it quotes what it could not read.
+            // Neither rethrown nor kept as the cause: its message quotes the secret.
         }
         if (parsed == null || !parsed.isObject()) {
             throw new ConfigException("the secret " + name + " is not a JSON object");
@@ -117,7 +117,7 @@ public final class SecretsManagerProvider implements ConfigProvider {
         return value.isValueNode() ? value.asText() : value.toString();
     }
 
-    /** Kafka ends a reference's path at its first colon, so all of an ARN but `arn` is in the key. */
+    /** Reference to a key; Kafka splits it at the first colon, so most of an ARN is in the key. */
     private record Reference(String secret, String key) {
         static Reference of(String path, String key) {
             int end = key.lastIndexOf(':');

@@ -27,7 +27,7 @@ import javax.net.ssl.SSLSocketFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Whom connections trust: the authorities in the bundle, and nobody whom Java would trust. */
+/** Tests that connections trust the authorities in the bundle, and none of Java's defaults. */
 final class RdsCertificatesTest {
     private static final char[] NO_SECRET = "changeit".toCharArray();
 
@@ -82,7 +82,7 @@ final class RdsCertificatesTest {
         try (SSLSocket socket = (SSLSocket) listening.accept()) {
             socket.startHandshake();
         } catch (IOException refusedByTheClient) {
-            // What the client says of it is what counts.
+            // The client's exception is asserted.
         }
     }
 

@@ -13,7 +13,7 @@ import org.apache.kafka.connect.errors.ConnectException;
 import org.apache.kafka.connect.source.SourceConnector;
 import org.junit.jupiter.api.Test;
 
-/** Where the salt stands, and where it does not. */
+/** Tests where the salt appears, and where it does not. */
 class SaltedTaskTest {
     private static final String HASH = "column.mask.hash.v2.SHA-256.";
     private static final Map<String, String> SETTINGS =
@@ -23,7 +23,7 @@ class SaltedTaskTest {
                     SaltedTask.SALT, "pepper");
 
     @Test
-    void debeziumIsToldTheSaltInTheSettingsName() {
+    void debeziumGetsTheSaltInTheSettingsName() {
         Map<String, String> told = SaltedTask.salted(Configuration.from(SETTINGS)).asMap();
         assertEquals("public[.]people[.]email", told.get(HASH + "with.salt.pepper"));
         assertEquals("public[.]people[.]phone", told.get("column.truncate.to.3.chars"));
@@ -31,7 +31,7 @@ class SaltedTaskTest {
     }
 
     @Test
-    void withoutASaltNothingBegins() {
+    void withoutASaltTheTaskDoesNotStart() {
         for (Map<String, String> settings : List.of(Map.of("a", "b"), Map.of(SaltedTask.SALT, " "))) {
             Configuration config = Configuration.from(settings);
             assertThrows(ConnectException.class, () -> SaltedTask.salted(config));
@@ -39,7 +39,7 @@ class SaltedTaskTest {
     }
 
     @Test
-    void whatIsLoggedOfTheSettingsHoldsNoSalt() {
+    void loggedSettingsDoNotContainTheSalt() {
         String logged = Configuration.from(SETTINGS).withMaskedPasswords().asMap().toString();
         assertTrue(logged.contains(SaltedTask.SALT));
         assertFalse(logged.contains("pepper"));

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
-/** The provider as Connect uses it, against a server that answers as Secrets Manager does. */
+/** Tests the provider as Connect uses it, against a server that imitates Secrets Manager. */
 final class SecretsManagerProviderTest {
     private static final String ARN =
             "arn:aws:secretsmanager:eu-west-1:111122223333:secret:shop/source-AbCdEf";
@@ -68,13 +68,13 @@ final class SecretsManagerProviderTest {
     }
 
     @Test
-    void anArnWorksAlthoughKafkaPartsItAtItsColons() {
+    void anArnWorksAlthoughKafkaSplitsItAtColons() {
         assertEquals("of the arn", resolved("${secretsmanager:" + ARN + ":password}"));
         assertEquals(List.of(ARN), asked);
     }
 
     @Test
-    void whatIsNoTextIsGivenAsItIsWritten() {
+    void aValueThatIsNotTextIsReturnedAsWritten() {
         assertEquals("5432", resolved("${secretsmanager:shop/source:port}"));
     }
 
@@ -86,12 +86,12 @@ final class SecretsManagerProviderTest {
     }
 
     @Test
-    void withoutKeysAllOfTheSecretIsGiven() {
+    void withoutKeysAllValuesAreReturned() {
         assertEquals(Set.of("username", "password", "port"), provider.get("shop/source").data().keySet());
     }
 
     @Test
-    void aSecretIsReadAnewEachTimeAndNeverAsksForARestart() {
+    void aSecretIsReadEachTimeAndNeverTriggersARestart() {
         assertNull(provider.get("shop/source", Set.of("password")).ttl());
         provider.get("shop/source", Set.of("password"));
         assertEquals(2, asked.size());
@@ -113,7 +113,7 @@ final class SecretsManagerProviderTest {
     }
 
     @Test
-    void whatASecretHoldsIsInNoMessageAndNoLog() {
+    void noMessageAndNoLogContainsTheSecret() {
         PrintStream out = System.out, err = System.err;
         ByteArrayOutputStream said = new ByteArrayOutputStream();
         System.setOut(new PrintStream(said, true));
@@ -136,7 +136,7 @@ final class SecretsManagerProviderTest {
     }
 
     @Test
-    void aServerThatCannotBeReachedIsSaidWithTheSecret() {
+    void anUnreachableServerIsReportedWithTheSecretsName() {
         server.stop(0);
         String message = refusal("${secretsmanager:shop/source:password}");
         assertTrue(message.startsWith("the secret shop/source cannot be read: "), message);
