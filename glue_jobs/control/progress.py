@@ -48,7 +48,7 @@ class TableProgress:
         return True
 
     def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
-        """Stop the table at its offsets: it gets no more events."""
+        """Stop the table at its current offsets."""
         self.state, self.last_error, self.columns = "stopped", reason, list(columns)
         self.resume_requested = self.gap_given_up = False
 

@@ -19,7 +19,7 @@ class Backend(Protocol):
 
     @property
     def timeouts_s(self) -> Mapping[str, float]:
-        """How long to wait for an outcome, by verb."""
+        """Timeout of the wait for an outcome, by verb."""
 
     @property
     def poll_interval_s(self) -> float:
