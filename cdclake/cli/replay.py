@@ -19,7 +19,8 @@ from cdclake.cli.target import (
 
 def replay(
     table: Annotated[
-        str | None, typer.Option("--table", help="One table, by its name in the lake or source.")
+        str | None,
+        typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
     ] = None,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
