@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def demo(
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="Duration of the simulated traffic.")
+        float, typer.Option("--seconds", min=1, help="Seconds of simulated traffic.")
     ] = 20,
     rate: Annotated[
         float, typer.Option("--rate", min=1, help="Row changes per second in the source.")
