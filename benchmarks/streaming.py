@@ -26,6 +26,7 @@ from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import MarkerReader
+from cdclake.local.operations_backend import local_operations
 
 KAFKA_ALONE, TRIGGER, OWN_JOBS = "debezium_to_kafka", "trigger", "a_job_for_each"
 TRIGGER_SECONDS = 10
@@ -107,7 +108,7 @@ def _rate_runs(given: Streaming, folder: Path) -> list[Mapping[str, Any]]:
         await_arrival(lake)
         lifecycle.pause(home, lake)
         alone = [_kafka_alone(lake, traffic, given.backlog) for _ in range(3)]
-        lifecycle.resume(home, lake)
+        local_operations(lake).resume(lake.plan.tables)
         await_arrival(lake)
         stand = Stand(lake, traffic)
         rate = _held_rate(stand, given)

@@ -1,22 +1,22 @@
-"""Glue entry point: have the stream repair tables, as `cdclake replay`, `resume` and `resync` do.
+"""Glue entry point of `cdclake replay`, `resume` and `resync` with `--target aws`.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:PORT
-[--kafka_options JSON of further options] --source JSON of libpq's words --login SECRET
-[--authorities s3://.../x.pem] --offsets TOPIC of Connect's --verb replay|resume|resync
-[--tables a,b] [--run ID: the report's name] [--metrics NAME under which CloudWatch is told].
+[--kafka_options JSON of more Kafka options] --source JSON of libpq keywords --login SECRET
+[--authorities s3://.../x.pem] --offsets TOPIC of Connect --verb replay|resume|resync
+[--tables a,b] [--run ID, the name of the report] [--metrics NAME of the deployment in CloudWatch].
 """
 
 from __future__ import annotations
 
 import sys
 
-from cdclake.jobs.operations.table_operations import run
+from cdclake.jobs.operations.operate_job import run
 from cdclake.jobs.runtime.arguments import read_arguments
 from cdclake.jobs.runtime.logs import log_to_stdout
 
 
 def main() -> int:
-    """Ask, wait, and write the report; the process's exit code."""
+    """Run the job with the arguments of this process; return the exit code."""
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "verb", "brokers", "source", "login", "offsets"],

@@ -1,1 +1,1 @@
-"""The `cdclake` command: one file a verb, registered in `cdclake.cli.main`."""
+"""The `cdclake` command: one file per verb, registered in `cdclake.cli.main`."""

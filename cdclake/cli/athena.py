@@ -1,4 +1,4 @@
-"""Statements run by the deployment's workgroup in Athena."""
+"""Statements in Athena, run by the deployment's workgroup."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENDED = {"SUCCEEDED", "FAILED", "CANCELLED"}
 
 
 class WorkgroupClient:
-    """The deployment's workgroup, which says where results go and how much may be read."""
+    """Client of the deployment's workgroup, which sets the result location and the scan limit."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -22,7 +22,7 @@ class WorkgroupClient:
             self._athena = boto3.client("athena")
 
     def run(self, statement: str) -> str | None:
-        """Run it to its end; what was wrong with it, None if nothing was."""
+        """Run the statement to its end; return the error, or None if it succeeded."""
         with explained(self.name, "run a statement in the workgroup"):
             started = self._athena.start_query_execution(QueryString=statement, WorkGroup=self.name)
         status = self._await_end(started["QueryExecutionId"])
@@ -32,7 +32,7 @@ class WorkgroupClient:
 
     def _await_end(self, query: str) -> dict[str, Any]:
         while True:
-            with explained(self.name, f"follow the query {query}, which goes on without us, in"):
+            with explained(self.name, f"follow the query {query} (which continues) in"):
                 found = self._athena.get_query_execution(QueryExecutionId=query)
             status: dict[str, Any] = found["QueryExecution"]["Status"]
             if status["State"] in _ENDED:

@@ -1,4 +1,4 @@
-"""Calls to AWS about something of a deployment, whose errors are said in our words."""
+"""Calls to AWS about a deployment, whose errors become cdclake errors with a remedy."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from botocore.exceptions import (
 
 from cdclake.errors import CdcError, ComponentFailed, InputError, NotRunning
 
-_WHERE = "AWS_PROFILE and AWS_REGION say which account and region"
-# What is missing when a service says so.
+_WHERE = "AWS_PROFILE and AWS_REGION select account and region"
+# By error code: the kind of resource that is missing.
 _MISSING = {"EntityNotFoundException": "job", "ResourceNotFoundException": "function"}
-_NOBODY = (NoCredentialsError, NoRegionError, PartialCredentialsError, ProfileNotFound)
+_NO_IDENTITY = (NoCredentialsError, NoRegionError, PartialCredentialsError, ProfileNotFound)
 
 
 @contextmanager
 def explained(name: str, doing: str) -> Iterator[None]:
-    """Whatever AWS or its client says to a call about `name`, with what to do."""
+    """Convert errors of AWS and its client in a call about `name` to CdcError with a remedy."""
     try:
         yield
-    except _NOBODY as error:
+    except _NO_IDENTITY as error:
         raise InputError(f"could not {doing} {name}: {error}", _WHERE) from None
     except ClientError as error:
         raise _refused(name, doing, error) from None
     except BotoCoreError as error:
-        remedy = "see whether this machine reaches AWS, then run this again"
+        remedy = "check that this machine reaches AWS, then run this again"
         raise _failed(name, doing, error, remedy) from None
 
 
@@ -40,16 +40,16 @@ def _refused(name: str, doing: str, error: ClientError) -> CdcError:
     code = error.response["Error"]["Code"]
     if code in _MISSING:
         return NotRunning(
-            f"there is no {_MISSING[code]} {name} in this account and region",
-            f"deploy it, or name another --file and --environment; {_WHERE}",
+            f"no {_MISSING[code]} {name} in this account and region",
+            f"deploy it, or choose another --file and --environment; {_WHERE}",
         )
     if code == "ConcurrentRunsExceededException":
         return ComponentFailed(
-            f"{name} runs already", "wait for its end, then run this again", name
+            f"{name} is already running", "wait until it ends, then run this again", name
         )
     if code.startswith("AccessDenied"):
-        return _failed(name, doing, error, f"sign in as somebody who may; {_WHERE}")
-    return _failed(name, doing, error, "read what AWS says, then run this again")
+        return _failed(name, doing, error, f"use a role with this permission; {_WHERE}")
+    return _failed(name, doing, error, "fix the error that AWS reports, then run this again")
 
 
 def _failed(name: str, doing: str, error: Exception, remedy: str) -> ComponentFailed:

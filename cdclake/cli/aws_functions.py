@@ -1,4 +1,4 @@
-"""The deployed functions that people call, called from here."""
+"""The deployed Lambda functions that operators call."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from cdclake.cli.aws_calls import explained
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import ComponentFailed, InputError
 
-# A call may take as long as Lambda lets it, and is not made again behind our back.
+# Wait as long as Lambda lets a call run, and never retry it silently.
 _CALL = Config(read_timeout=910, retries={"total_max_attempts": 1})
 
 
 class DeployedRedrive:
-    """The redrive of the deployment that a pipeline file and an environment name."""
+    """Redrive function of the deployment for a pipeline file and an environment."""
 
     def __init__(self, file: Path, environment: str | None) -> None:
-        """InvalidPipeline or InputError if the file or the environment is not as it must be."""
+        """Raise InvalidPipeline or InputError if the file or the environment is invalid."""
         deployment = load_deployment(file, environment)
         if not any(table.delivery == "firehose" for table in deployment.plan.tables):
             raise InputError(
                 f"{file} has no table that Firehose delivers",
-                "name the file of a table with `delivery: firehose`",
+                "choose the file of a table with `delivery: firehose`",
             )
         self.name = naming.redrive_function(deployment.prefix)
         with explained(self.name, "reach Lambda for"):
             self._lambda = boto3.client("lambda", config=_CALL)
 
     def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The function's answer; ComponentFailed if it failed, which loses nothing."""
+        """Return the function's answer; ComponentFailed if it failed, without loss of records."""
         with explained(self.name, "call"):
             called = self._lambda.invoke(FunctionName=self.name, Payload=json.dumps(event).encode())
             answer: dict[str, Any] = json.loads(called["Payload"].read())
         if "FunctionError" in called:
             raise ComponentFailed(
                 f"{self.name} failed: {answer.get('errorMessage')}",
-                "nothing is lost: mend the cause, which its log tells, then run this again",
+                "nothing is lost: find the cause in its log, fix it, then run this again",
                 component=self.name,
             )
         return answer

@@ -1,4 +1,4 @@
-"""The deployed jobs, started from here: Glue runs them, the report comes from the state bucket."""
+"""The deployed Glue jobs: start them, await them, read their report from the state bucket."""
 
 from __future__ import annotations
 
@@ -19,19 +19,21 @@ _ENDED = {"SUCCEEDED", "FAILED", "STOPPED", "TIMEOUT", "ERROR", "EXPIRED"}
 
 
 class DeployedJob:
-    """One job of the deployment that a pipeline file and an environment name."""
+    """Glue job of the deployment for a pipeline file and an environment."""
 
     def __init__(self, file: Path, environment: str | None, job: str) -> None:
-        """InvalidPipeline or InputError if the file or the environment is not as it must be."""
+        """Raise InvalidPipeline or InputError if the file or the environment is invalid."""
         self._deployment: Deployment = load_deployment(file, environment)
         self.name = naming.glue_job_name(self._deployment.prefix, job)
         with explained(self.name, "reach Glue for"):
             self._glue = boto3.client("glue")
 
     def run(self, tables: list[str], **more: str) -> dict[str, Any]:
-        """Run it over these tables, or all of them, to its end; the report that it wrote.
+        """Run the job for these tables, or all, to its end; return its report.
 
-        `more`: further arguments of the job, by name.
+        Args:
+            tables: Names of the tables; none for all.
+            more: Other arguments of the job, by name.
         """
         chosen = [self._deployment.plan.table(table, of="file").name for table in tables]
         run = uuid.uuid4().hex[:8]
@@ -43,34 +45,34 @@ class DeployedJob:
         report = self._report(run)
         if report is None:
             raise ComponentFailed(
-                f"{self.name} ended as {state} before its report",
-                f"read the logs of the run {run_id} in Glue's console",
+                f"{self.name} ended as {state} without a report",
+                f"read the logs of run {run_id} in the Glue console",
                 component=self.name,
             )
         return {**report, "job_run_id": run_id}
 
     def operate(self, verb: str, tables: list[str]) -> dict[str, Any]:
-        """Run it to ask the stream for this; InputError for a table that another writes."""
+        """Run the verb for these tables; InputError for a table that Firehose delivers."""
         for table in tables:
             self._deployment.plan.streamed(table, of="file")
         return self.run(tables, verb=verb)
 
     def start(self, arguments: dict[str, str]) -> str:
-        """Start a run, and leave it alone; its id."""
+        """Start a run without waiting; return its id."""
         with explained(self.name, "start"):
             started = self._glue.start_job_run(JobName=self.name, Arguments=arguments)
         return str(started["JobRunId"])
 
     def _await_end(self, run_id: str) -> str:
         while True:
-            with explained(self.name, f"follow the run {run_id}, which goes on without us, of"):
+            with explained(self.name, f"follow the run {run_id} (which continues) of"):
                 run = self._glue.get_job_run(JobName=self.name, RunId=run_id)["JobRun"]
             if run["JobRunState"] in _ENDED:
                 return str(run["JobRunState"])
             time.sleep(_POLL_S)
 
     def _report(self, run: str) -> dict[str, Any] | None:
-        """What the job wrote; its own arguments say where."""
+        """Return the report of the run, from the location in the job's arguments."""
         from cdclake.jobs.control.store import ObjectStore
 
         with explained(self.name, "read the report of"):

@@ -1,4 +1,4 @@
-"""`cdclake demo`: a shop, streamed into a lake of its own and proved row for row."""
+"""`cdclake demo`: stream a simulated shop into a separate lake and compare every row."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 def demo(
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, help="How long the shop is open.")
+        float, typer.Option("--seconds", min=1, help="Seconds of simulated traffic.")
     ] = 20,
     rate: Annotated[
         float, typer.Option("--rate", min=1, help="Row changes per second in the source.")
     ] = 500,
-    seed: Annotated[int, typer.Option("--seed", help="The same seed, the same shop.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the simulated traffic.")] = 1,
     delivery: Annotated[
-        str, typer.Option("--delivery", help="How events reach the lake: stream or firehose.")
+        str, typer.Option("--delivery", help="Delivery of events to the lake: stream or firehose.")
     ] = "stream",
     keep: Annotated[
-        bool, typer.Option("--keep", help="Leave the lake running, to look at it.")
+        bool, typer.Option("--keep", help="Keep the lake running for inspection.")
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Run a shop for a while and show every hop from its database to the lake."""
+    """Simulate a shop and show every stage from its database to the lake."""
     from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
@@ -41,7 +41,7 @@ def demo(
 
     if delivery not in PIPELINES:
         raise InputError(
-            f"the demo knows no delivery {delivery!r}",
+            f"unknown delivery {delivery!r}",
             "use --delivery stream or --delivery firehose",
         )
     watch = Stopwatch()
@@ -59,7 +59,7 @@ def demo(
 
 
 def _show(watch: Stopwatch, as_json: bool, title: str) -> Show:
-    """A live panel where somebody watches a terminal that can show it, else lines."""
+    """Return a live panel if the terminal supports it, else plain lines."""
     from rich.console import Console
 
     from cdclake.local.demo.panel import LivePanel
@@ -82,7 +82,7 @@ def _flushed(line: str) -> None:
 
 
 def _render(answer: dict[str, Any]) -> None:
-    """The closing table, the figures, and where the lake is if it was kept."""
+    """Print the final table, the figures, and the location of a lake that was kept."""
     names = (
         "table", "source_rows", "lake_rows", "inserts", "updates", "deletes",
         "missing", "extra", "different", "unsettled",
@@ -97,14 +97,14 @@ def _render(answer: dict[str, Any]) -> None:
         )
         say("  ".join((first, *rest)).replace("_", " " if row is names else "_"))
     say("")
-    written = f"of {answer['events_expected']} that the shop made"
-    say(f"{answer['events']} events in the logs {written}, {answer['events_per_s']} per second")
-    say(f"fresh in {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
+    expected = f"of {answer['events_expected']} expected"
+    say(f"{answer['events']} {expected} events in changelogs, {answer['events_per_s']} per second")
+    say(f"freshness {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
     say(f"first row in the lake after {answer['seconds_to_first_row']} s")
-    say(f"{answer['seconds_total']} s in all")
+    say(f"{answer['seconds_total']} s in total")
     say("the lake equals the source" if answer["ok"] else "the lake DIFFERS from the source")
     if "home" in answer:
-        say(f"the lake still runs; look at it with\n  export CDCLAKE_HOME={answer['home']}")
+        say(f"the lake is still running; inspect it with\n  export CDCLAKE_HOME={answer['home']}")
         say(
             "  cdclake status\n  cdclake sql 'SELECT * FROM orders_current LIMIT 5'\n  cdclake down"
         )

@@ -1,4 +1,4 @@
-"""`cdclake init`: a pipeline file from an existing database."""
+"""`cdclake init`: write a pipeline file from an existing database."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ def init(
     from_db: Annotated[str, typer.Option("--from-db", help="DSN of the database to read.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
     schema: Annotated[
-        list[str] | None, typer.Option("--schema", help="Only this schema; may be repeated.")
+        list[str] | None, typer.Option("--schema", help="Include only this schema; repeatable.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Write a pipeline file with every table of a database that can flow."""
+    """Write a pipeline file with every table of a database that can be streamed."""
     from cdclake.local.lake.introspect import survey
     from cdclake.postgres.pipeline_text import render_pipeline
 
     if output.exists() and not force:
         raise InputError(
-            f"{output} is there already", "choose another file with `-o`, or add `--force`"
+            f"{output} already exists", "choose another file with `-o`, or add `--force`"
         )
     database, proposals = survey(from_db, schema or None)
     try:
         output.write_text(render_pipeline(database, proposals), encoding="utf-8")
     except OSError as error:
         raise InputError(
-            f"{output} cannot be written ({error.strerror})", "check its folder and your rights"
+            f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
         ) from None
     emit(_summary(output, proposals), json_output, lambda: _render(output, proposals))
 
@@ -72,5 +72,5 @@ def _render(output: Path, proposals: list[Proposal]) -> None:
     for proposal in refused:
         say(f"  {proposal.source.source}: {proposal.reason}")
     if refused:
-        say("The refused stand in the file as comments, with the lines that admit them.")
-    say(f"Look it over, then: cdclake up {output}")
+        say("The refused tables are comments in the file, with the lines that admit them.")
+    say(f"Review the file, then run: cdclake up {output}")

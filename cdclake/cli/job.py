@@ -1,4 +1,4 @@
-"""`cdclake job`: run one of the Glue jobs to its end, here or where it is deployed."""
+"""`cdclake job`: run a Glue job to its end, locally or deployed."""
 
 from __future__ import annotations
 
@@ -22,14 +22,17 @@ from cdclake.errors import InputError
 def job(
     name: Annotated[str, typer.Argument(help="apply_changes, maintain_tables or rebuild_tables.")],
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="Only this table; may be repeated.")
+        list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")
     ] = None,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Run a job over the lake's tables. On AWS also stream_changes, which is started and left."""
+    """Run a job for the lake's tables.
+
+    With --target aws it can also start stream_changes, without waiting for it.
+    """
     tables = table or []
     if target is Target.LOCAL:
         check_local(file, environment)
@@ -61,7 +64,7 @@ def _run_on_aws(
     if name != naming.STREAM_JOB:
         return job.run(tables)
     if tables:
-        raise InputError("the stream is of all tables", "leave --table out")
+        raise InputError(f"{naming.STREAM_JOB} always streams all tables", "remove --table")
     return {"ok": True, "tables": [], "job_run_id": job.start({})}
 
 
@@ -71,7 +74,7 @@ def _check_known(name: str, *, aws: bool) -> None:
 
     known = (naming.STREAM_JOB, *TABLE_JOBS) if aws else TABLE_JOBS
     if name not in known:
-        raise InputError(f"there is no job {name!r}", f"choose one of {', '.join(known)}")
+        raise InputError(f"unknown job {name!r}", f"choose one of {', '.join(known)}")
 
 
 def _render(report: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""The command line: the verbs, and one way in which every failure ends.
+"""The command line: its verbs, and one exit for every failure.
 
-A new verb is one file with one function, and one line in `VERBS`. Modules of verbs import only the
-light half of the project at their top; what is heavy they import when they run.
+A new verb is one file with one function, and one line in `VERBS`. The modules of the verbs import
+heavy dependencies inside their functions, so that the command starts fast.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ VERBS: tuple[Callable[..., None], ...] = (
     demo,
 )
 
-# Typer brings its own copy of click, whose errors it exports only by their children.
+# Typer has its own copy of click, and exports only subclasses of its errors.
 _ClickError: Any = typer.BadParameter.__mro__[2]
 _INTERRUPTED_EXIT_CODE = 130
 
 
 def make_app() -> typer.Typer:
-    """The Typer application with every verb."""
+    """Return the Typer application with all verbs."""
     app = typer.Typer(
         name="cdclake",
         help="Change data capture from PostgreSQL into Iceberg.",
@@ -67,7 +67,7 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_start)  # so that it stays a group of verbs, however few
+    app.callback()(_start)  # keeps it a group even with a single verb
     for verb in VERBS:
         app.command(verb.__name__.replace("_", "-"))(verb)
     return app
@@ -78,7 +78,7 @@ def _start() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs one verb and exits with its code; what fails is said in words, never as a traceback."""
+    """Run one verb and exit with its code; print failures as messages, never as tracebacks."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
@@ -90,7 +90,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _usage_error(error, as_json)
     except (KeyboardInterrupt, typer.Abort):
         code = _INTERRUPTED_EXIT_CODE
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         sys.stderr.close()
         code = 0
     except Exception as error:
@@ -105,14 +105,14 @@ def _usage_error(error: Any, as_json: bool) -> int:
     command = context.command_path if context else "cdclake"
     message = error.format_message()
     if not message and not as_json:
-        return InputError.exit_code  # no verb: Typer has printed the help
-    refused = InputError(message or "no command", f"`{command} --help` shows what it takes")
+        return InputError.exit_code  # no command: Typer has printed the help
+    refused = InputError(message or "no command", f"run `{command} --help` for its arguments")
     emit_error(refused, as_json)
     return refused.exit_code
 
 
 def _unexpected(error: Exception) -> ComponentFailed:
-    """The failure to show for a mistake of ours; its traceback goes to a file in the logs."""
+    """Return the error for a bug in cdclake; write its traceback to a file in the logs."""
     from cdclake.local.process.home import Home
 
     text = "".join(traceback.format_exception(error))

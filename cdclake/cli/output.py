@@ -1,4 +1,4 @@
-"""How every verb speaks: one JSON object on standard output, or text for people."""
+"""Output of the verbs: one JSON object on standard output, or text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 
 
 def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> None:
-    """Prints `obj` as exactly one JSON object, or lets `render` print it for people."""
+    """Print `obj` as exactly one JSON object, or call `render` to print text."""
     if as_json:
         _write(json.dumps(obj, default=str))
     else:
@@ -23,19 +23,19 @@ def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> N
 
 
 def say(text: str) -> None:
-    """Prints a line of a result for people."""
+    """Print one line of text."""
     _write(text)
 
 
 def error_object(error: CdcError) -> dict[str, Any]:
-    """The error as the contract's object; `component` and `log_tail` where the error has them."""
+    """Return the JSON object of an error; with `component` and `log_tail` if it has them."""
     shown = {"code": error.code, "message": error.message, "remedy": error.remedy}
     more = {name: getattr(error, name, "") for name in ("component", "log_tail")}
     return {"ok": False, "error": {**shown, **{k: v for k, v in more.items() if v}}}
 
 
 def emit_error(error: CdcError, as_json: bool) -> None:
-    """Prints what failed and what to do: JSON on standard output, or text on standard error."""
+    """Print an error and its remedy: JSON on standard output, or text on standard error."""
     if as_json:
         _write(json.dumps(error_object(error)))
         return
@@ -48,6 +48,6 @@ def emit_error(error: CdcError, as_json: bool) -> None:
 
 
 def _write(text: str) -> None:
-    """Prints a line, escaping what the terminal's encoding does not have."""
+    """Print a line; escape characters that the terminal's encoding lacks."""
     encoding = sys.stdout.encoding or "utf-8"
     sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding) + "\n")

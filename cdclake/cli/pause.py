@@ -1,4 +1,4 @@
-"""`cdclake pause`: stop the stream; the source's changes wait in Kafka."""
+"""`cdclake pause`: stop the stream; changes of the source wait in Kafka."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cdclake.cli.output import JsonOption, emit, say
 
 
 def pause(json_output: JsonOption = False) -> None:
-    """Stop the stream of every table until `cdclake resume`."""
+    """Stop the stream of all tables until `cdclake resume`."""
     from cdclake.local import lifecycle
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
@@ -15,4 +15,4 @@ def pause(json_output: JsonOption = False) -> None:
     lake = open_lake(home)
     with home.changing():
         answer = lifecycle.pause(home, lake)
-    emit(answer, json_output, lambda: say("the stream is paused; `cdclake resume` goes on"))
+    emit(answer, json_output, lambda: say("the stream is paused; `cdclake resume` starts it again"))

@@ -1,4 +1,4 @@
-"""`cdclake redrive`: bring what Firehose could not deliver into the lake after all."""
+"""`cdclake redrive`: write records that Firehose failed to deliver into the lake."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ Call = Callable[[dict[str, Any]], dict[str, Any]]
 
 def redrive(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what would become of each record.")
+        bool, typer.Option("--dry-run", help="Only report where each record would go.")
     ] = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Put what Firehose could not deliver into the logs, or into the quarantine.
+    """Re-decode records that Firehose failed to deliver, with the current pipeline file.
 
-    Records are made rows anew by the file of today. What can be no row goes into the quarantine
-    with its bytes, its place and the reason: mend causes first, --dry-run shows what is left.
+    Records that still cannot be decoded go to quarantine with their bytes, location and reason. Fix
+    the causes first: --dry-run shows the records that still fail.
     """
     if target is Target.AWS:
         call = _deployed(file, environment)
@@ -62,7 +62,7 @@ def _deployed(file: Path | None, environment: str | None) -> Call:
 
 
 def redriven(call: Call, *, dry_run: bool) -> dict[str, Any]:
-    """What all calls did together; each takes what is left by the one before."""
+    """Call until no record is left; return the sums of all answers."""
     counts = {name: Counter[str]() for name in ("redriven", "quarantined", "too_large")}
     objects = dropped = 0
     event: dict[str, Any] = {"dry_run": dry_run}
@@ -86,13 +86,13 @@ def redriven(call: Call, *, dry_run: bool) -> dict[str, Any]:
 def _render(answer: dict[str, Any]) -> None:
     would = "would go" if answer["dry_run"] else "went"
     say(f"{answer['objects']} objects")
-    for log, count in answer["redriven"].items():
-        say(f"{count} rows {would} into {log}")
+    for changelog, count in answer["redriven"].items():
+        say(f"{count} rows {would} to {changelog}")
     for reason, count in answer["quarantined"].items():
-        say(f"{count} records {would} into the quarantine: {reason}")
+        say(f"{count} records {would} to quarantine: {reason}")
     if answer["dropped"]:
-        say(f"{answer['dropped']} records are no changes of a table")
+        say(f"{answer['dropped']} records are not changes of a table")
     for place, count in answer["too_large"].items():
-        say(f"{count} records are too large for Firehose to take, and stay in {place}")
+        say(f"{count} records exceed the size limit of Firehose, and stay in {place}")
     if not answer["dry_run"] and (answer["redriven"] or answer["quarantined"]):
-        say("Firehose appends what it was given after a minute or so")
+        say("Firehose appends these records after about a minute")

@@ -1,4 +1,4 @@
-"""`cdclake replay`: try quarantined events again after the cause is mended."""
+"""`cdclake replay`: retry quarantined events after their cause is fixed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from cdclake.cli.target import (
 
 def replay(
     table: Annotated[
-        str | None, typer.Option("--table", help="One table, by its name in the lake or source.")
+        str | None,
+        typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
     ] = None,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Apply quarantined events that are accepted now, each at its place in the order.
+    """Retry quarantined events; apply those that are accepted now, at their position.
 
-    Those that are refused still stay in the quarantine. A stopped table needs `resume` first.
+    Events that are refused again stay in quarantine. Run `resume` first for a stopped table.
     """
     from cdclake import naming
 
@@ -44,17 +45,14 @@ def replay(
 
 
 def _replay_here(table: str | None) -> dict[str, Any]:
-    from cdclake.local import operations_backend
+    from cdclake.jobs.operations.table_operations import streamed_tables
     from cdclake.local.lake.lake import open_lake
+    from cdclake.local.operations_backend import local_operations, to_json
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
-    streamed = [each for each in lake.plan.tables if each.delivery == "stream"]
-    tables = streamed if table is None else [lake.plan.streamed(table)]
-    operations_backend.check_flowing(lake)
-    if table is not None and (trouble := operations_backend.stopped(lake, tables[0])) is not None:
-        raise trouble
-    return operations_backend.replay(lake, tables)
+    tables = streamed_tables(lake.plan, [] if table is None else [table])
+    return to_json(local_operations(lake).replay(tables, skip_stopped=table is None))
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`cdclake resume`: go on after a pause, and let stopped tables rejoin."""
+"""`cdclake resume`: start a paused stream, and let stopped tables rejoin."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def resume(
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Start the stream again; a stopped table reads its gap from Kafka first.
+    """Start a paused stream; let stopped tables read their gap from Kafka and rejoin.
 
-    On AWS, where nobody pauses the stream, stopped tables are asked to rejoin.
+    A deployed stream is never paused: with --target aws only stopped tables are affected.
     """
     from cdclake import naming
 
@@ -40,14 +40,14 @@ def resume(
 
 
 def _resume_here() -> dict[str, Any]:
-    from cdclake.local import lifecycle
     from cdclake.local.lake.lake import open_lake
+    from cdclake.local.operations_backend import local_operations, to_json
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
     lake = open_lake(home)
     with home.changing():
-        return lifecycle.resume(home, lake)
+        return to_json(local_operations(lake).resume(lake.plan.tables))
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""`cdclake resync`: read a table of the source again while everything flows."""
+"""`cdclake resync`: read a table from the source again while all tables keep streaming."""
 
 from __future__ import annotations
 
@@ -19,22 +19,26 @@ from cdclake.errors import InputError
 
 
 def resync(
-    table: Annotated[str, typer.Argument(help="The table, by its name in the lake or source.")],
+    table: Annotated[
+        str, typer.Argument(help="The table, by its name in the lake or in the source.")
+    ],
     no_wait: Annotated[
-        bool, typer.Option("--no-wait", help="Ask for it and return; the stream finishes it.")
+        bool,
+        typer.Option("--no-wait", help="Request the resync and return; the stream completes it."),
     ] = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Read every row of a table again, and remove from the lake what the source does not have."""
+    """Read every row of a table again, and remove rows from the lake that the source lacks."""
     from cdclake import naming
 
     if target is Target.AWS:
         if no_wait:
             raise InputError(
-                "--no-wait is of the local lake", "end this command instead: the job goes on"
+                "--no-wait applies to the local lake only",
+                "interrupt the command instead; the job continues",
             )
         answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resync", [table])
     else:
@@ -46,16 +50,13 @@ def resync(
 
 
 def _resync_here(table: str, no_wait: bool) -> dict[str, Any]:
-    from cdclake.local import operations_backend
     from cdclake.local.lake.lake import open_lake
+    from cdclake.local.operations_backend import local_operations, to_json
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
     chosen = lake.plan.streamed(table)
-    operations_backend.check_flowing(lake)
-    operations_backend.rejoin_after_loss(lake, chosen)
-    request = operations_backend.ask_resync(lake, chosen)
-    return operations_backend.resync(lake, chosen, request, wait=not no_wait)
+    return to_json({chosen.name: local_operations(lake).resync(chosen, wait=not no_wait)})
 
 
 def _render(answer: dict[str, Any]) -> None:

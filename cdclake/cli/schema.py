@@ -1,4 +1,4 @@
-"""`cdclake schema`: the JSON Schema of the pipeline file."""
+"""`cdclake schema`: print the JSON Schema of the pipeline file."""
 
 from __future__ import annotations
 

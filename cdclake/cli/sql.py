@@ -1,4 +1,4 @@
-"""`cdclake sql QUERY`: reads the lake with DuckDB, an engine that never wrote it."""
+"""`cdclake sql`: query the lake with DuckDB, an engine that never writes to it."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _MAX_SHOWN_ROWS = 200
 
 
 def sql(
-    query: Annotated[str, typer.Argument(help="One reading statement in DuckDB's SQL.")],
+    query: Annotated[str, typer.Argument(help="One read-only statement in DuckDB's SQL.")],
     at: Annotated[
-        str | None, typer.Option("--at", help="A time (ISO 8601) or a snapshot id.")
+        str | None,
+        typer.Option("--at", help="Time travel: a timestamp (ISO 8601) or a snapshot id."),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Query the lake: TABLE, TABLE_changes, TABLE_current, TABLE_history, cdclake_quarantine.
 
-    Times are in UTC. In JSON decimals are text and bytes are hexadecimal.
+    Timestamps are in UTC. In JSON, decimals are strings and bytes are hexadecimal.
     """
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home

@@ -1,4 +1,4 @@
-"""`cdclake status`: what runs, and how far each table is."""
+"""`cdclake status`: components, the position of each table, and the slot."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdclake.cli.output import JsonOption, emit, say
 
 
 def status(json_output: JsonOption = False) -> None:
-    """Show components, tables and the replication slot."""
+    """Show the components, the tables and the replication slot."""
     from cdclake.errors import NotRunning
     from cdclake.local.process.home import Home
     from cdclake.local.status import lake_status
@@ -17,7 +17,7 @@ def status(json_output: JsonOption = False) -> None:
     home = Home.from_environment()
     answer = lake_status(home)
     if not answer["components"]:
-        raise NotRunning(f"no lake runs in {home.path}", "start one with `cdclake up FILE`")
+        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
     emit(answer, json_output, lambda: _render(answer))
 
 
@@ -35,21 +35,21 @@ def _render(answer: dict[str, Any]) -> None:
             say(f"  {line}")
     for logs in answer.get("web_logs", ()):
         counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
-        say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} wait, {logs['failed']} failed")
+        say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} waiting, {logs['failed']} failed")
         if logs["last_error"]:
             say(f"  {logs['last_error']}")
     if answer["slot"]:
-        say(f"slot holds {answer['slot']['wal_bytes']} bytes of WAL")
+        say(f"the slot retains {answer['slot']['wal_bytes']} bytes of WAL")
 
 
 def _notes(table: dict[str, Any], file: str) -> Iterator[str]:
-    """Where to mend the file, how long the gap is kept, what the source has otherwise."""
+    """Yield the line to change in the file, the gap, and schema differences from the source."""
     for line in table["lines"]:
         if line is not None:
-            yield f"the line to change: {file}:{line}"
+            yield f"line to change: {file}:{line}"
     if gap := table["gap"]:
         until = (
-            f", which Kafka keeps at least until {gap['kept_until']}" if gap["kept_until"] else ""
+            f", which Kafka retains at least until {gap['kept_until']}" if gap["kept_until"] else ""
         )
         yield f"its gap holds {gap['events']} events{until}"
     for change in table["source_changes"] or []:

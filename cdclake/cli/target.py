@@ -1,4 +1,4 @@
-"""Where a verb works: on the lake here, or on what a file and an environment have deployed."""
+"""The target of a verb: the local lake, or the deployment of a file and an environment."""
 
 from __future__ import annotations
 
@@ -15,38 +15,41 @@ if TYPE_CHECKING:
 
 
 class Target(StrEnum):
-    """Where."""
+    """Target of a verb."""
 
     LOCAL = "local"
     AWS = "aws"
 
 
 TargetOption = Annotated[
-    Target, typer.Option(help="aws: in the deployment of --file and --environment.")
+    Target,
+    typer.Option(help="local: the local lake; aws: the deployment of --file and --environment."),
 ]
 FileOption = Annotated[
-    Path | None, typer.Option(help="Of --target aws: the pipeline file that is deployed.")
+    Path | None, typer.Option(help="Pipeline file of the deployment (with --target aws).")
 ]
 EnvironmentOption = Annotated[
-    str | None, typer.Option(help="Of --target aws: the environment that is deployed.")
+    str | None, typer.Option(help="Environment of the deployment (with --target aws).")
 ]
 
 
 def check_local(file: Path | None, environment: str | None) -> None:
-    """InputError if somebody speaks of a deployment without meaning it."""
+    """Raise InputError if --file or --environment is given without --target aws."""
     if file is not None or environment is not None:
-        raise InputError("--file and --environment are of --target aws", "add --target aws")
+        raise InputError("--file and --environment require --target aws", "add --target aws")
 
 
 def deployed_file(file: Path | None) -> Path:
-    """The pipeline file of the deployment; InputError if none says which one is meant."""
+    """Return the pipeline file of the deployment; InputError if none is given."""
     if file is None:
-        raise InputError("it is not said which deployment", "add --file FILE [--environment NAME]")
+        raise InputError(
+            "--file is required with --target aws", "add --file FILE [--environment NAME]"
+        )
     return file
 
 
 def deployed_job(file: Path | None, environment: str | None, name: str) -> DeployedJob:
-    """The deployment's job; InputError if no file says which deployment."""
+    """Return the deployment's job; InputError if no file is given."""
     from cdclake.cli.aws_jobs import DeployedJob
 
     return DeployedJob(deployed_file(file), environment, name)

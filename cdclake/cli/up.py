@@ -1,4 +1,4 @@
-"""`cdclake up`: start or heal the local lake."""
+"""`cdclake up`: start or repair the local lake."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ from cdclake.errors import InputError
 
 
 def up(
-    file: Annotated[Path | None, typer.Argument(help="The pipeline file to stream.")] = None,
+    file: Annotated[
+        Path | None, typer.Argument(help="Pipeline file to stream; by default the lake's last one.")
+    ] = None,
     no_stream: Annotated[
-        bool, typer.Option("--no-stream", help="Start no connector and no stream.")
+        bool, typer.Option("--no-stream", help="Start neither the connector nor the stream.")
     ] = False,
     source: Annotated[
         str | None,
-        typer.Option("--source", help="DSN of an existing database, instead of the lake's own."),
+        typer.Option(
+            "--source", help="DSN of an existing database to use instead of the lake's own."
+        ),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Start or heal the lake; with FILE, stream its tables."""
+    """Start the lake, or the components that are down; with FILE, stream its tables."""
     from cdclake.config.resolve import load_plan
     from cdclake.local import lifecycle
     from cdclake.local.process.home import Home
@@ -44,7 +48,7 @@ def up(
 
 
 def _chosen_file(home: Any, file: Path | None) -> Path | None:
-    """The given file; without one, the file that this lake streams already."""
+    """Return the given file, or else the file that the lake streams already."""
     from cdclake.local.lake.lake import LakeState
 
     if file is not None:
@@ -54,7 +58,7 @@ def _chosen_file(home: Any, file: Path | None) -> Path | None:
 
 
 def _kept_dsn(home: Any, dsn: str | None) -> str | None:
-    """The source's DSN: given now, or given to the lake that runs on it already."""
+    """Return the source's DSN: the given one, or else the one that the lake already uses."""
     from cdclake.local.lake.lake import LakeState
 
     state = LakeState.load(home)
@@ -62,7 +66,7 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
         return str(home.secret("source_dsn"))
     if dsn is not None and state.epoch and not state.external:
         raise InputError(
-            "this lake streams from its own PostgreSQL, not from a given source",
+            "this lake streams from its own PostgreSQL, not from the given source",
             "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
         )
     return dsn
@@ -73,7 +77,7 @@ def _render(answer: dict[str, Any]) -> None:
     if source is not None:
         say(
             f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
-            f"/{source['dbname']}   (password in the lake's secrets.properties, or --json)"
+            f"/{source['dbname']}   (password: the lake's secrets.properties, or --json)"
         )
         say(f"kafka     {answer['kafka']}")
     say(f"s3, glue  {answer['s3']}")
@@ -85,4 +89,4 @@ def _render(answer: dict[str, Any]) -> None:
     for logs in answer.get("web_logs", ()):
         say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
     if not answer["tables"] and not answer.get("web_logs"):
-        say("no tables stream yet: `cdclake up FILE`")
+        say("no tables are streaming: run `cdclake up FILE`")

@@ -1,4 +1,4 @@
-"""`cdclake validate FILE`: every mistake of a pipeline file, offline."""
+"""`cdclake validate`: report every problem of a pipeline file, offline."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def validate(
-    file: Annotated[Path, typer.Argument(help="The pipeline file.")],
+    file: Annotated[Path, typer.Argument(help="Pipeline file to check.")],
     json_output: JsonOption = False,
 ) -> None:
     """Check a pipeline file offline and list every problem with its line and remedy."""

@@ -1,4 +1,4 @@
-"""`cdclake verify`: proves, row for row, that the lake holds what the source does."""
+"""`cdclake verify`: compare the lake with the source, row by row."""
 
 from __future__ import annotations
 
@@ -23,13 +23,15 @@ Report = dict[str, Any]
 
 def verify(
     wait: Annotated[
-        float, typer.Option("--wait", min=0, help="Seconds to wait for what is under way.")
+        float, typer.Option("--wait", min=0, help="Seconds to wait for pending changes.")
     ] = 120.0,
     table: Annotated[
-        str | None, typer.Option("--table", help="One table, by its name in the lake or source.")
+        str | None,
+        typer.Option("--table", help="Only this table, by its name in the lake or in the source."),
     ] = None,
     sample: Annotated[
-        int | None, typer.Option("--sample", min=1, help="Compare about so many rows a table.")
+        int | None,
+        typer.Option("--sample", min=1, help="Compare only about this many rows per table."),
     ] = None,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
@@ -38,9 +40,9 @@ def verify(
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
 
-    Of web logs the requests are counted: none that was acknowledged may be missing.
-    A table that has stopped is a difference. Keys that changed in every round of reading are
-    counted as `unsettled`, which is none.
+    A stopped table counts as a difference. Rows that kept changing during the comparison are
+    reported as `unsettled`, not as differences. For web logs the requests are counted: no
+    acknowledged request may be missing.
     """
     if target is Target.AWS:
         report = _verify_on_aws(wait, table, sample, file, environment)
@@ -76,8 +78,8 @@ def _verify_on_aws(
     job = deployed_job(file, environment, naming.VERIFY_JOB)
     report = job.run([] if table is None else [table], **arguments)
     if "error" in report:
-        told = report["error"]
-        raise ComponentFailed(told["message"], told["remedy"], component=job.name)
+        error = report["error"]
+        raise ComponentFailed(error["message"], error["remedy"], component=job.name)
     return report
 
 
@@ -96,10 +98,10 @@ def _render(report: Report) -> None:
             f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
             f" {logs['failed']} failed, {logs['missing']} missing"
         )
-    said = "equal" if report["ok"] else "NOT equal"
+    result = "equal" if report["ok"] else "NOT equal"
     sample = report["sample"]
-    part = f" (a sample of about {sample} rows a table)" if sample else ""
-    say(f"{said}{part}, {report['rounds']} rounds, {report['seconds']} s")
+    part = f" (a sample of about {sample} rows per table)" if sample else ""
+    say(f"{result}{part}, {report['rounds']} rounds, {report['seconds']} s")
 
 
 def _line(table: dict[str, Any]) -> str:
@@ -107,8 +109,8 @@ def _line(table: dict[str, Any]) -> str:
     counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
     omitted = table["omitted_columns"]
     without = f"; without {', '.join(omitted)}" if omitted else ""
-    trouble = "STOPPED: " if table["state"] == "stopped" else ""
-    stopped = f"; {trouble}{table['error']}" if table["error"] else ""
+    prefix = "STOPPED: " if table["state"] == "stopped" else ""
+    error = f"; {prefix}{table['error']}" if table["error"] else ""
     rows = f"{table['source_rows']} rows in the source, {table['lake_rows']} in the lake"
     named = f"{table['source']} -> {table['table']}"
-    return f"{named}: {counts or 'equal'}; {rows}{without}{stopped}"
+    return f"{named}: {counts or 'equal'}; {rows}{without}{error}"

@@ -1,4 +1,4 @@
-"""`cdclake views`: the views of a deployment's tables for Athena, made or printed."""
+"""`cdclake views`: print or create a deployment's views for Athena."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from cdclake.errors import InputError
 
 
 def views(
-    file: Annotated[Path, typer.Argument(help="The pipeline file that is deployed.")],
+    file: Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")],
     table: Annotated[
-        list[str] | None, typer.Option("--table", help="Only of this table; may be repeated.")
+        list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")
     ] = None,
     target: TargetOption = Target.LOCAL,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Print the statements that make `<t>_current` and `<t>_history` in Athena.
+    """Print the statements that create `<t>_current` and `<t>_history` in Athena.
 
-    With --target aws the deployment's workgroup runs them: once when the tables are there, and
-    again whenever columns have changed. Views that are there are made anew.
+    With --target aws the deployment's workgroup runs them. Run it when the tables exist, and again
+    whenever columns have changed: existing views are replaced.
     """
     from cdclake.config.deployment import load_deployment
     from cdclake.iceberg.athena_views import athena_views
@@ -33,7 +33,8 @@ def views(
     plan = deployment.plan
     if "athena" not in plan.readers:
         raise InputError(
-            f"{file} does not list Athena among `lake: readers:`", "add it there, or use no views"
+            f"{file} does not list Athena among `lake: readers:`",
+            "add it there; the views are for Athena only",
         )
     tables = [plan.table(name, of="file") for name in table] if table else plan.tables
     statements = {
@@ -61,7 +62,7 @@ def _make(workgroup: str, statements: dict[str, str]) -> dict[str, Any]:
 
 def _render_made(answer: dict[str, Any]) -> None:
     for view in answer["views"]:
-        say(f"{view['view']}: {view['error'] or 'made'}")
+        say(f"{view['view']}: {view['error'] or 'created'}")
 
 
 def _render_sql(statements: dict[str, str]) -> None:

@@ -15,9 +15,8 @@ from psycopg.conninfo import make_conninfo
 from cdclake import naming
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
-from cdclake.errors import ComponentFailed, NotRunning
+from cdclake.errors import ComponentFailed
 from cdclake.iceberg.schemas import all_schemas
-from cdclake.jobs.control import requests
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
@@ -36,9 +35,9 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
-from cdclake.local.lake.spark_jobs import STREAM, checkpoint_folder, stream_spec
+from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import MarkerReader, create_topics
-from cdclake.local.operations_backend import refuse_if_read
+from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.plan_diff import PlanDiff, compare, join_tables
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
@@ -86,7 +85,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         server = make_conninfo(**asdict(endpoints.source))
         state = replace(state, database=_existing_database(server, plan, before))
     lake = describe_lake(home, state)
-    refuse_if_read(lake, () if change.is_first else change.joining)
+    local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     state = _start_streaming(lake, change)
     state.save(home)
     answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
@@ -129,7 +128,7 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
         _start_connector(lake, connector, change)
         state = replace(state, loading=False)
         state.save(lake.home)
-        _run_stream(lake)
+        run_stream(lake, READY_TIMEOUT_S)
         _await_marker(lake, connector, markers)
     finally:
         markers.close()
@@ -179,11 +178,6 @@ def _source_address(lake: LocalLake) -> SourceAddress:
         password=password_of(secret),
         sslmode="prefer",
     )
-
-
-def _run_stream(lake: LocalLake) -> None:
-    checkpoint_folder(lake).parent.mkdir(parents=True, exist_ok=True)
-    stack.run_component(lake.home, stream_spec(lake), lambda: True, READY_TIMEOUT_S)
 
 
 def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerReader) -> None:
@@ -350,20 +344,3 @@ def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
     stack.stop_component(home, component.NAME)
     replace(lake.state, paused=True).save(home)
     return {"ok": True, "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.tables]}
-
-
-def resume(home: Home, lake: LocalLake) -> dict[str, Any]:
-    """Start a paused stream; stopped tables read their gap from Kafka and continue."""
-    if lake.state.loading:
-        raise NotRunning("the bulk load has not finished", "run `cdclake up`")
-    progress = Progress.load(lake.control)
-    done = []
-    for table in lake.plan.tables:
-        stopped = requests.request_resume(lake.control, table.name, progress.table(table.name))
-        did = "asked to rejoin" if stopped else "resumed" if lake.state.paused else "flows"
-        done.append({"table": table.name, "did": did})
-    replace(lake.state, paused=False).save(home)
-    if lake.plan.tables:
-        _run_stream(lake)
-    component.run(lake)
-    return {"ok": True, "tables": done}

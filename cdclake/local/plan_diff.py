@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
-from cdclake.jobs.control.progress import COLUMNS
+from cdclake.jobs.control.requests import request_resume
 from cdclake.jobs.runtime.source import signal_snapshot
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.operations_backend import request_resync
+from cdclake.local.operations_backend import local_operations
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
@@ -191,12 +191,12 @@ def join_tables(lake: LocalLake, change: PlanDiff, *, write_plan: Callable[[], N
             known = last_position(lake, table)
             if known is not None:
                 _refuse_without_sweep(table)
-                request_resync(lake, table, known, rejoins=True)
+                local_operations(lake).request_rejoin(table, known)
     write_plan()
     for table in change.reshaped:
         # After the plan, since the stream reads requests before the plan. Also for a table that is
         # streaming: a batch with the previous plan may still stop it.
-        lake.control.write(f"resume/{table.name}.json", {"mended": COLUMNS})
+        request_resume(lake.control, table.name, columns_changed=True)
 
 
 def _refuse_without_sweep(table: Table) -> None:

@@ -16,7 +16,8 @@ from cdclake.redrive.redrive_stream import redrive_stream
 
 def redrive_here(lake: LocalLake) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """What to call the function with; InputError if the lake has nothing that could be redriven,
-    NotRunning if its Firehose takes nothing."""
+    NotRunning if its Firehose takes nothing.
+    """
     if redrive_stream(lake.plan) is None:
         raise InputError(
             "no table of the lake is delivered by Firehose", "give it one: `delivery: firehose`"

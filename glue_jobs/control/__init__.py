@@ -1,1 +1,1 @@
-"""The JSON objects in S3: all that other programs may know of a running stream."""
+"""JSON objects in S3: the only interface of a running stream to the other programs."""

@@ -1,7 +1,7 @@
-"""Leases: one writer of a table's state at a time, by conditional PUTs in S3.
+"""Leases on tables: one writer of a state table at a time, by conditional PUTs in S3.
 
-A lease keeps jobs of good will apart (merge, compaction, rebuild). It is not the guard of last
-resort: a holder that slept past its expiry is refused by Iceberg's own validation at its commit.
+Leases keep the cooperating jobs apart (apply, compaction, rebuild). They are not the last line of
+defence: Iceberg's validation rejects the commit of a holder that slept past its lease's expiry.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cdclake.errors import TableError
+from cdclake.jobs.control.control_objects import LEASES, Lease, lease_name
 from cdclake.jobs.control.store import ObjectStore, StoredObject
 
 log = logging.getLogger("cdclake.leases")
 
-LEASE_DURATION_S = 600.0  # how long a dead holder keeps the others waiting
+LEASE_DURATION_S = 600.0  # how long others wait for a dead holder
 RENEWAL_INTERVAL_S = 120.0
 _POLL_INTERVAL_S = 0.5
 
 
 class Leases:
-    """The leases of one job run, told apart by a random owner id."""
+    """Leases of one job run, identified by a random owner id."""
 
     def __init__(self, control: ObjectStore, job: str) -> None:
         self._control = control
@@ -32,15 +33,16 @@ class Leases:
         self._owner = f"{job}-{uuid.uuid4().hex}"
 
     def abandon_earlier_runs(self) -> None:
-        """Free what earlier runs of this job hold; for a job that never runs twice at once."""
-        for name in list(self._control.names("leases")):
-            held = self._control.read(f"leases/{name}")
-            if held is not None and held.content["owner"].startswith(f"{self._job}-"):
-                self._control.delete(f"leases/{name}")
+        """Free the leases of earlier runs of this job; only for a job that never runs twice."""
+        for name in list(self._control.names(LEASES)):
+            table = name.removesuffix(".json")
+            held = self._control.read(lease_name(table))
+            if held is not None and _parse(held).owner.startswith(f"{self._job}-"):
+                self._control.delete(lease_name(table))
 
     @contextmanager
     def try_hold(self, table: str) -> Iterator[bool]:
-        """Hold the table's lease inside the block if it is free now; whether it was."""
+        """Hold the table's lease inside the block if it is free; yield True if so."""
         if not self._acquire(table):
             yield False
             return
@@ -56,22 +58,22 @@ class Leases:
                 raise TableError(
                     table,
                     f"its lease was not free within {wait_seconds:.0f} s",
-                    "look which job still runs on this table and start this one again",
+                    "find the job that still runs on this table, then start this one again",
                 )
             time.sleep(_POLL_INTERVAL_S)
         with self._kept(table):
             yield
 
     def _acquire(self, table: str) -> bool:
-        """Take the lease if it is free or expired."""
-        held = self._control.read(_object(table))
-        if held is not None and held.content["expires_at"] > time.time():
+        """Acquire the lease if it is free or expired; return True if so."""
+        held = self._control.read(lease_name(table))
+        if held is not None and _parse(held).expires_at > time.time():
             return False
         return self._write(table, held)
 
     @contextmanager
     def _kept(self, table: str) -> Iterator[None]:
-        """Renewed as long as the block lasts, then given back unless somebody took it over."""
+        """Renew the lease inside the block, then release it unless another job has taken it."""
         ended = threading.Event()
         renewal = threading.Thread(target=self._renew, args=(table, ended), daemon=True)
         renewal.start()
@@ -81,25 +83,25 @@ class Leases:
             ended.set()
             renewal.join()
             if self._held(table) is not None:
-                self._control.delete(_object(table))
+                self._control.delete(lease_name(table))
 
     def _renew(self, table: str, ended: threading.Event) -> None:
         while not ended.wait(RENEWAL_INTERVAL_S):
             held = self._held(table)
             if held is None or not self._write(table, held):
-                log.warning("table %s: another job has taken its lease over", table)
+                log.warning("table %s: another job has taken over its lease", table)
                 return
 
     def _held(self, table: str) -> StoredObject | None:
-        """The lease, if it is still ours."""
-        held = self._control.read(_object(table))
-        return held if held is not None and held.content["owner"] == self._owner else None
+        """Return the lease if this run still holds it."""
+        held = self._control.read(lease_name(table))
+        return held if held is not None and _parse(held).owner == self._owner else None
 
     def _write(self, table: str, over: StoredObject | None) -> bool:
-        content = {"owner": self._owner, "expires_at": time.time() + LEASE_DURATION_S}
+        content = Lease(self._owner, time.time() + LEASE_DURATION_S).to_json()
         etag = over.etag if over else None
-        return self._control.write_if(_object(table), content, etag) is not None
+        return self._control.write_if(lease_name(table), content, etag) is not None
 
 
-def _object(table: str) -> str:
-    return f"leases/{table}.json"
+def _parse(stored: StoredObject) -> Lease:
+    return Lease.from_json(stored.content)

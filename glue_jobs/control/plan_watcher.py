@@ -1,4 +1,4 @@
-"""The plan as it is now: a running stream takes up a changed one between two batches."""
+"""The current plan: a running stream applies a changed plan between two batches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger("cdclake.stream")
 
 
 class PlanWatcher:
-    """A plan in S3 that is read again whenever its ETag changes."""
+    """Reader of a plan in S3, which it reads again when its ETag has changed."""
 
     def __init__(self, uri: str) -> None:
         folder, _, self._name = uri.rpartition("/")
@@ -21,12 +21,12 @@ class PlanWatcher:
         self._plan: Plan | None = None
 
     def read(self) -> Plan:
-        """The newest plan; FileNotFoundError if there is none."""
+        """Return the current plan; FileNotFoundError if there is none."""
         etag = self._store.etag(self._name)
         if self._plan is None or etag != self._etag:
             stored = self._store.read(self._name)
             if stored is None:
-                raise FileNotFoundError(f"there is no plan {self._name!r}; run `cdclake up FILE`")
+                raise FileNotFoundError(f"no plan {self._name!r}; run `cdclake up FILE`")
             self._plan, self._etag = Plan.from_json(json.dumps(stored.content)), stored.etag
             log.info("plan %s: %d tables", self._plan.name, len(self._plan.tables))
         return self._plan

@@ -1,7 +1,7 @@
-"""What the stream tells the outside: one JSON object in S3, written after every batch.
+"""Progress of the stream: one JSON object in S3, written after every micro-batch.
 
-`status` and `verify` read it: per table the next offset of each Kafka partition, its state, its
-last error. A stopped table keeps its resume offsets here and nowhere else.
+`status`, `verify` and the operations read it: per table the next offset of each Kafka partition,
+its state and its last error. The resume offsets of a stopped table are stored nowhere else.
 """
 
 from __future__ import annotations
@@ -12,63 +12,59 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
+from cdclake.jobs.control.control_objects import PROGRESS, ResumeRequest
 from cdclake.jobs.control.store import ObjectStore
-
-_STORED = "progress.json"
-GIVEN_UP = "given up"  # `gap` of a resume request: go on from whatever Kafka still keeps
-COLUMNS = "columns"  # `mended` of a resume request: only if these were why the table stopped
 
 
 @dataclass(slots=True, kw_only=True)
 class TableProgress:
-    """One table's place in the stream."""
+    """Progress of one table."""
 
     offsets: dict[int, int] = field(default_factory=dict)
     state: str = "streaming"  # or stopped
-    quarantined: int = 0  # refused events since the table last (re)started
+    quarantined: int = 0  # events quarantined since the table last started or resumed
     last_error: str | None = None
     resume_requested: bool = False
-    # Changes below this position passed the table by; values older than it are still in its state.
+    # The table missed changes below this position; its state still has values older than it.
     missed_below: str | None = None
-    gap_given_up: bool = False  # what Kafka keeps no more; a resync repairs what it held
-    columns: list[str] = field(default_factory=list)  # whose declaration its events do not fit
-    first_seen: dict[str, str] = field(
-        default_factory=dict
-    )  # declared columns that events have had
-    suspected: list[str] = field(default_factory=list)  # of which the last value did not fit
+    gap_given_up: bool = False  # skip expired events; a resync restores their rows
+    columns: list[str] = field(default_factory=list)  # why it stopped: they do not fit the events
+    # By declared column (name and type): position of the first event that has it.
+    first_seen: dict[str, str] = field(default_factory=dict)
+    suspected: list[str] = field(default_factory=list)  # columns whose last value did not fit
 
     def note_refused(self, refused: int, limit: int) -> bool:
-        """Count refused events, and stop the table if they are too many; whether it stopped now.
+        """Count refused events; stop the table and return True if there are too many.
 
-        Its declaration no longer fits its source then.
+        So many refused events mean that the declaration no longer matches the source.
         """
         self.quarantined += refused
         if self.quarantined <= limit:
             return False
         self.stop(
             f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
-            f"{naming.QUARANTINE} for the reasons, mend the cause, then `cdclake resume`"
+            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`"
         )
         return True
 
     def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
-        """The table takes nothing any more, from its offsets on."""
+        """Stop the table at its current offsets."""
         self.state, self.last_error, self.columns = "stopped", reason, list(columns)
         self.resume_requested = self.gap_given_up = False
 
-    def ask_to_resume(self, request: Mapping[str, Any]) -> None:
-        """Have a stopped table read its gap with the next batch; others take no notice."""
-        is_for_others = request.get("mended") == COLUMNS and not self.columns
+    def ask_to_resume(self, request: ResumeRequest) -> None:
+        """Let a stopped table read its gap in the next batch; ignore the request otherwise."""
+        is_for_others = request.columns_changed and not self.columns
         if self.state == "stopped" and not is_for_others:
             self.resume_requested = True
-            self.gap_given_up = request.get("gap") == GIVEN_UP
+            self.gap_given_up = request.skip_gap
 
     def forget_all_but(self, columns: Collection[str]) -> None:
-        """What was seen of other columns: one that is declared again is another one."""
+        """Drop other columns from `first_seen`: a column that is declared again is a new one."""
         self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
 
     def flow(self) -> None:
-        """A stopped table has taken its gap, or a part of it."""
+        """Set a stopped table to streaming, once it has read its gap or a part of it."""
         if self.state == "stopped":
             self.state, self.last_error, self.columns = "streaming", None, []
             self.quarantined, self.resume_requested, self.gap_given_up = 0, False, False
@@ -76,35 +72,33 @@ class TableProgress:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """The whole stream's place."""
+    """Progress of the stream."""
 
     query: str = ""
     batch: int = -1
     epoch: int = 0
     written_at: str = ""
-    seconds: float = 0.0  # the last batch took
-    events: int = 0  # the last batch held
-    heartbeat_committed_us: int = (
-        0  # commit time of the newest heartbeat that is in; microseconds, 0 if none is
-    )
+    seconds: float = 0.0  # duration of the last batch
+    events: int = 0  # in the last batch
+    heartbeat_committed_us: int = 0  # commit time of the newest heartbeat, in microseconds; 0: none
     heartbeat_offsets: dict[int, int] = field(default_factory=dict)
     tables: dict[str, TableProgress] = field(default_factory=dict)
 
     def table(self, name: str) -> TableProgress:
-        """The table's progress, begun if it is new."""
+        """Return the table's progress, a fresh one for a new table."""
         return self.tables.setdefault(name, TableProgress())
 
     def offsets(self) -> dict[str, Mapping[int, int]]:
-        """Each table's next offsets in its topic, by partition."""
+        """Return each table's next offsets in its topic, by partition."""
         return {name: table.offsets for name, table in self.tables.items()}
 
     def save(self, control: ObjectStore) -> None:
-        """Write it, with the present time."""
+        """Write the control object, with the current time."""
         self.written_at = datetime.now(UTC).isoformat()
-        control.write(_STORED, self.to_stored())
+        control.write(PROGRESS, self.to_stored())
 
     def to_stored(self) -> dict[str, Any]:
-        """The stored object's content; `parse` reads it."""
+        """Return the content of the control object; `parse` reads it."""
         stored = _stored(self, asdict(self))
         tables = self.tables.items()
         return {
@@ -114,15 +108,15 @@ class Progress:
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:
-        """The stored progress, or that of a stream that never ran."""
-        stored = control.read(_STORED)
+        """Return the stored progress, or an empty one if the stream never ran."""
+        stored = control.read(PROGRESS)
         return Progress.parse(stored.content) if stored else Progress()
 
     @staticmethod
     def parse(raw: dict[str, Any]) -> Progress:
-        """The progress in a stored object's content; what a newer version has added is let go.
+        """Parse the content of the control object.
 
-        So a deployment can be taken back.
+        Ignore keys that a newer version has added, so that a deployment can be rolled back.
         """
         known = _known(Progress, raw)
         known["tables"] = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
@@ -135,7 +129,7 @@ def _parse_table(raw: dict[str, Any]) -> TableProgress:
     return TableProgress(**{**known, "offsets": _parse_offsets(raw["offsets"])})
 
 
-# Fields whose keys in the stored object are other ones: those of the first version.
+# Fields whose stored keys differ from their names: the keys of the first version.
 _KEYS: Mapping[type, Mapping[str, str]] = {
     Progress: {"heartbeat_committed_us": "beat_us"},
     TableProgress: {"first_seen": "seen"},

@@ -1,6 +1,6 @@
-"""Small JSON objects in S3 under one prefix: the plan, leases, progress, reports.
+"""Small JSON objects in S3 under one prefix: plan, leases, progress, requests, reports.
 
-Conditional writes (`If-None-Match`, `If-Match`) make them safe with several writers.
+Conditional writes (`If-None-Match`, `If-Match`) give optimistic concurrency to several writers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _ABSENT = ("NoSuchKey", "404")
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object's JSON content and the ETag that a conditional write needs."""
+    """JSON content of an object, and the ETag for a conditional write."""
 
     content: dict[str, Any]
     etag: str
 
 
 class ObjectStore:
-    """JSON objects below `s3://bucket/prefix/`."""
+    """JSON objects under `s3://bucket/prefix/`."""
 
     def __init__(self, uri: str) -> None:
         parsed = urlparse(uri)
@@ -35,7 +35,7 @@ class ObjectStore:
         self._s3 = boto3.client("s3")
 
     def read(self, name: str) -> StoredObject | None:
-        """The object, or None where there is none."""
+        """Return the object, or None if there is none."""
         try:
             answer = self._s3.get_object(Bucket=self._bucket, Key=self._key(name))
         except ClientError as error:
@@ -45,7 +45,7 @@ class ObjectStore:
         return StoredObject(json.loads(answer["Body"].read()), answer["ETag"])
 
     def etag(self, name: str) -> str | None:
-        """The object's ETag, or None where there is no object."""
+        """Return the object's ETag, or None if there is no object."""
         try:
             return str(self._s3.head_object(Bucket=self._bucket, Key=self._key(name))["ETag"])
         except ClientError as error:
@@ -54,11 +54,14 @@ class ObjectStore:
             raise
 
     def write(self, name: str, content: dict[str, Any]) -> None:
-        """Put the object, whatever was there."""
+        """Put the object unconditionally."""
         self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=_encode(content))
 
     def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
-        """Put it only over that ETag (None: only if absent); the new ETag, None if refused."""
+        """Put the object if its ETag is still `etag` (None: if it is absent).
+
+        Return the new ETag, or None if another writer was first.
+        """
         body, key = _encode(content), self._key(name)
         try:
             if etag is None:
@@ -74,11 +77,11 @@ class ObjectStore:
         return str(answer["ETag"])
 
     def delete(self, name: str) -> None:
-        """Remove the object; none being there is fine."""
+        """Delete the object if it exists."""
         self._s3.delete_object(Bucket=self._bucket, Key=self._key(name))
 
     def names(self, folder: str) -> Iterator[str]:
-        """Names of the objects in a folder, without the folder."""
+        """Yield the names of the objects in a folder, without the folder."""
         prefix = f"{self._key(folder)}/"
         pages = self._s3.get_paginator("list_objects_v2").paginate(
             Bucket=self._bucket, Prefix=prefix

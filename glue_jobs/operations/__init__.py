@@ -1,1 +1,1 @@
-"""What a repair needs beyond the stream: the source, the connector, what the lake holds."""
+"""Replay, resync and resume: one sequence per verb over a backend, and the stream's part."""

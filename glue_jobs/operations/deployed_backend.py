@@ -1,17 +1,20 @@
-"""The source, the connector and the lake, as a deployed job reaches them."""
+"""Backend of the deployed job `operate`: the source, MSK and the lake, from the job's arguments."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.incremental_snapshot import tables_being_read
+from cdclake.jobs.control.control_objects import REPLAY, RESYNC
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
@@ -23,52 +26,66 @@ from cdclake.plan import Plan, Table
 _LAST_OFFSET_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedBackend:
-    """What there is around one pipeline's stream."""
+    """One deployed pipeline's surroundings.
 
-    plan: Plan
-    spark: SparkSession
-    brokers: Mapping[str, str]
-    offsets_topic: str  # Connect's, of which REST would tell; MSK Connect has no REST
-    reader: Reader
-    dsn: str
+    Spark, the reader and the source are opened on first use: only a resync needs them.
+    """
 
-    def is_read(self, table: Table) -> bool:
-        """Whether the connector reads the table now, or is going to."""
-        return table.source in self._being_read()
+    # A stream that is just starting needs minutes before it reads requests. Reading a large table
+    # takes hours, and by default a run may take four.
+    timeouts_s: Mapping[str, float] = {REPLAY: 1800.0, RESYNC: 13000.0}
+    poll_interval_s = 5.0
 
-    def has_lost(self, table: Table, resume: Mapping[int, int]) -> bool:
-        """Whether Kafka has deleted records of the topic that come after `resume`."""
-        first = self._offsets(table.topic, "earliest")
-        return any(low > resume.get(partition, low) for partition, low in first.items())
+    def __init__(self, plan: Plan, arguments: Mapping[str, str], resources: ExitStack) -> None:
+        """Open nothing yet; `resources` closes what is opened later."""
+        self.control = ObjectStore(arguments["control"])
+        self._plan = plan
+        self._arguments = arguments
+        self._resources = resources
 
-    def newest_position(self, table: Table) -> str | None:
-        """The greatest position in the table's log; InputError if there is no log."""
-        return self.reader.newest_position(table)
+    @cached_property
+    def _brokers(self) -> Mapping[str, str]:
+        return brokers_of(self._arguments)
 
-    def notified(self) -> int:
-        """The offset that the connector's next notification will have."""
-        return self._offsets(self.plan.notification_topic)[0]
+    @cached_property
+    def _spark(self) -> SparkSession:
+        return open_session(self._arguments["JOB_NAME"])
 
-    def signal(self, table: Table, request: str) -> None:
-        """Have the connector read the table again for the request while the others flow."""
-        signal_snapshot(self.dsn, [table], request)
+    @cached_property
+    def _dsn(self) -> str:
+        return self._resources.enter_context(deployed_dsn(self._arguments))
 
-    def is_signalled(self, request: str) -> bool:
-        """Whether the connector was asked to read for the request."""
-        return is_signalled(self.dsn, request)
+    @cached_property
+    def _reader(self) -> Reader:
+        spill = self._resources.enter_context(TemporaryDirectory())
+        return job_reader(self._spark, self._plan, Path(spill))
 
-    def _offsets(self, topic: str, at: End = "latest") -> dict[int, int]:
-        return offsets(self.spark, self.brokers, [topic], at).get(topic, {})
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Exclude nothing: Glue runs this job once at a time."""
+        return nullcontext()
 
-    def _being_read(self) -> frozenset[str]:
-        topic = self.offsets_topic
+    def check_running(self) -> None:
+        """Accept every state: the stream keeper starts the stream, and requests wait for it."""
+
+    def check_health(self) -> None:
+        """Accept every state: alarms report failed components."""
+
+    def wake_stream(self) -> None:
+        """Leave it to the heartbeats to cause the next micro-batch."""
+
+    def epoch(self) -> int:
+        """Return the epoch of the stream's progress."""
+        return Progress.load(self.control).epoch
+
+    def tables_being_read(self) -> frozenset[str]:
+        """Return the tables being read, from Connect's offsets topic: MSK Connect has no REST."""
+        topic = self._arguments["offsets"]
         first, end = self._offsets(topic, "earliest"), self._offsets(topic)
         starts = {p: max(first[p], end[p] - _LAST_OFFSET_RECORDS) for p in end}
         rows = (
-            self.spark.read.format("kafka")
-            .options(**self.brokers)
+            self._spark.read.format("kafka")
+            .options(**self._brokers)
             .option("subscribe", topic)
             .option("startingOffsets", json.dumps({topic: starts}))
             .load()
@@ -79,18 +96,36 @@ class DeployedBackend:
         stored = (json.loads(value) for value in newest.values() if value)
         return frozenset(table for offset in stored for table in tables_being_read(offset))
 
+    def has_expired_events(self, table: Table, resume: Mapping[int, int]) -> bool:
+        """Compare the resume offsets with the first ones that Kafka still has."""
+        first = self._offsets(table.topic, "earliest")
+        return any(low > resume.get(partition, low) for partition, low in first.items())
 
-@contextmanager
-def open_backend(plan: Plan, arguments: Mapping[str, str]) -> Iterator[DeployedBackend]:
-    """What the job's arguments tell of, as long as the block lasts."""
-    brokers = brokers_of(arguments)
-    spark = open_session(arguments["JOB_NAME"])
-    with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
-        yield DeployedBackend(
-            plan=plan,
-            spark=spark,
-            brokers=brokers,
-            offsets_topic=arguments["offsets"],
-            reader=job_reader(spark, plan, Path(spill)),
-            dsn=dsn,
-        )
+    def newest_position(self, table: Table) -> str | None:
+        """Return the greatest position in the changelog; InputError if there is no changelog."""
+        return self._reader.newest_position(table)
+
+    def next_notification(self) -> int:
+        """Return the end offset of the notification topic."""
+        return self._offsets(self._plan.notification_topic)[0]
+
+    def signal_snapshot(self, table: Table, request: str) -> None:
+        """Insert the signal into the source."""
+        signal_snapshot(self._dsn, [table], request)
+
+    def is_signalled(self, request: str) -> bool:
+        """Look the signal up in the source."""
+        return is_signalled(self._dsn, request)
+
+    def check_resumable(self) -> None:
+        """Accept every state: the stream keeper starts the stream."""
+
+    def is_paused(self) -> bool:
+        """Return False: a deployed stream is never paused."""
+        return False
+
+    def start_stream(self) -> None:
+        """Leave it to the stream keeper."""
+
+    def _offsets(self, topic: str, at: End = "latest") -> dict[int, int]:
+        return offsets(self._spark, self._brokers, [topic], at).get(topic, {})

@@ -1,7 +1,8 @@
-"""Replay: quarantined events that are accepted now go into the log, where they belong.
+"""Replay: append quarantined events that are accepted now to the changelog, at their position.
 
-The stream does it itself, so the log keeps its one writer. First the events are appended, then they
-leave the quarantine; in between, or asked for twice, the log knows them by their identity.
+The stream does this itself, so that the changelog has only one writer. It appends the events, then
+removes them from quarantine. After a crash in between, or a second replay, events that the
+changelog already has are recognized by their identity.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ from cdclake.plan import Table
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replayed:
-    """What became of a table's quarantined events."""
+    """Result of the replay of a table's quarantined events."""
 
-    replayed: int  # the log has them now
-    known: int  # accepted now, but the log had them, or they were there twice
-    refused: Mapping[str, int]  # by reason; they stay as they were
+    replayed: int  # appended to the changelog
+    known: int  # accepted, but already in the changelog, or duplicates in quarantine
+    refused: Mapping[str, int]  # by reason; they stay in quarantine unchanged
 
     @property
     def released(self) -> int:
-        """Events that left the quarantine."""
+        """Return the number of events that left quarantine."""
         return self.replayed + self.known
 
 
 def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
-    """Bring the table's quarantined events that are accepted now into its log and state.
+    """Append the quarantined events that are accepted now, and apply them to the state table.
 
-    They take no Kafka offset and move none: the log's stamp keeps its offsets. `epoch` is the
-    stream's, for a log that has no stamp yet. Doing it again changes nothing.
+    The changelog's stamp keeps its Kafka offsets. `epoch` is the stream's, for a changelog that has
+    no stamp yet. Idempotent.
     """
     with batch.reader.read_late(_held(batch), _too_old(batch.table)) as decoded:
         accepted = sum(part.accepted for part in decoded.parts)
@@ -59,7 +60,7 @@ def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
 
 
 def _held(batch: TableBatch) -> DataFrame:
-    """The table's quarantined records, as Kafka had them; of one snapshot, however often read."""
+    """Return the table's quarantined records as Kafka had them, all from one snapshot."""
     snapshot = batch.lake.stamped(naming.QUARANTINE).snapshot_id
     held = batch.lake.read(naming.QUARANTINE, snapshot)
     mine = (F.col("topic") == batch.table.topic) & (F.col("table") == batch.table.name)
@@ -67,7 +68,7 @@ def _held(batch: TableBatch) -> DataFrame:
 
 
 def _too_old(table: Table) -> Reason:
-    """Against events whose row may have been deleted so long ago that its tombstone is purged."""
+    """Refuse events whose row may have been deleted, and its tombstone already purged."""
     may_revive = ~F.col(naming.OP).isin("d", "t") & F.lit(table.deletes == "hard")
     since = F.lit(datetime.now(UTC) - YOUNG)
     return may_revive & (F.col(naming.COMMITTED_AT) < since), refusals.TOO_OLD
@@ -86,7 +87,7 @@ def _append(batch: TableBatch, decoded: Decoded, epoch: int) -> int:
 
 
 def _marked(stamp: ChangesStamp, summaries: list[PartitionSummary], epoch: int) -> ChangesStamp:
-    """The stamp with these events' LSNs: if the connector sends them again, they are looked up."""
+    """Add these events' LSNs to the stamp, so that redelivered events are looked up."""
     marked = next_stamp(
         stamp, summaries, epoch=stamp.epoch or epoch, ingested_at=stamp.ingested_through
     )
@@ -94,7 +95,7 @@ def _marked(stamp: ChangesStamp, summaries: list[PartitionSummary], epoch: int) 
 
 
 def _release(batch: TableBatch, decoded: DataFrame) -> None:
-    """Delete exactly the accepted records from the quarantine."""
+    """Delete exactly the accepted records from quarantine."""
     accepted = decoded.where(F.col(REFUSAL).isNull()).select(naming.PARTITION, naming.OFFSET)
     batch.lake.spark.sql(
         f"MERGE INTO {batch.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "

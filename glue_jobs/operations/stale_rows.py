@@ -1,13 +1,14 @@
-"""Ghosts: rows of the lake that a new reading of their table did not find in the source.
+"""Stale rows: rows of the lake that an incremental snapshot did not find in the source.
 
-Every row that the source has was read, or changed, after the reading was asked for. So a key whose
-newest event lies below that position is gone from the source, and gets a delete of ours there. No
-floor, as a truncate would set: a row that changed while it was read has its unchanged large values
-below that position (correctness 1.3), and keeps them.
+The snapshot reads every row of the source after the position of its request, unless the row changes
+meanwhile. So a key whose newest event is below that position is gone from the source, and gets a
+synthetic delete at the position. A floor, as a truncate sets it, would be wrong: a row that changed
+during the snapshot keeps its unchanged TOAST values, whose events are below the position
+(correctness 1.3).
 
-Such a change may even come after the sweep, for Kafka promises no order between topics, and the end
-of the reading was said in another one. It undoes the delete; since that brings no values, the row
-has again what it had.
+Such a change may arrive even after the delete, because Kafka guarantees no order between topics and
+the end of the snapshot is announced in another topic. It undoes the delete. Since a synthetic
+delete has no values, the row then has its earlier values again.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ from cdclake.plan import Table
 
 
 def delete_stale_rows(batch: TableBatch, position: str) -> int:
-    """Delete the rows whose newest event lies below `position`; how many there were.
+    """Delete the rows whose newest event is below `position`; return how many there were.
 
-    Call it when everything that the reading brought is in the log. Doing it again finds none.
+    Call it when all events of the snapshot are in the changelog. Idempotent: a second call finds
+    no rows.
     """
     stamped, stamp = batch.read_stamp()
     if stamped.snapshot_id is None:
@@ -43,37 +45,37 @@ def delete_stale_rows(batch: TableBatch, position: str) -> int:
 
 
 def count_older_values(batch: TableBatch, position: str) -> int:
-    """Rows heard of since `position` of which some value is older, or was never seen.
+    """Count the rows with an event since `position` that have an older value, or lack a value.
 
-    Right where the lake missed no change of the table. Where it did, such a value may have changed
-    meanwhile.
+    Such a value is correct if the lake missed no change of the table. If it did, the value may
+    have changed meanwhile.
     """
     table, below = batch.table, history_of(position)
     if not table.toastable:
         return 0
     rows = batch.lake.read(table.changes).where(F.col(naming.OP) != "t")
     newest_values = {name: _newest_value(name) for name in table.toastable}
-    heard = _by_key(rows, table, **newest_values).where(
+    recent = _by_key(rows, table, **newest_values).where(
         f"{history_part(naming.POSITION)} >= {SPARK.text(below)} AND {naming.OP} <> 'd'"
     )
     is_older = " OR ".join(
         f"{history_part(value)} < {SPARK.text(below)}"
         for value in (f"coalesce({SPARK.name(f'cdc__at_{name}')}, '')" for name in table.toastable)
     )
-    return heard.where(is_older).count()
+    return recent.where(is_older).count()
 
 
 def _deletes(log: DataFrame, table: Table, position: str) -> DataFrame:
-    """A delete of ours for each ghost, in the log's columns."""
+    """Return a synthetic delete for each stale row, with the changelog's columns."""
     keys = [F.col(SPARK.name(name)) for name in table.key]
-    ghosts = _ghosts(log, table, history_of(position)).select(*keys)
+    stale = _stale_keys(log, table, history_of(position)).select(*keys)
     return log.limit(0).unionByName(
-        ghosts.withColumns(_facts(table, position)), allowMissingColumns=True
+        stale.withColumns(_event_columns(table, position)), allowMissingColumns=True
     )
 
 
-def _ghosts(log: DataFrame, table: Table, below: str) -> DataFrame:
-    """The keys that live in the lake, and of which nothing was heard since `below`."""
+def _stale_keys(log: DataFrame, table: Table, below: str) -> DataFrame:
+    """Return the live keys whose newest event is below this position."""
     history = history_part(naming.POSITION)
     truncates = log.where(F.col(naming.OP) == "t")
     floor = truncates.agg(F.expr(f"max({history}) AS floor")).collect()[0]["floor"] or ""
@@ -85,7 +87,7 @@ def _ghosts(log: DataFrame, table: Table, below: str) -> DataFrame:
 
 
 def _by_key(rows: DataFrame, table: Table, **more: Expression) -> DataFrame:
-    """Each key with the position and the operation of its newest event, and `more`."""
+    """Return each key with position and operation of its newest event, and `more`."""
     return rows.groupBy(*(F.col(SPARK.name(name)) for name in table.key)).agg(
         F.expr(f"max({naming.POSITION}) AS {naming.POSITION}"),
         F.expr(f"max_by({naming.OP}, {naming.POSITION}) AS {naming.OP}"),
@@ -94,15 +96,15 @@ def _by_key(rows: DataFrame, table: Table, **more: Expression) -> DataFrame:
 
 
 def _newest_value(column: str) -> Expression:
-    """The position of the newest event that brought a value of the column."""
+    """Return the position of the newest event that has a value of the column."""
     is_listed = SPARK.contains(naming.UNAVAILABLE, column)
     brought = f"{naming.OP} <> 'd' AND ({naming.UNAVAILABLE} IS NULL OR NOT {is_listed})"
     return F.expr(f"max(IF({brought}, {naming.POSITION}, NULL))")
 
 
-def _facts(table: Table, position: str) -> dict[str, Expression]:
+def _event_columns(table: Table, position: str) -> dict[str, Expression]:
     at = Position.parse(position)
-    # This delete brings no values: what a later event does not bring either is as it was.
+    # The delete has no values: values that a later event lacks as well stay as they were.
     carried = [F.lit(name) for name in table.toastable]
     names = F.array(*carried) if carried else F.lit(None)
     return {

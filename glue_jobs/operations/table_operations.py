@@ -1,166 +1,211 @@
-"""Replay, resume and resync as a job: ask the stream, and wait for what it says.
+"""Replay, resync and resume: the sequence of each verb, over a backend.
 
-The stream does the work; this asks for it, and waits unless it is `resume`. A run that dies has
-asked already: the next one waits for the same, or asks again if the connector was not asked yet.
+The stream does the work, as the changelog's only writer. These commands write a request and wait
+for its outcome. A command that dies in between is safe to repeat: the next one waits for the same
+request, or replaces it if the connector never got its signal.
 """
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 from cdclake import naming
-from cdclake.errors import CdcError, ComponentFailed, InputError, TableError
+from cdclake.errors import CdcError, ComponentFailed, TableError
 from cdclake.jobs.control import requests
-from cdclake.jobs.control.plan_watcher import PlanWatcher
-from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.control.requests import REPLAY, RESYNC
-from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.runtime.metrics import Metrics
-from cdclake.jobs.table_jobs.table_reports import failed_tables
+from cdclake.jobs.control.control_objects import REPLAY, RESYNC
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.requests import Answer
+from cdclake.jobs.operations.backend import Backend
 from cdclake.plan import Plan, Table
 
-if TYPE_CHECKING:
-    from cdclake.jobs.operations.deployed_backend import DeployedBackend
-
 RESUME = "resume"
-POLL_INTERVAL_S = 5.0
-# A stream that is just starting comes to it, too; a large table is read for hours, and a run may
-# take four by default.
-TIMEOUTS_S = {REPLAY: 1800.0, RESYNC: 13000.0}
-
-log = logging.getLogger("cdclake.operate")
 
 
 @dataclass(frozen=True, slots=True)
 class TableOperations:
-    """What one run asks of the stream; only a resync needs anything else."""
+    """Operations on the tables of one stream."""
 
-    control: ObjectStore
-    backend: DeployedBackend | None = None
+    backend: Backend
 
-    def replay(self, table: Table) -> dict[str, Any]:
-        """Have quarantined events tried again, and wait; TableError if the table is stopped."""
-        self._check_flowing(table)
-        request = requests.request_replay(self.control, table.name)
-        return requests.replay_result(self._outcome(table, REPLAY, request))
+    def replay(self, tables: Sequence[Table], *, skip_stopped: bool = False) -> dict[str, Answer]:
+        """Retry the tables' quarantined events, wait, and return each table's answer.
 
-    def resume(self, table: Table) -> dict[str, Any]:
-        """Have a stopped table read its gap and rejoin."""
-        progress = Progress.load(self.control).table(table.name)
-        stopped = requests.request_resume(self.control, table.name, progress)
-        return {"did": "asked to rejoin" if stopped else "flows"}
+        Raise the TableError of a stopped table, unless `skip_stopped`.
+        """
+        self.backend.check_running()
+        errors = self._errors_of_stopped(tables)
+        if errors and not skip_stopped:
+            raise next(iter(errors.values()))
+        with self.backend.exclusive():
+            ids = {
+                table.name: requests.request_replay(self.backend.control, table.name)
+                for table in tables
+                if table.name not in errors
+            }
+        self.backend.wake_stream()
+        outcomes = self._await_outcomes(REPLAY, ids)
+        return {
+            table.name: nothing_done(errors[table.name])
+            if table.name in errors
+            else requests.replay_result(outcomes[table.name])
+            for table in tables
+        }
 
-    def resync(self, table: Table) -> dict[str, Any]:
-        """Have the table read again and what the source does not have removed, and wait."""
-        assert self.backend is not None
-        self._rejoin_after_loss(table, self.backend)
-        is_signalled = self.backend.is_signalled
-        request = requests.resync_under_way(self.control, table.name, is_signalled)
-        request = request or self._ask_resync(table, self.backend)
-        return requests.resync_result(self._outcome(table, RESYNC, request))
+    def resync(self, table: Table, *, wait: bool = True) -> Answer:
+        """Read the table again, delete the rows that the source lacks, and return the answer.
 
-    def _ask_resync(self, table: Table, backend: DeployedBackend) -> str:
-        if backend.is_read(table):
-            raise requests.being_read(table.name)
-        request = requests.request_resync(
-            self.control,
-            table.name,
-            epoch=Progress.load(self.control).epoch,
-            known=backend.newest_position(table),
-            notified=backend.notified(),
+        Without `wait` return as soon as the stream and the connector have the request.
+        """
+        self.backend.check_running()
+        self._skip_expired_gap(table)
+        with self.backend.exclusive():
+            pending = requests.pending_resync(
+                self.backend.control, table.name, self.backend.is_signalled
+            )
+            request = pending or self._request_resync(table)
+        if not wait:
+            return {"did": "requested; the stream removes stale rows after reading all rows"}
+        return requests.resync_result(
+            self._await_outcomes(RESYNC, {table.name: request})[table.name]
         )
-        backend.signal(table, request)
+
+    def resume(self, tables: Sequence[Table]) -> dict[str, Answer]:
+        """Start the stream if it is paused, and let stopped tables read their gap and rejoin."""
+        self.backend.check_resumable()
+        progress = Progress.load(self.backend.control)
+        flowing = "resumed" if self.backend.is_paused() else "flows"
+        answers: dict[str, Answer] = {}
+        for table in tables:
+            is_stopped = progress.table(table.name).state == "stopped"
+            if is_stopped:
+                requests.request_resume(self.backend.control, table.name)
+            answers[table.name] = {"did": "asked to rejoin" if is_stopped else flowing}
+        self.backend.start_stream()
+        return answers
+
+    def request_rejoin(self, table: Table, known: str) -> None:
+        """Request the deletion of stale rows of a table that rejoins; `up` sends the signal."""
+        self._write_resync(table, known, rejoins=True)
+
+    def refuse_if_being_read(self, tables: Iterable[Table]) -> None:
+        """Raise TableError if the connector reads one of the tables.
+
+        Its first rows may be older than the new request, and the end of the running snapshot would
+        pass for the end of the new one.
+        """
+        being_read = self.backend.tables_being_read()
+        for table in tables:
+            if table.source in being_read:
+                raise TableError(
+                    table.name,
+                    "the connector is still reading it (it was added or resynced)",
+                    "wait until the snapshot is complete, then run this again",
+                )
+
+    def _request_resync(self, table: Table) -> str:
+        """Note the position before the signal: all that the snapshot reads is after it."""
+        self.refuse_if_being_read([table])
+        request = self._write_resync(table, self.backend.newest_position(table))
+        self.backend.signal_snapshot(table, request)
         return request
 
-    def _rejoin_after_loss(self, table: Table, backend: DeployedBackend) -> None:
-        """Have a stopped table go on from what Kafka still keeps, and wait until it flows."""
-        progress = Progress.load(self.control).table(table.name)
+    def _write_resync(self, table: Table, known: str | None, *, rejoins: bool = False) -> str:
+        return requests.request_resync(
+            self.backend.control,
+            table.name,
+            epoch=self.backend.epoch(),
+            known=known,
+            notified=self.backend.next_notification(),
+            rejoins=rejoins,
+        )
+
+    def _skip_expired_gap(self, table: Table) -> None:
+        """Let a stopped table continue after its expired events, and wait until it streams.
+
+        Raise its TableError if none of its events have expired, or if it does not start again.
+        """
+        progress = self._progress(table)
         if progress.state != "stopped":
             return
-        if not backend.has_lost(table, progress.offsets):
-            self._check_flowing(table)
-        requests.request_skip_gap(self.control, table.name)
-        deadline = time.monotonic() + TIMEOUTS_S[REPLAY]
-        while Progress.load(self.control).table(table.name).state == "stopped":
+        if not self.backend.has_expired_events(table, progress.offsets):
+            raise _stopped(table.name, progress)
+        requests.request_resume(self.backend.control, table.name, skip_gap=True)
+        deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
+        while (progress := self._progress(table)).state == "stopped":
             if time.monotonic() > deadline:
-                self._check_flowing(table)
-            time.sleep(POLL_INTERVAL_S)
+                raise _stopped(table.name, progress)
+            time.sleep(self.backend.poll_interval_s)
 
-    def _outcome(self, table: Table, verb: str, request: str) -> dict[str, Any]:
-        deadline = time.monotonic() + TIMEOUTS_S[verb]
-        while (told := requests.outcome(self.control, table.name, verb, request)) is None:
-            self._check_flowing(table)
+    def _await_outcomes(self, verb: str, ids: Mapping[str, str]) -> dict[str, Answer]:
+        """Wait for the outcomes of all requests, by table.
+
+        Raise ComponentFailed if a component or a request failed, or after the timeout. Pending
+        requests remain, and the stream carries them out.
+        """
+        timeout_s = self.backend.timeouts_s[verb]
+        deadline = time.monotonic() + timeout_s
+        done: dict[str, Answer] = {}
+        while True:
+            for table in ids.keys() - done.keys():
+                outcome = requests.read_outcome(self.backend.control, table, verb, ids[table])
+                if outcome is not None:
+                    done[table] = outcome
+            missing = sorted(ids.keys() - done.keys())
+            if not missing:
+                return done
+            self.backend.check_health()
+            self._check_streaming(missing)
             if time.monotonic() > deadline:
-                raise ComponentFailed(
-                    f"{verb} of {table.name} was not done within {TIMEOUTS_S[verb]:.0f} s",
-                    f"see whether the stream runs; another {verb} waits for the same request",
-                    naming.STREAM_COMPONENT,
-                )
-            time.sleep(POLL_INTERVAL_S)
-        return told
+                raise _timed_out(verb, missing, timeout_s)
+            time.sleep(self.backend.poll_interval_s)
 
-    def _check_flowing(self, table: Table) -> None:
-        progress = Progress.load(self.control).table(table.name)
-        if progress.state == "stopped":
-            raise TableError(
-                table.name,
-                f"it is stopped: {progress.last_error}",
-                "resume it, then run this again",
-            )
+    def _check_streaming(self, tables: Iterable[str]) -> None:
+        progress = Progress.load(self.backend.control)
+        for name in tables:
+            if (table := progress.table(name)).state == "stopped":
+                raise _stopped(name, table)
 
+    def _errors_of_stopped(self, tables: Iterable[Table]) -> dict[str, TableError]:
+        progress = Progress.load(self.backend.control)
+        places = {table.name: progress.table(table.name) for table in tables}
+        return {
+            name: _stopped(name, place)
+            for name, place in places.items()
+            if place.state == "stopped"
+        }
 
-def operate(operator: TableOperations, verb: str, tables: Sequence[Table]) -> dict[str, Any]:
-    """The report of the verb over these tables; one table's trouble is its alone."""
-    verbs: dict[str, Callable[[Table], dict[str, Any]]] = {
-        REPLAY: operator.replay,
-        RESUME: operator.resume,
-        RESYNC: operator.resync,
-    }
-    if verb not in verbs:
-        raise InputError(f"there is no verb {verb!r}", f"choose one of {', '.join(verbs)}")
-    lines = [_line(table, verbs[verb]) for table in tables]
-    return {"ok": all(line["error"] is None for line in lines), "tables": lines}
+    def _progress(self, table: Table) -> TableProgress:
+        return Progress.load(self.backend.control).table(table.name)
 
 
-def _line(table: Table, work: Callable[[Table], dict[str, Any]]) -> dict[str, Any]:
-    try:
-        return {"table": table.name, "error": None, **work(table)}
-    except CdcError as error:
-        return {"table": table.name, "error": str(error), "did": f"nothing: {error}"}
+def streamed_tables(plan: Plan, names: Sequence[str] = ()) -> list[Table]:
+    """Return the named tables, or all that the stream writes.
 
-
-def streamed_tables(plan: Plan, names: str | None) -> list[Table]:
-    """The tables that `--tables a,b` names, or all that the stream writes.
-
-    InputError for a name of none, or of one that another writes.
+    Raise InputError for an unknown name, or for a table that Firehose delivers.
     """
     if names:
-        return [plan.streamed(name) for name in names.split(",")]
+        return [plan.streamed(name) for name in names]
     return [table for table in plan.tables if table.delivery == "stream"]
 
 
-def run(arguments: Mapping[str, str]) -> int:
-    """Ask, wait, and write the report; the process's exit code."""
-    plan, verb = PlanWatcher(arguments["plan"]).read(), arguments["verb"]
-    control = ObjectStore(arguments["control"])
-    if verb == RESYNC and "tables" not in arguments:
-        raise InputError("it is not said which tables are to be read again", "add --tables a,b")
-    streamed = streamed_tables(plan, arguments.get("tables"))
-    with ExitStack() as held:
-        backend = None
-        if verb == RESYNC:
-            from cdclake.jobs.operations.deployed_backend import open_backend
+def nothing_done(error: CdcError) -> Answer:
+    """Return the answer for a table that the operation left alone."""
+    return {"did": f"nothing: {error}"}
 
-            backend = held.enter_context(open_backend(plan, arguments))
-        report = operate(TableOperations(control, backend), verb, streamed)
-    control.write(naming.report_name(arguments.get("run", naming.OPERATE_JOB)), report)
-    for line in report["tables"]:
-        log.info("%s", line)
-    metrics = Metrics(arguments.get("metrics"), naming.OPERATE_JOB)
-    metrics.tell(lambda: failed_tables(report))
-    return 0 if report["ok"] else 1
+
+def _stopped(table: str, progress: TableProgress) -> TableError:
+    return TableError(
+        table,
+        f"it is stopped: {progress.last_error}",
+        "run `cdclake resume`, then repeat this command when the table is streaming",
+    )
+
+
+def _timed_out(verb: str, tables: Sequence[str], timeout_s: float) -> ComponentFailed:
+    return ComponentFailed(
+        f"{verb} of {', '.join(tables)} is still pending after {timeout_s:.0f} s",
+        f"check that the stream runs; `cdclake {verb}` again waits for the same request",
+        naming.STREAM_COMPONENT,
+    )

@@ -23,9 +23,11 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.jobs.control.control_objects import resume_name
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.commit_retry import MISSING, cause_of
@@ -312,13 +314,12 @@ class MicroBatch:
         log.error("table %s stopped: %s", table.name, reason)
 
     def _take_resume_requests(self) -> None:
-        for name in list(self._control.names("resume")):
-            progress = self._progress.tables.get(name.removesuffix(".json"))
-            stored = self._control.read(f"resume/{name}")
-            if progress is not None and stored is not None:
-                progress.ask_to_resume(stored.content)
+        for table, request in pending_resumes(self._control):
+            progress = self._progress.tables.get(table)
+            if progress is not None and request is not None:
+                progress.ask_to_resume(request)
                 self._progress.save(self._control)  # this batch may fail
-            self._control.delete(f"resume/{name}")
+            self._control.delete(resume_name(table))
 
     def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:
         progress = self._progress

@@ -14,8 +14,8 @@ from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.control.control_objects import ScanEnd, outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.control.requests import outcome_name, request_name
 from cdclake.jobs.iceberg.commit_retry import Fenced
 from cdclake.jobs.maintenance.actions import MaintainedTable, collapse_history, purge_tombstones
 from cdclake.jobs.operations import executor, replay
@@ -380,5 +380,5 @@ def test_a_stopped_tables_replay_waits_and_lowers_its_count(numbers: Engine) -> 
 
 def test_an_aborted_reading_is_an_end(engine: Engine) -> None:
     said = {"aggregate_type": "Incremental Snapshot", "type": "ABORTED", "additional_data": {}}
-    assert scan_end(iter([said]), engine.table) == {"status": "ABORTED", "rows": 0}
+    assert scan_end(iter([said]), engine.table) == ScanEnd(status="ABORTED", rows=0)
     assert scan_end(iter([notification(engine, "STARTED")]), engine.table) is None

@@ -94,7 +94,7 @@ def test_a_run_that_dies_before_its_report_is_a_failure(run, deployed):
     code, out, _ = run("apply_changes")
     told = json.loads(out)["error"]
     assert (code, told["component"]) == (4, NAME)
-    assert "before its report" in told["message"]
+    assert "without a report" in told["message"]
     assert "--tables" not in started()[0]
 
 
@@ -160,7 +160,7 @@ def test_a_job_that_runs_already_is_left_alone(run, deployed):
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
     boto3.client("glue").start_job_run(JobName=NAME)
     code, out, _ = run("apply_changes")
-    assert (code, json.loads(out)["error"]["message"]) == (4, f"{NAME} runs already")
+    assert (code, json.loads(out)["error"]["message"]) == (4, f"{NAME} is already running")
 
 
 def test_what_is_not_deployed_is_said_to_be_missing(run):
@@ -190,14 +190,14 @@ def denied(operation: str) -> ClientError:
 @pytest.mark.parametrize(
     ("service", "call", "error", "told", "remedy"),
     [
-        ("glue", "start_job_run", denied("StartJobRun"), f"start {NAME}", "sign in as"),
-        ("glue", "get_job_run", denied("GetJobRun"), "follow the run", "sign in as"),
-        ("glue", "get_job", denied("GetJob"), f"read the report of {NAME}", "sign in as"),
-        ("s3", "get_object", denied("GetObject"), f"read the report of {NAME}", "sign in as"),
+        ("glue", "start_job_run", denied("StartJobRun"), f"start {NAME}", "use a role with"),
+        ("glue", "get_job_run", denied("GetJobRun"), "follow the run", "use a role with"),
+        ("glue", "get_job", denied("GetJob"), f"read the report of {NAME}", "use a role with"),
+        ("s3", "get_object", denied("GetObject"), f"read the report of {NAME}", "use a role with"),
         (
             "glue", "get_job_run",
             ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow"}}, "GetJobRun"),
-            "follow the run", "read what AWS says",
+            "follow the run", "fix the error that AWS reports",
         ),
         (
             "glue", "start_job_run", EndpointConnectionError(endpoint_url="https://glue"),
@@ -234,10 +234,10 @@ def test_nobody_in_particular_is_told_how_to_say_who(run, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("load_tables",), "there is no job 'load_tables'"),
+        (("load_tables",), "unknown job 'load_tables'"),
         (("apply_changes", "--table", "nothing"), "the file has no table 'nothing'"),
-        (("verify_tables",), "there is no job 'verify_tables'"),
-        (("stream_changes", "--table", "orders"), "the stream is of all tables"),
+        (("verify_tables",), "unknown job 'verify_tables'"),
+        (("stream_changes", "--table", "orders"), "stream_changes always streams all tables"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused(run, words, message):

@@ -1,7 +1,8 @@
-"""What the job `operate` asks of the stream, and what it makes of the answers."""
+"""The sequence of replay, resync and resume, as the job `operate` runs it over a backend."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,9 +10,10 @@ import pytest
 
 from cdclake.debezium.position import Position
 from cdclake.errors import InputError
-from cdclake.jobs.control.progress import GIVEN_UP, Progress
-from cdclake.jobs.control.requests import REPLAY, RESYNC, outcome_name, request_name
-from cdclake.jobs.operations import table_operations as operate
+from cdclake.jobs.control.control_objects import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.operations.operate_job import operate
+from cdclake.jobs.operations.table_operations import TableOperations, streamed_tables
 from tests.spark.events import MemoryStore, plan_of
 
 TABLE = plan_of().tables[0]
@@ -19,36 +21,63 @@ REPLAYED: dict[str, Any] = {"replayed": 2, "known": 1, "refused": {"UNREADABLE_V
 
 
 @pytest.fixture
-def control(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(operate, "POLL_INTERVAL_S", 0.0)
+def control() -> Any:
     return MemoryStore()
 
 
 @dataclass
-class Around:
-    """Source, connector and Kafka, as a resync needs them."""
+class MemoryBackend:
+    """Backend without source, connector and Kafka."""
 
     control: Any
+    timeouts_s: dict[str, float] = field(default_factory=lambda: {REPLAY: 60.0, RESYNC: 60.0})
+    poll_interval_s: float = 0.0
+    paused: bool = False
+    started: int = 0
     read: bool = False
     lost: bool = False
     known: str | None = None
     signalled: list[Any] = field(default_factory=list)
     signals: set[str] = field(default_factory=set)
 
-    def is_read(self, table: Any) -> bool:
-        return self.read
+    def exclusive(self) -> Any:
+        return nullcontext()
 
-    def has_lost(self, table: Any, resume: Any) -> bool:
+    def check_running(self) -> None:
+        """Everything runs."""
+
+    def check_health(self) -> None:
+        """Everything runs."""
+
+    def wake_stream(self) -> None:
+        """A test wakes the stream itself."""
+
+    def check_resumable(self) -> None:
+        """Nothing is in the way."""
+
+    def is_paused(self) -> bool:
+        return self.paused
+
+    def start_stream(self) -> None:
+        self.started += 1
+
+    def epoch(self) -> int:
+        return Progress.load(self.control).epoch
+
+    def tables_being_read(self) -> frozenset[str]:
+        return frozenset([TABLE.source] if self.read else [])
+
+    def has_expired_events(self, table: Any, resume: Any) -> bool:
         return self.lost
 
     def newest_position(self, table: Any) -> str | None:
         return self.known
 
-    def notified(self) -> int:
+    def next_notification(self) -> int:
         return 41
 
-    def signal(self, table: Any, request: str) -> None:
-        """What is asked of the stream is there before the connector is asked to read."""
+    def signal_snapshot(self, table: Any, request: str) -> None:
+        """Note the request, which is written before the signal."""
         self.signalled.append(self.control.read(request_name(table.name, RESYNC)).content)
         self.signals.add(request)
 
@@ -58,7 +87,8 @@ class Around:
 
 def run(control: Any, verb: str, backend: Any = None) -> dict[str, Any]:
     """The line of the one table."""
-    report = operate.operate(operate.TableOperations(control, backend), verb, [TABLE])
+    backend = MemoryBackend(control) if backend is None else backend
+    report = operate(TableOperations(backend), verb, [TABLE])
     [line] = report["tables"]
     assert report["ok"] == (line["error"] is None)
     return dict(line)
@@ -88,7 +118,7 @@ def stop_table(control: Any) -> None:
 def test_a_replay_is_asked_for_and_waited_for(control, monkeypatch):
     stream_answers(control, monkeypatch, **REPLAYED)
     line = run(control, "replay")
-    assert line["did"] == "replayed 2, 1 were in the log already, 3 still refused"
+    assert line["did"] == "replayed 2, 1 were already in the changelog, 3 still refused"
     assert line["refused"] == {"UNREADABLE_VALUE": 3}
 
 
@@ -105,8 +135,8 @@ def test_a_replay_that_fails_or_never_ends_is_an_error(control, monkeypatch):
     assert "no place" in run(control, "replay")["error"]
     control.delete(outcome_name(TABLE.name, REPLAY))
     monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", lambda seconds: None)
-    monkeypatch.setitem(operate.TIMEOUTS_S, REPLAY, 0.0)
-    assert "was not done within 0 s" in run(control, "replay")["error"]
+    impatient = MemoryBackend(control, timeouts_s={REPLAY: 0.0})
+    assert "is still pending after 0 s" in run(control, "replay", impatient)["error"]
 
 
 def test_a_stopped_table_is_not_replayed_and_is_resumed(control):
@@ -122,40 +152,65 @@ def test_a_table_that_flows_has_nothing_to_resume(control):
     assert list(control.names("resume")) == []
 
 
+def test_resume_starts_a_paused_stream_after_its_requests(control):
+    stop_table(control)
+    backend = MemoryBackend(control, paused=True)
+    answers = TableOperations(backend).resume([TABLE, replace(TABLE, name="another")])
+    assert answers == {TABLE.name: {"did": "asked to rejoin"}, "another": {"did": "resumed"}}
+    assert backend.started == 1
+
+
+def test_replay_skips_stopped_tables_if_told_to(control):
+    stop_table(control)
+    answers = TableOperations(MemoryBackend(control)).replay([TABLE], skip_stopped=True)
+    assert answers[TABLE.name]["did"].startswith("nothing: table ")
+    assert control.stored.keys() == {"progress.json"}
+
+
+def test_resync_without_wait_returns_after_its_signal(control):
+    backend = MemoryBackend(control)
+    assert TableOperations(backend).resync(TABLE, wait=False)["did"].startswith("requested")
+    assert len(backend.signals) == 1
+
+
 def killed(*_: Any) -> None:
     raise KeyboardInterrupt
 
 
+REQUESTED: dict[str, Any] = {"position": str(Position(1, 5, 1, 6, 0)), "notified": 7}
 SWEPT: dict[str, Any] = {"rows": 9, "ghosts": 2, "older_values": 0}
 
 
 def test_a_resync_is_asked_of_the_stream_before_the_connector_reads(control, monkeypatch):
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = Around(control)
+    backend = MemoryBackend(control)
     line = run(control, RESYNC, backend)
-    assert line["did"] == "read 9 rows, removed 2 that the source does not have"
+    assert line["did"] == "read 9 rows, removed 2 that the source lacks"
     [asked] = backend.signalled
     assert (asked["notified"], asked["rejoins"]) == (41, False)
     assert backend.signals == {asked["id"]}
 
 
 def test_a_resync_that_a_dead_run_asked_for_is_waited_for_and_read_once(control, monkeypatch):
-    control.write(request_name(TABLE.name, RESYNC), {"id": "of-the-dead"})
+    control.write(request_name(TABLE.name, RESYNC), {**REQUESTED, "id": "of-the-dead"})
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = Around(control, signals={"of-the-dead"})
+    backend = MemoryBackend(control, signals={"of-the-dead"})
     assert run(control, RESYNC, backend)["rows"] == 9
     assert backend.signalled == []
 
 
 def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control, monkeypatch):
     """At the position of now: what was lost since is swept, too."""
-    first, known = Around(control, known=str(Position(1, 5, 1, 6, 0))), str(Position(1, 9, 1, 9, 0))
-    monkeypatch.setattr(first, "signal", killed)
+    first, known = (
+        MemoryBackend(control, known=str(Position(1, 5, 1, 6, 0))),
+        str(Position(1, 9, 1, 9, 0)),
+    )
+    monkeypatch.setattr(first, "signal_snapshot", killed)
     with pytest.raises(KeyboardInterrupt):
         run(control, RESYNC, first)
     left = control.read(request_name(TABLE.name, RESYNC)).content
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = Around(control, known=known)
+    backend = MemoryBackend(control, known=known)
     assert run(control, RESYNC, backend)["rows"] == 9
     [asked] = backend.signalled
     assert asked["id"] != left["id"]
@@ -164,15 +219,15 @@ def test_a_resync_that_died_before_the_connector_was_asked_is_asked_anew(control
 
 @pytest.mark.parametrize("more", [{"rejoins": True}, {"ended": {"status": "SUCCEEDED"}}])
 def test_what_another_signal_reads_is_waited_for(control, monkeypatch, more):
-    control.write(request_name(TABLE.name, RESYNC), {"id": "of-another", **more})
+    control.write(request_name(TABLE.name, RESYNC), {**REQUESTED, "id": "of-another", **more})
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    backend = Around(control)
+    backend = MemoryBackend(control)
     assert run(control, RESYNC, backend)["rows"] == 9
     assert backend.signalled == []
 
 
 def test_a_table_that_is_being_read_is_not_read_twice(control):
-    backend = Around(control, read=True)
+    backend = MemoryBackend(control, read=True)
     assert "still reading it" in run(control, RESYNC, backend)["error"]
     assert control.read(request_name(TABLE.name, RESYNC)) is None
     assert backend.signalled == []
@@ -180,22 +235,24 @@ def test_a_table_that_is_being_read_is_not_read_twice(control):
 
 def test_a_stopped_table_is_resynced_only_if_kafka_has_lost_its_gap(control, monkeypatch):
     stop_table(control)
-    assert "it is stopped: too many refused" in run(control, RESYNC, Around(control))["error"]
+    assert (
+        "it is stopped: too many refused" in run(control, RESYNC, MemoryBackend(control))["error"]
+    )
     assert control.read(f"resume/{TABLE.name}.json") is None
     stream_answers(control, monkeypatch, RESYNC, **SWEPT)
-    assert run(control, RESYNC, Around(control, lost=True))["ghosts"] == 2
-    assert control.read(f"resume/{TABLE.name}.json").content == {"gap": GIVEN_UP}
+    assert run(control, RESYNC, MemoryBackend(control, lost=True))["ghosts"] == 2
+    assert control.read(f"resume/{TABLE.name}.json").content == {"gap": "given up"}
 
 
 def test_there_are_no_other_verbs(control):
-    with pytest.raises(InputError, match="there is no verb 'x'; choose one of replay, resume, res"):
+    with pytest.raises(InputError, match="unknown verb 'x'; choose one of replay, resume, res"):
         run(control, "x")
 
 
 def test_what_firehose_delivers_is_left_out_of_all_and_refused_by_name():
     streamed, delivered = TABLE, plan_of(delivery="firehose").tables[0]
     plan = replace(plan_of(), tables=(streamed, delivered))
-    assert operate.streamed_tables(plan, None) == [streamed]
-    assert operate.streamed_tables(plan, streamed.source) == [streamed]
+    assert streamed_tables(plan) == [streamed]
+    assert streamed_tables(plan, [streamed.source]) == [streamed]
     with pytest.raises(InputError, match="its delivery is firehose"):
-        operate.streamed_tables(plan, f"{streamed.name},{delivered.name}")
+        streamed_tables(plan, [streamed.name, delivered.name])

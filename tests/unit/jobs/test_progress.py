@@ -2,6 +2,7 @@
 
 import json
 
+from cdclake.jobs.control.control_objects import ResumeRequest
 from cdclake.jobs.control.progress import Progress, TableProgress
 
 
@@ -19,11 +20,11 @@ def test_mended_columns_wake_a_table_that_they_had_stopped() -> None:
     by_columns = TableProgress(state="stopped", columns=["y"])
     by_refusals, flowing = TableProgress(state="stopped"), TableProgress()
     for place in (by_columns, by_refusals, flowing):
-        place.ask_to_resume({"mended": "columns"})
+        place.ask_to_resume(ResumeRequest(columns_changed=True))
     assert [place.resume_requested for place in (by_columns, by_refusals, flowing)] == [
         True, False, False,
     ]  # fmt: skip
-    by_refusals.ask_to_resume({})
+    by_refusals.ask_to_resume(ResumeRequest())
     assert by_refusals.resume_requested
 
 

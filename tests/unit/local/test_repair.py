@@ -1,4 +1,4 @@
-"""Waiting for the stream's repairs: what is done, what failed, what ran out."""
+"""Operations on the local lake: outcomes, failures and timeouts."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed, NotRunning, TableError
-from cdclake.jobs.control.requests import outcome_name, request_name
+from cdclake.jobs.control.control_objects import outcome_name, request_name
+from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.local import operations_backend
 from cdclake.local.lake import stack
+from cdclake.local.operations_backend import LocalBackend, local_operations
 
 STATES = ("kafka", "connect", "aws", "stream")
 
@@ -25,7 +27,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         home=None,
         state=SimpleNamespace(paused=False),
         endpoints=SimpleNamespace(connect=""),
-        plan=SimpleNamespace(table=lambda name: SimpleNamespace(name=name)),
+        plan=SimpleNamespace(table=lambda name: SimpleNamespace(name=name, source=name)),
         control=SimpleNamespace(
             read=lambda name: SimpleNamespace(content=stored[name]) if name in stored else None
         ),
@@ -35,13 +37,14 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         "components",
         lambda _: [{"name": name, "state": state} for name, state in found.states.items()],
     )
-    connector = SimpleNamespace(failure=lambda: found.failure)
+    connector = SimpleNamespace(failure=lambda: found.failure, reading=frozenset)
     monkeypatch.setattr(operations_backend, "ConnectorClient", lambda *_: connector)
     return found
 
 
 def wait(lake: Any, wait_s: float = 0.0) -> dict[str, Any]:
-    return operations_backend.await_outcomes(lake, "replay", {"t": "mine"}, wait_s)
+    backend = LocalBackend(lake, {"replay": wait_s})
+    return TableOperations(backend)._await_outcomes("replay", {"t": "mine"})
 
 
 def test_the_outcome_of_the_own_request_is_the_answer(lake: Any) -> None:
@@ -51,7 +54,7 @@ def test_the_outcome_of_the_own_request_is_the_answer(lake: Any) -> None:
 
 def test_another_requests_outcome_is_none_and_the_wait_runs_out(lake: Any) -> None:
     lake.stored[outcome_name("t", "replay")] = {"id": "earlier", "replayed": 2}
-    with pytest.raises(ComponentFailed, match=r"replay of t was not done within 0 s; it goes on"):
+    with pytest.raises(ComponentFailed, match="replay of t is still pending after 0 s"):
         wait(lake)
 
 
@@ -76,13 +79,13 @@ def test_nobody_waits_for_what_is_dead_failed_or_stopped(lake: Any) -> None:
 
 
 def test_nothing_is_asked_of_a_stream_that_does_not_run(lake: Any) -> None:
-    operations_backend.check_flowing(lake)
+    LocalBackend(lake).check_running()
     lake.states["stream"] = "dead"
     with pytest.raises(NotRunning, match="stream is dead"):
-        operations_backend.check_flowing(lake)
+        LocalBackend(lake).check_running()
     lake.state.paused = True
     with pytest.raises(NotRunning, match="the stream is paused"):
-        operations_backend.check_flowing(lake)
+        LocalBackend(lake).check_running()
 
 
 @pytest.mark.parametrize("signalled", [True, False])
@@ -90,16 +93,21 @@ def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
     lake: Any, monkeypatch: pytest.MonkeyPatch, signalled: bool
 ) -> None:
     lake.home, lake.dsn = SimpleNamespace(changing=nullcontext), ""
-    lake.stored[request_name("t", "resync")] = {"id": "of-the-dead", "rejoins": False}
+    request = {"id": "of-the-dead", "position": "", "notified": 7, "rejoins": False}
+    lake.stored[request_name("t", "resync")] = request
+    lake.state.epoch, lake.kafka, lake.plan.notification_topic = 1, "", "n"
+    lake.control.write = lambda name, content: lake.stored.update({name: content})
     signals: list[str] = []
     monkeypatch.setattr(
         operations_backend, "is_signalled", lambda _, id: signalled and id == "of-the-dead"
     )
-    monkeypatch.setattr(operations_backend, "refuse_if_read", lambda *_: None)
     monkeypatch.setattr(operations_backend, "last_position", lambda *_: None)
-    monkeypatch.setattr(operations_backend, "request_resync", lambda *_: "another")
+    monkeypatch.setattr(operations_backend, "end_offsets", lambda *_: {"n": {0: 9}})
     monkeypatch.setattr(
         operations_backend, "signal_snapshot", lambda dsn, tables, id: signals.append(id)
     )
-    asked = operations_backend.ask_resync(lake, lake.plan.table("t"))
-    assert (asked, signals) == (("of-the-dead", []) if signalled else ("another", ["another"]))
+    local_operations(lake).resync(lake.plan.table("t"), wait=False)
+    stored = lake.stored[request_name("t", "resync")]
+    assert (stored["id"] == "of-the-dead") == signalled
+    assert signals == ([] if signalled else [stored["id"]])
+    assert stored["notified"] == (7 if signalled else 9)

@@ -57,8 +57,8 @@ def test_status_shows_line_gap_and_changes() -> None:
         "source_changes": [change],
     }
     assert list(_notes(table, "p.yaml")) == [
-        "the line to change: p.yaml:9",
-        "its gap holds 5 events, which Kafka keeps at least until 2026-11-28T00:00:00+00:00",
+        "line to change: p.yaml:9",
+        "its gap holds 5 events, which Kafka retains at least until 2026-11-28T00:00:00+00:00",
         "p.yaml:9: column 'x' is new; write it",
     ]
     silent = {"lines": [None], "gap": None, "source_changes": None}

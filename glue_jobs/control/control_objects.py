@@ -1,0 +1,175 @@
+"""Names and JSON format of the control objects: the one place that knows them.
+
+| object | written by | read by |
+|---|---|---|
+| `progress.json` | the stream, after every batch (`Progress`) | status, verify, operations |
+| `repairs/<table>.<verb>.json` | `replay` and `resync` | the stream, which removes it when done |
+| `repaired/<table>.<verb>.json` | the stream: the outcome of a request | `replay` and `resync` |
+| `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
+| `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
+
+The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
+back. Reports, the order of the stream's deployment and the start of a bulk load have their names
+in `cdclake.naming`, because Lambda functions and stacks use them as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+Json = dict[str, Any]
+REPLAY, RESYNC = "replay", "resync"
+PROGRESS = "progress.json"
+REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
+_SKIP_GAP = "given up"
+_COLUMNS = "columns"
+
+
+def request_name(table: str, verb: str) -> str:
+    """Return the name of a table's request."""
+    return f"{REQUESTS}/{table}.{verb}.json"
+
+
+def outcome_name(table: str, verb: str) -> str:
+    """Return the name of the outcome of a table's request."""
+    return f"{OUTCOMES}/{table}.{verb}.json"
+
+
+def resume_name(table: str) -> str:
+    """Return the name of a table's resume request."""
+    return f"{RESUMES}/{table}.json"
+
+
+def lease_name(table: str) -> str:
+    """Return the name of a table's lease."""
+    return f"{LEASES}/{table}.json"
+
+
+def split_request_name(name: str) -> tuple[str, str]:
+    """Return table and verb of a request, from its name within the folder of requests."""
+    table, verb, _ = name.split(".")
+    return table, verb
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayRequest:
+    """Request to retry a table's quarantined events."""
+
+    id: str
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        return {"id": self.id}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> ReplayRequest:
+        """Parse the content of the control object."""
+        return ReplayRequest(str(content["id"]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScanEnd:
+    """End of the connector's incremental snapshot of a table."""
+
+    status: str  # Debezium's, e.g. SUCCEEDED or ABORTED
+    rows: int
+    # End offsets of the table's topic by partition, when the snapshot had ended.
+    offsets: Mapping[int, int] = field(default_factory=dict)
+
+    def to_json(self) -> Json:
+        """Return the value of a resync request's `ended`."""
+        offsets = {str(partition): end for partition, end in self.offsets.items()}
+        return {"status": self.status, "rows": self.rows, "offsets": offsets}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> ScanEnd:
+        """Parse the value of a resync request's `ended`."""
+        offsets = {int(partition): end for partition, end in content.get("offsets", {}).items()}
+        return ScanEnd(status=content["status"], rows=int(content.get("rows", 0)), offsets=offsets)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResyncRequest:
+    """Request to delete a table's stale rows once the connector has read the table again."""
+
+    id: str
+    position: str  # rows whose newest event is older are stale
+    notified: int  # offset of the connector's next notification, when the request was written
+    rejoins: bool = False  # the table has missed changes
+    ended: ScanEnd | None = None  # set by the stream when the connector has read the table
+
+    def with_end(self, ended: ScanEnd) -> ResyncRequest:
+        """Return the request with the end of the connector's snapshot."""
+        return replace(self, ended=ended)
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        content = {
+            "id": self.id,
+            "position": self.position,
+            "notified": self.notified,
+            "rejoins": self.rejoins,
+        }
+        return content | ({} if self.ended is None else {"ended": self.ended.to_json()})
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> ResyncRequest:
+        """Parse the content of the control object."""
+        ended = content.get("ended")
+        return ResyncRequest(
+            id=str(content["id"]),
+            position=content["position"],
+            notified=content["notified"],
+            rejoins=bool(content.get("rejoins")),
+            ended=None if ended is None else ScanEnd.from_json(ended),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeRequest:
+    """Request to a stopped table to read its gap and rejoin."""
+
+    skip_gap: bool = False  # continue with the oldest event that Kafka still has
+    columns_changed: bool = False  # only if the declared columns were the reason for the stop
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        gap = {"gap": _SKIP_GAP} if self.skip_gap else {}
+        return gap | ({"mended": _COLUMNS} if self.columns_changed else {})
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> ResumeRequest:
+        """Parse the content of the control object."""
+        return ResumeRequest(
+            skip_gap=content.get("gap") == _SKIP_GAP,
+            columns_changed=content.get("mended") == _COLUMNS,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Holder of a table's lease, until `expires_at` (seconds since 1970)."""
+
+    owner: str
+    expires_at: float
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        return {"owner": self.owner, "expires_at": self.expires_at}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> Lease:
+        """Parse the content of the control object."""
+        return Lease(content["owner"], content["expires_at"])
+
+
+def outcome_content(request: str, result: Mapping[str, Any]) -> Json:
+    """Return the content of a request's outcome: its id and the result."""
+    return {"id": request, **result}
+
+
+def failed_result(error: Exception) -> Json:
+    """Return the result of a request that failed, with the first line of the error."""
+    return {"error": str(error).splitlines()[0]}

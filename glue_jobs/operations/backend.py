@@ -1,0 +1,72 @@
+"""Interface to the source, the connector and the stream, as the operations need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.plan import Table
+
+
+class Backend(Protocol):
+    """One pipeline's surroundings: `DeployedBackend` on AWS, `LocalBackend` in the local lake."""
+
+    @property
+    def control(self) -> ObjectStore:
+        """The control objects."""
+
+    @property
+    def timeouts_s(self) -> Mapping[str, float]:
+        """Timeout of the wait for an outcome, by verb."""
+
+    @property
+    def poll_interval_s(self) -> float:
+        """Pause between two looks at the control objects."""
+
+    def exclusive(self) -> AbstractContextManager[None]:
+        """Exclude other commands that change the lake while requests are written."""
+
+    def check_running(self) -> None:
+        """Raise NotRunning if nothing would carry out a request."""
+
+    def check_health(self) -> None:
+        """Raise ComponentFailed if a component failed that a pending request needs."""
+
+    def wake_stream(self) -> None:
+        """Cause a micro-batch now, if the backend can."""
+
+    # --- resync ---
+
+    def epoch(self) -> int:
+        """Return the current epoch."""
+
+    def tables_being_read(self) -> frozenset[str]:
+        """Return the source tables that an incremental snapshot reads, or is going to read."""
+
+    def has_expired_events(self, table: Table, resume: Mapping[int, int]) -> bool:
+        """Return True if Kafka has deleted events of the table at or after these offsets."""
+
+    def newest_position(self, table: Table) -> str | None:
+        """Return the greatest position in the changelog, None if it is empty."""
+
+    def next_notification(self) -> int:
+        """Return the offset that the connector's next notification will have."""
+
+    def signal_snapshot(self, table: Table, request: str) -> None:
+        """Signal the connector to read the table again, under the request's id."""
+
+    def is_signalled(self, request: str) -> bool:
+        """Return True if the connector got a signal under this id."""
+
+    # --- resume ---
+
+    def check_resumable(self) -> None:
+        """Raise NotRunning if the stream cannot be started again."""
+
+    def is_paused(self) -> bool:
+        """Return True if `pause` has stopped the stream."""
+
+    def start_stream(self) -> None:
+        """Start the stream if it is paused or dead."""

@@ -1,0 +1,64 @@
+"""Names and stored keys of the control objects, and that one room alone knows them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from cdclake.jobs.control import control_objects as objects
+from cdclake.jobs.control.control_objects import (
+    Lease,
+    ReplayRequest,
+    ResumeRequest,
+    ResyncRequest,
+    ScanEnd,
+)
+from tests.test_architecture import sources
+
+RESYNC = ResyncRequest(id="i", position="p", notified=4, rejoins=True)
+ENDED = RESYNC.with_end(ScanEnd(status="SUCCEEDED", rows=9, offsets={0: 7}))
+RESYNC_JSON = {"id": "i", "position": "p", "notified": 4, "rejoins": True}
+ENDED_JSON = {"status": "SUCCEEDED", "rows": 9, "offsets": {"0": 7}}
+STORED: list[tuple[Any, dict[str, Any]]] = [
+    (ReplayRequest("i"), {"id": "i"}),
+    (RESYNC, RESYNC_JSON),
+    (ENDED, {**RESYNC_JSON, "ended": ENDED_JSON}),
+    (ResumeRequest(), {}),
+    (ResumeRequest(skip_gap=True), {"gap": "given up"}),
+    (ResumeRequest(columns_changed=True), {"mended": "columns"}),
+    (Lease("job-1", 12.5), {"owner": "job-1", "expires_at": 12.5}),
+]
+
+
+@pytest.mark.parametrize(("value", "stored"), STORED)
+def test_stored_keys_stay(value: Any, stored: dict[str, Any]) -> None:
+    assert value.to_json() == stored
+    assert type(value).from_json(stored) == value
+
+
+def test_resync_request_without_rejoins_is_read() -> None:
+    stored = {"id": "i", "position": "p", "notified": 4}
+    assert ResyncRequest.from_json(stored) == ResyncRequest(id="i", position="p", notified=4)
+
+
+def test_stored_names_stay() -> None:
+    assert objects.PROGRESS == "progress.json"
+    assert objects.request_name("t", "replay") == "repairs/t.replay.json"
+    assert objects.outcome_name("t", "resync") == "repaired/t.resync.json"
+    assert objects.resume_name("t") == "resume/t.json"
+    assert objects.lease_name("t") == "leases/t.json"
+    assert objects.split_request_name("t.resync.json") == ("t", "resync")
+
+
+NAMES = re.compile(
+    r"""["'](progress\.json|(repairs|repaired|resume|leases)/|(repairs|repaired)["'])"""
+)
+KEYS = re.compile(r"""["'](mended|given up|expires_at|rejoins|notified)["']""")
+
+
+def test_only_control_objects_knows_names_and_keys() -> None:
+    files = {p: text for p, text in sources().items() if p.startswith(("cdclake/", "glue_jobs/"))}
+    found = {path for path, text in files.items() if NAMES.search(text) or KEYS.search(text)}
+    assert found == {"glue_jobs/control/control_objects.py"}

@@ -1,0 +1,89 @@
+"""The job `operate`: its report, and what its backend opens for which verb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from cdclake import naming
+from cdclake.errors import InputError
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.operations import deployed_backend, operate_job
+from cdclake.jobs.operations.deployed_backend import DeployedBackend
+from tests.spark.events import MemoryStore, plan_of
+
+PLAN = plan_of()
+[TABLE] = PLAN.tables
+ARGUMENTS = {"JOB_NAME": "operate", "plan": "s3://b/plan.json", "control": "s3://b/c"}
+
+
+@pytest.fixture
+def control(monkeypatch: pytest.MonkeyPatch) -> Any:
+    store = MemoryStore()
+    monkeypatch.setattr(deployed_backend, "ObjectStore", lambda _: store)
+    monkeypatch.setattr(operate_job, "PlanWatcher", lambda _: Watcher())
+    return store
+
+
+class Watcher:
+    """Watcher of a plan that never changes."""
+
+    def read(self) -> Any:
+        return PLAN
+
+
+def test_run_writes_the_report_and_opens_nothing_for_resume(control: Any) -> None:
+    progress = Progress()
+    progress.table(TABLE.name).stop("why")
+    progress.save(control)
+    assert operate_job.run({**ARGUMENTS, "verb": "resume", "run": "r"}) == 0
+    line = {"table": TABLE.name, "error": None, "did": "asked to rejoin"}
+    assert control.read(naming.report_name("r")).content == {"ok": True, "tables": [line]}
+
+
+def test_run_reports_a_stopped_table_as_an_error(control: Any) -> None:
+    progress = Progress()
+    progress.table(TABLE.name).stop("why")
+    progress.save(control)
+    assert operate_job.run({**ARGUMENTS, "verb": "replay", "tables": TABLE.name}) == 1
+    [line] = control.read(naming.report_name(naming.OPERATE_JOB)).content["tables"]
+    assert line["did"] == f"nothing: {line['error']}"
+
+
+def test_resync_requires_tables(control: Any) -> None:
+    with pytest.raises(InputError, match="--tables is required for resync"):
+        operate_job.run({**ARGUMENTS, "verb": "resync"})
+
+
+def test_source_is_opened_once_and_closed(control: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    @contextmanager
+    def dsn(_: Any) -> Iterator[str]:
+        calls.append("open")
+        yield "dsn"
+        calls.append("close")
+
+    monkeypatch.setattr(deployed_backend, "deployed_dsn", dsn)
+    monkeypatch.setattr(deployed_backend, "is_signalled", lambda dsn, id: (dsn, id) == ("dsn", "i"))
+    with ExitStack() as resources:
+        backend = DeployedBackend(PLAN, ARGUMENTS, resources)
+        assert calls == []
+        assert (backend.is_signalled("i"), backend.is_signalled("other")) == (True, False)
+        assert calls == ["open"]
+    assert calls == ["open", "close"]
+
+
+def test_expired_events_are_those_before_the_first_offset(
+    control: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deployed_backend, "open_session", lambda _: None)
+    monkeypatch.setattr(deployed_backend, "brokers_of", lambda _: {})
+    monkeypatch.setattr(deployed_backend, "offsets", lambda *_: {TABLE.topic: {0: 5, 1: 0}})
+    with ExitStack() as resources:
+        backend = DeployedBackend(PLAN, ARGUMENTS, resources)
+        assert backend.has_expired_events(TABLE, {0: 4})
+        assert not backend.has_expired_events(TABLE, {0: 5})
