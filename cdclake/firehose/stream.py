@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+CHANGES_FUNCTION = "firehose_changes"  # in lambda/: decodes change events
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryStream:
@@ -29,7 +31,7 @@ class DeliveryStream:
     mib_per_second: int  # the most that is expected
     route: str | None = None  # jq that tells a row's log, where the function does not
     table: str | None = None  # of the lake: where rows go of which neither of them tells it
-    function: str | None = "firehose_changes"  # in lambda/; None: records are rows as they come
+    function: str | None = CHANGES_FUNCTION  # in lambda/; None: records are rows as they come
 
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:

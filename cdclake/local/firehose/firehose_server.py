@@ -19,13 +19,13 @@ from urllib.parse import urlparse
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.aws.http_server import Server
-from cdclake.local.firehose import load_function
 from cdclake.local.firehose.backup import Backup
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
 from cdclake.local.firehose.failures import ErrorPrefix
 from cdclake.local.firehose.fault_injection import Trouble
-from cdclake.local.firehose.function import Handler, LocalFunction
+from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, JournalSource, journal_file
 from cdclake.local.firehose.schedule import ApplySchedule, seconds_between
@@ -64,7 +64,7 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
     journal = Journal(journal_file(lake.home))
     redrive = redrive_stream(plan)
     listed = [*plan.streams, *([redrive] if redrive else [])]
-    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
+    deliveries = [_delivery(lake, plan, journal, s, trouble) for s in listed]
     work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
     schedule = _schedule(lake, plan, deliveries)
     if schedule is not None:
@@ -106,13 +106,13 @@ def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> No
 
 
 def _delivery(
-    lake: LocalLake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
+    lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStream, spelled: str
 ) -> Delivery:
     trouble = Trouble.parse(spelled)
     name = naming.delivery_stream_name(plan.name, stream.name)
     read = stream.topic or "what is put directly"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
-    handler = None if stream.function is None else _handler(stream.function, file)
+    handler = None if stream.function is None else handler_of(stream.function, plan)
     return Delivery(
         stream,
         plan.lake_database,
@@ -139,15 +139,6 @@ def _source(lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStrea
         shards = naming.kinesis_stream_name(plan.name, stream.topic)
         return KinesisSource(lake.client("kinesis"), shards, checkpoints_file(lake.home, shards))
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
-
-
-def _handler(function: str, plan: Path) -> Handler:
-    """The real function, with the plan that a deployment would put beside it."""
-    module = load_function.load(function)
-    if hasattr(module, "PLAN"):
-        module.PLAN = plan  # type: ignore[attr-defined]
-    handler: Handler = module.handler
-    return handler
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.local.firehose.load_function import load
+from tests.load_function import load
 
 PARSED = {
     "remote_addr": "192.0.2.7", "remote_user": "-", "time_local": "22/Nov/2026:21:00:01 +0200",
