@@ -3,8 +3,8 @@
 Firehose calls it with a batch of MSK records and appends the rows that it answers to Iceberg. Each
 record id is answered once: `Ok` with the row, and with its changelog unless a query of the stream
 finds that; `Dropped` if the record is not a change of a table (tombstones, heartbeats, cdclake's
-own tables); `ProcessingFailed` if it cannot be decoded, in which case Firehose keeps the bytes
-under the error prefix. Firehose may send a batch again: the rows are then the same except for
+own tables); `ProcessingFailed` if it cannot be decoded; Firehose then keeps the bytes under the
+error prefix. Firehose may send a batch again: the rows are then the same except for
 `cdc_ingested_at`, and the changelog accepts duplicates.
 """
 

@@ -2,8 +2,8 @@
 
 Firehose calls it with a batch of records, put directly or read from Kinesis, and appends the rows
 that it answers to the table that a query of the stream finds. Each record id is answered once: `Ok`
-with the row, or `ProcessingFailed` if the record is not a parsed line, in which case Firehose keeps
-the bytes under the error prefix. Firehose may send a batch again: the rows are then the same.
+with the row, or `ProcessingFailed` if the record is not a parsed line; Firehose then keeps the
+bytes under the error prefix. Firehose may send a batch again: the rows are then the same.
 """
 
 from __future__ import annotations

@@ -95,4 +95,4 @@ def test_the_log_says_each_reason_once(caplog: pytest.LogCaptureFixture) -> None
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "2 of 4 failed", "1 of 4 failed", "1 of 4 failed",
     ]  # fmt: skip
-    assert "no remote_addr" in caplog.text and "status is no whole number" in caplog.text
+    assert "no remote_addr" in caplog.text and "status is not an integer" in caplog.text
