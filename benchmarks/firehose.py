@@ -22,7 +22,7 @@ from benchmarks.results import Bound, Measure, Run
 from benchmarks.run import say
 from benchmarks.session import PROJECT
 from cdclake import naming
-from cdclake.local.firehose.load_function import load
+from cdclake.firehose.record_transform import RecordTransform
 
 RESULTS = PROJECT / "benchmarks" / "results" / "firehose.json"
 OURS, BARE = "firehose_changes", "loads_and_dumps"
@@ -38,9 +38,7 @@ def main() -> int:
     changes = list(History(100_000, "zipf").changes(EVENTS))
     values = [json.dumps(_event(change), separators=(",", ":")).encode() for change in changes]
     batches = _batches(values)
-    transform = load("firehose_changes").RecordTransform(
-        plan_of(replace(ORDERS, delivery="firehose"))
-    )
+    transform = RecordTransform(plan_of(replace(ORDERS, delivery="firehose")))
     runs: dict[str, list[dict[str, float]]] = {OURS: [], BARE: []}
     for _ in range(ROUNDS):  # in turns, so that a busy machine is busy for both
         with metered() as ours:

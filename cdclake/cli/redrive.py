@@ -1,9 +1,7 @@
-"""`cdclake redrive`: write records that Firehose failed to deliver into the lake."""
+"""`cdclake redrive`: bring the records that Firehose could not deliver into the lake."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,80 +17,60 @@ from cdclake.cli.target import (
     deployed_file,
 )
 
-Call = Callable[[dict[str, Any]], dict[str, Any]]
-
 
 def redrive(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only report where each record would go.")
+        bool,
+        typer.Option("--dry-run", help="Report the outcome for each record and change nothing."),
     ] = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Re-decode records that Firehose failed to deliver, with the current pipeline file.
+    """Put records that Firehose could not deliver into the changelogs, or into quarantine.
 
-    Records that still cannot be decoded go to quarantine with their bytes, location and reason. Fix
-    the causes first: --dry-run shows the records that still fail.
+    Re-decode failed records with the current pipeline file. Records that still cannot be decoded
+    go to quarantine with their bytes, their place and the reason. Fix the causes first: --dry-run
+    shows which are left.
     """
     if target is Target.AWS:
-        call = _deployed(file, environment)
+        answer = _redrive_deployed(file, environment, dry_run=dry_run)
     else:
         check_local(file, environment)
-        call = _local()
-    answer = redriven(call, dry_run=dry_run)
+        answer = _redrive_local(dry_run=dry_run)
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:
         raise typer.Exit(4)
 
 
-def _local() -> Call:
+def _redrive_local(*, dry_run: bool) -> dict[str, Any]:
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
-    from cdclake.local.redrive import redrive_here
+    from cdclake.local.redrive import redrive_lake
 
-    return redrive_here(open_lake(Home.from_environment()))
+    return redrive_lake(open_lake(Home.from_environment()), dry_run=dry_run)
 
 
-def _deployed(file: Path | None, environment: str | None) -> Call:
+def _redrive_deployed(
+    file: Path | None, environment: str | None, *, dry_run: bool
+) -> dict[str, Any]:
     from cdclake.cli.aws_functions import DeployedRedrive
+    from cdclake.redrive.service import redrive_all
 
-    return DeployedRedrive(deployed_file(file), environment)
-
-
-def redriven(call: Call, *, dry_run: bool) -> dict[str, Any]:
-    """Call until no record is left; return the sums of all answers."""
-    counts = {name: Counter[str]() for name in ("redriven", "quarantined", "too_large")}
-    objects = dropped = 0
-    event: dict[str, Any] = {"dry_run": dry_run}
-    more = True
-    while more:
-        answer = call(event)
-        for name, counted in counts.items():
-            counted.update(answer[name])
-        objects, dropped = objects + answer["objects"], dropped + answer["dropped"]
-        event = {"dry_run": dry_run, "before": answer["before"], "after": answer["after"]}
-        more = answer["more"]
-    return {
-        "ok": not counts["too_large"],
-        "dry_run": dry_run,
-        "objects": objects,
-        "dropped": dropped,
-        **{name: dict(counted) for name, counted in counts.items()},
-    }
+    return redrive_all(DeployedRedrive(deployed_file(file), environment), dry_run=dry_run)
 
 
 def _render(answer: dict[str, Any]) -> None:
     would = "would go" if answer["dry_run"] else "went"
     say(f"{answer['objects']} objects")
     for changelog, count in answer["redriven"].items():
-        say(f"{count} rows {would} to {changelog}")
+        say(f"{count} rows {would} into {changelog}")
     for reason, count in answer["quarantined"].items():
-        say(f"{count} records {would} to quarantine: {reason}")
+        say(f"{count} records {would} into quarantine: {reason}")
     if answer["dropped"]:
         say(f"{answer['dropped']} records are not changes of a table")
     for place, count in answer["too_large"].items():
-        say(f"{count} records exceed the size limit of Firehose, and stay in {place}")
+        say(f"{count} records are too large for Firehose and stay in {place}")
     if not answer["dry_run"] and (answer["redriven"] or answer["quarantined"]):
-        say("Firehose appends these records after about a minute")
+        say("Firehose appends the rows after about a minute")

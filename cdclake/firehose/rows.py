@@ -1,4 +1,4 @@
-"""The rows that Firehose delivers, of all tables of a plan: as JSON, one event at a time."""
+"""Decoding of single events into the JSON rows that Firehose delivers, for all tables of a plan."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ encode = json.JSONEncoder(
 
 
 class DeliveredRows:
-    """Makes rows of the logs of the plan's tables that Firehose delivers."""
+    """Decoder of events into changelog rows, for the tables that Firehose delivers."""
 
     def __init__(self, plan: Plan) -> None:
         self._rows = {
@@ -30,10 +30,10 @@ class DeliveredRows:
     def decode(
         self, value: bytes, place: Place, ingested_at: int
     ) -> tuple[Table, Mapping[str, Any]] | None:
-        """The row of a record's value, and its table; None for what is no change of one.
+        """Decode a record's value into its table and row; None if it is not a change of a table.
 
-        That is a tombstone, a heartbeat, a row of ours. RefusedEvent if it can be no row.
-        `ingested_at` is in microseconds since 1970.
+        That is a tombstone, a heartbeat or a row of cdclake's own tables. Raise RefusedEvent if
+        the value cannot be decoded. `ingested_at` is in microseconds since 1970.
         """
         event = read_event(value) if value else None
         source = source_of(event) if event is not None else None
@@ -46,6 +46,6 @@ class DeliveredRows:
 
 
 def otf_metadata(database: str, relation: str) -> dict[str, Any]:
-    """What tells Firehose beside an answer of its function where the row goes."""
+    """Return the metadata that routes a row of a function's answer to its table."""
     names = {"destinationDatabaseName": database, "destinationTableName": relation}
     return {"otfMetadata": {**names, "operation": "insert"}}

@@ -1,1 +1,1 @@
-"""What Firehose could not deliver, brought into the lake after all."""
+"""Redrive of records that Firehose could not deliver."""

@@ -1,4 +1,4 @@
-"""Putting records into a stream of Firehose directly, as many at once as it takes."""
+"""Writer that puts records into a Firehose stream in the largest batches that it accepts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-MAX_RECORD_BYTES = 1000 << 10  # of a record
-MAX_BATCH_RECORDS = 500  # of a call
-MAX_REQUEST_BYTES = 3 << 20  # 4 MiB by its documentation, which does not say whether as base64
-PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # before what was not accepted is put again
+MAX_RECORD_BYTES = 1000 << 10
+MAX_BATCH_RECORDS = 500
+MAX_REQUEST_BYTES = 3 << 20  # documented: 4 MiB, not whether that is as base64
+PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # before each retry of rejected records
 
 
 class PutRejected(Exception):
-    """Firehose did not take records for half a minute."""
+    """Rejection of records by Firehose for half a minute."""
 
 
 class BatchWriter:
-    """Collects records, and puts them; what `flush` has returned from is accepted."""
+    """Buffer of records for a stream; Firehose has accepted them all when `flush` returns."""
 
     def __init__(
         self, firehose: Any, stream: str, *, pause: Callable[[float], None] = time.sleep
@@ -27,7 +27,7 @@ class BatchWriter:
         self._bytes = 0
 
     def add(self, record: bytes) -> None:
-        """Take a record of at most MAX_RECORD_BYTES; PutRejected as of `flush`."""
+        """Buffer a record of at most MAX_RECORD_BYTES; flush first if the batch is full."""
         full = len(self._records) == MAX_BATCH_RECORDS
         if full or self._bytes + len(record) > MAX_REQUEST_BYTES:
             self.flush()
@@ -35,7 +35,7 @@ class BatchWriter:
         self._bytes += len(record)
 
     def flush(self) -> None:
-        """Put what was collected, and again what was not accepted; PutRejected in the end."""
+        """Put the buffered records, retrying rejected ones; raise PutRejected in the end."""
         waiting, self._records, self._bytes = self._records, [], 0
         for pause_s in (0.0, *PAUSES_S):
             if not waiting:
@@ -48,7 +48,7 @@ class BatchWriter:
             )
 
     def _put(self, records: Sequence[bytes]) -> tuple[list[bytes], str]:
-        """What was not accepted, and the code by which the last one was refused."""
+        """Put the records once; return the rejected ones and the error code of the last of them."""
         answers = self._firehose.put_record_batch(
             DeliveryStreamName=self._stream, Records=[{"Data": record} for record in records]
         )["RequestResponses"]

@@ -1,4 +1,4 @@
-"""Rows that Firehose could not append and gave back, held to the logs as they are today."""
+"""Rows that Firehose could not append, checked against the changelogs as declared now."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Row = Mapping[str, Any]
 
 
 class FailedRows:
-    """Tells the log that a row belongs to, and whether it fits."""
+    """Lookup of the changelog that a failed row belongs to, and check that the row fits."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -33,7 +33,7 @@ class FailedRows:
         self._quarantine = {name for name, _ in QUARANTINE_COLUMNS}
 
     def read(self, raw: bytes) -> Row:
-        """The row; RefusedEvent if it is no JSON object."""
+        """Parse a row; raise RefusedEvent if it is not a JSON object."""
         try:
             row = json.loads(raw)
         except (ValueError, RecursionError):
@@ -43,10 +43,10 @@ class FailedRows:
         return row
 
     def relation(self, row: Row, tables: Collection[str] | None) -> str:
-        """The relation whose columns these are; a row does not say it itself.
+        """Find a row's relation by its columns, since a row does not name it.
 
-        `tables` are those of the stream that gave the row back, if that is known. RefusedEvent if
-        no relation has these columns, or several have them.
+        `tables` are those of the stream that failed to append the row, if it is known. Raise
+        RefusedEvent if no relation has these columns, or several have them.
         """
         if row.keys() == self._quarantine:
             return naming.QUARANTINE
@@ -65,10 +65,11 @@ class FailedRows:
         return fitting[0]
 
     def fitted(self, relation: str, row: Row) -> tuple[Table, Row]:
-        """The relation's table, and the row in its columns of today.
+        """Return the relation's table, and the row in its current columns.
 
-        What is declared no more falls away, as it does of an event. RefusedEvent if there is no
-        such log any more, a column is lacking, or a value is not of its type.
+        Drop values of columns that are no longer declared, as decoding an event does. Raise
+        RefusedEvent if the changelog no longer exists, a column is missing, or a value has the
+        wrong type.
         """
         if relation not in self._logs:
             raise RefusedEvent(refusals.NO_TABLE)

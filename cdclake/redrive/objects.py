@@ -1,4 +1,4 @@
-"""The objects under Firehose's error prefix: their lines, and where they go when those are done."""
+"""Objects under Firehose's error prefix: their lines, and the move to `redriven/`."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from typing import IO, Any, Literal, NamedTuple, cast
 from cdclake import naming
 
 Kind = Literal["iceberg-failed", "processing-failed"]
-KINDS: tuple[Kind, ...] = ("iceberg-failed", "processing-failed")  # in the order of their keys
-_NAME = re.compile(r"(.+)-\d+-\d{4}(?:-\d\d){5}-[^/]+")  # as Firehose names an object
+KINDS: tuple[Kind, ...] = ("iceberg-failed", "processing-failed")  # sorted: pages go on after a key
+_NAME = re.compile(r"(.+)-\d+-\d{4}(?:-\d\d){5}-[^/]+")  # Firehose's names of objects
 _GZIP = b"\x1f\x8b"
 _REST = "-rest"
 
 
 class Line(NamedTuple):
-    """A failed record, as Firehose wrote it down."""
+    """A failed record, as Firehose stored it."""
 
     kind: Kind
-    stream: str  # that failed to deliver it; empty if the object's name does not say so
-    lies_in: str  # the object's address, once it is redriven
-    number: int  # from 1 on
+    stream: str  # that failed to deliver it; empty if the object's name has none
+    lies_in: str  # address of the object after its redrive
+    number: int  # counted from 1
     text: bytes
 
 
@@ -36,18 +36,18 @@ class FailedObject(NamedTuple):
 
     @property
     def kind(self) -> Kind:
-        """Who failed: the function, or the append."""
+        """Return what failed: the function, or the append."""
         return cast(Kind, self.key.removeprefix(f"{self.folder}/").partition("/")[0])
 
     @property
     def stream(self) -> str:
-        """The stream's name; empty if this is no object of Firehose's."""
+        """Return the stream's name; empty if Firehose did not write the object."""
         named = _NAME.fullmatch(self.key.rpartition("/")[2])
         return named[1] if named else ""
 
 
 class FailedObjects:
-    """Those in `bucket` under the error prefixes `folders`, but for those of streams `foreign`."""
+    """Objects in `bucket` under the error prefixes `folders`, except those of streams `foreign`."""
 
     def __init__(
         self, s3: Any, bucket: str, folders: Iterable[str], foreign: Collection[str]
@@ -56,7 +56,7 @@ class FailedObjects:
         self._folders, self._foreign = sorted(set(folders)), foreign
 
     def listed(self, *, after: str, before: datetime) -> Iterator[FailedObject]:
-        """In the order of their keys those behind the key `after` that were written before."""
+        """List the objects with keys after `after` that were written before `before`, by key."""
         pages = self._s3.get_paginator("list_objects_v2")
         for folder in self._folders:
             for kind in KINDS:
@@ -70,7 +70,7 @@ class FailedObjects:
                             yield failed
 
     def lines(self, failed: FailedObject) -> Iterator[Line]:
-        """The object's lines; none if somebody else has moved it meanwhile."""
+        """Read the object's lines; none if another run has moved it meanwhile."""
         try:
             stored = self._s3.get_object(Bucket=self._bucket, Key=failed.key)
         except self._s3.exceptions.NoSuchKey:
@@ -81,21 +81,21 @@ class FailedObjects:
                 yield Line(failed.kind, failed.stream, address, number, text.rstrip(b"\n"))
 
     def move(self, failed: FailedObject, rest: Iterable[bytes]) -> str | None:
-        """Put the object aside, the lines `rest` but into one beside it; that one's key.
+        """Move the object to `redriven/`, and keep the lines `rest` in an object next to it.
 
-        What is cut short is done again: a copy twice is one.
+        Return the key of the latter, if any. The move can be repeated after a crash.
         """
-        kept, beside = b"".join(line + b"\n" for line in rest), None
+        kept, rest_key = b"".join(line + b"\n" for line in rest), None
         if kept:
-            beside = failed.key + _REST
-            self._s3.put_object(Bucket=self._bucket, Key=beside, Body=kept)
+            rest_key = failed.key + _REST
+            self._s3.put_object(Bucket=self._bucket, Key=rest_key, Body=kept)
         source = {"Bucket": self._bucket, "Key": failed.key}
         try:
             self._s3.copy_object(Bucket=self._bucket, Key=_redriven(failed), CopySource=source)
-        except self._s3.exceptions.NoSuchKey:  # somebody else has moved it
-            return beside
+        except self._s3.exceptions.NoSuchKey:  # another run has moved it
+            return rest_key
         self._s3.delete_object(Bucket=self._bucket, Key=failed.key)
-        return beside
+        return rest_key
 
 
 def _redriven(failed: FailedObject) -> str:
@@ -103,7 +103,7 @@ def _redriven(failed: FailedObject) -> str:
 
 
 def _unpacked(body: Any) -> IO[bytes]:
-    """The body's bytes, which a stream may compress."""
+    """Open the body, which a stream may have compressed."""
     buffered = io.BufferedReader(body)
     if buffered.peek(len(_GZIP)).startswith(_GZIP):
         return cast(IO[bytes], gzip.open(buffered))

@@ -1,6 +1,6 @@
-"""The stream of Firehose by which redriven rows go: rows for any log, and for the quarantine.
+"""The Firehose stream of redriven rows, which go to any changelog and to quarantine.
 
-Nobody can put into a stream that reads Kafka, so there is one of its own for each pipeline.
+A stream that reads Kafka accepts no direct puts, so each pipeline has a separate stream for them.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
-FUNCTION = "firehose_unwrap"
+FUNCTION = "firehose_unwrap"  # in lambda/
 
 
 def redrive_stream(plan: Plan) -> DeliveryStream | None:
-    """That of the plan; None if Firehose delivers none of its tables."""
+    """Return the plan's redrive stream; None if Firehose delivers none of its tables."""
     if not plan.deliveries:
         return None
     return DeliveryStream(

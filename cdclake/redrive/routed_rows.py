@@ -1,8 +1,9 @@
-"""What Firehose could not deliver, made anew: rows of logs, and of the quarantine for the rest.
+"""Decoding of failed records into changelog rows, or into quarantine rows.
 
-Firehose keeps failed records as lines of JSON: of `processing-failed` what the stream had read, of
-`iceberg-failed` the row that its function made. A row is made of the line, its place and the plan
-alone, but for the moments; so a line that is redriven twice brings the same rows.
+Firehose keeps failed records as lines of JSON: the record that the stream had read
+(`processing-failed`), or the row that its function had returned (`iceberg-failed`). A row depends
+only on the line, its place and the plan, except for its timestamps; so redriving a line twice
+yields the same rows.
 """
 
 from __future__ import annotations
@@ -32,30 +33,33 @@ Row = Mapping[str, Any]
 
 
 class RoutedRow(NamedTuple):
-    """A row, and the relation that it goes to; with a reason if that is the quarantine."""
+    """A row, the relation that it goes to, and the reason if that is quarantine."""
 
     relation: str
     row: Row
     reason: str | None = None
 
     def record(self) -> bytes:
-        """What is put into the stream; `unwrapped` takes it apart."""
+        """Encode the row for the redrive stream; `unwrapped` decodes it."""
         return encode({"table": self.relation, "row": self.row}).encode()
 
 
 def unwrapped(record: bytes) -> tuple[str, Row]:
-    """The relation and the row that a record names; ValueError if it does not."""
+    """Return the relation and the row in a record; raise ValueError for any other record."""
     wrapped = json.loads(record)
     if type(wrapped) is not dict or wrapped.keys() != {"table", "row"}:
-        raise ValueError("the record has not just `table` and `row`")
+        raise ValueError("the record must have exactly `table` and `row`")
     relation, row = wrapped["table"], wrapped["row"]
     if type(relation) is not str or type(row) is not dict:
-        raise ValueError("`table` is no text, or `row` no object")
+        raise ValueError("`table` must be a string and `row` an object")
     return relation, row
 
 
 class Redrive:
-    """Makes rows of what failed in the deployment of this `prefix`; locally the pipeline's name."""
+    """Decoder of the failed records of one deployment.
+
+    The names of its streams start with `prefix`; in a local lake that is the pipeline's name.
+    """
 
     def __init__(self, plan: Plan, prefix: str) -> None:
         self._plan = plan
@@ -68,22 +72,23 @@ class Redrive:
         self._returned = FailedRows(plan)
 
     def route(self, line: Line, now: int) -> RoutedRow | None:
-        """Where the line's record goes as which row; None for what is no change of a table.
+        """Decode the line's record into a row; None if it is not a change of a table.
 
-        `now` is in microseconds since 1970.
+        A record that cannot be decoded becomes a quarantine row. `now` is in microseconds since
+        1970.
         """
         try:
             raw = _raw_data(line.text)
         except ValueError:
             return self._quarantined(line, line.text, refusals.UNREADABLE_LINE, now)
         try:
-            made = self._decode(line, raw, now)
-            if made is not None:
-                encode(made.row)  # fails here, and not where rows are put
-            return made
-        except Exception as error:  # a fault of ours must not hold up the lines behind
+            routed = self._decode(line, raw, now)
+            if routed is not None:
+                encode(routed.row)  # an encoding error is quarantined instead of raised later
+            return routed
+        except Exception as error:  # a bug must not block the lines that follow
             if not isinstance(error, RefusedEvent):
-                log.exception("line %d of %s was not understood", line.number, line.lies_in)
+                log.exception("unexpected error in line %d of %s", line.number, line.lies_in)
             reason = (
                 str(error) if isinstance(error, RefusedEvent) else f"FAULT: {type(error).__name__}"
             )
@@ -91,10 +96,10 @@ class Redrive:
 
     def _decode(self, line: Line, raw: bytes, now: int) -> RoutedRow | None:
         if line.kind == "processing-failed" and line.stream != self._own:
-            made = self._events.decode(raw, _NOWHERE, now)
-            if made is None:
+            decoded = self._events.decode(raw, _NOWHERE, now)
+            if decoded is None:
                 return None
-            return _young(*made, now)
+            return _young(*decoded, now)
         if line.stream == self._own and line.kind == "processing-failed":
             relation, row = _unwrapped(raw)
         else:
@@ -120,7 +125,7 @@ class Redrive:
         return RoutedRow(naming.QUARANTINE, row, reason)
 
     def _table_named(self, line: Line, value: bytes) -> str | None:
-        """The table that the event says it is of, or the only one of its stream."""
+        """Return the table that the event names, or else the only one of its stream."""
         try:
             source = source_of(read_event(value) or {})
         except RefusedEvent:
@@ -133,7 +138,7 @@ class Redrive:
 
 
 def _raw_data(text: bytes) -> bytes:
-    """The record of a line; ValueError if it has none."""
+    """Return the record in a line; raise ValueError if there is none."""
     line = json.loads(text)
     raw = line.get("rawData") if type(line) is dict else None
     if type(raw) is not str:
@@ -149,7 +154,7 @@ def _unwrapped(raw: bytes) -> tuple[str, Row]:
 
 
 def _young(table: Table, row: Row, now: int) -> RoutedRow:
-    """RefusedEvent if the row may have been deleted so long ago that nobody knows any more."""
+    """Route the row; raise RefusedEvent if its deletion may be too old to be known."""
     committed = row[naming.COMMITTED_AT]
     revives = row[naming.OP] not in ("d", "t") and table.deletes != "soft"
     if revives and committed is not None and now - committed > _MAX_AGE_US:

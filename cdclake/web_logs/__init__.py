@@ -1,1 +1,1 @@
-"""Web servers of a plan, their configuration and the rows of their access logs."""
+"""Web servers of a plan: their configuration, and the rows of their access logs."""

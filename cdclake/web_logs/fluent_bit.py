@@ -1,8 +1,8 @@
-"""What the FireLens router, which is Fluent Bit, is told: the parser, the filters, where to send.
+"""Configuration of the FireLens router, which is Fluent Bit: parser, filters and output.
 
-ECS makes the input, and from a container's log options the output. The files lie in S3, from where
-the router of kind `init` includes them. nginx writes its access log to its standard output, and its
-error log to its standard error.
+ECS generates the input, and the output from a container's log options. The files are in S3, and a
+router of kind `init` includes them from there. nginx writes its access log to standard output and
+its error log to standard error.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from cdclake.web_logs.row import (
     TIME_LOCAL,
 )
 
-CONTAINER = "nginx"  # the tags of its lines begin with it
+CONTAINER = "nginx"  # prefix of the tags of its lines
 _PARSER = "nginx_access"
 _MATCH = f"{CONTAINER}-firelens*"
 _ERRORS = "nginx-errors"
 
-# The format `combined`, or `main` of nginx's own image, which has one more field behind. nginx
-# escapes quotes within its fields, so a field ends at the next one. A name that a user gives may
-# have spaces and brackets: it ends where a time follows that a quote comes after.
+# The format `combined`, or `main` of the official nginx image, which appends one field. nginx
+# escapes quotes within fields, so a field ends at the next quote. A user name may contain spaces
+# and brackets: it ends before a time that is followed by a quote.
 EXPRESSION = (
     rf"^(?<{REMOTE_ADDR}>[^ ]+) - (?<{REMOTE_USER}>.*?) \[(?<{TIME_LOCAL}>[^\]]+)\]"
     rf' "(?<{REQUEST}>[^"]*)" (?<{STATUS}>[0-9]{{3}}) (?<{BODY_BYTES_SENT}>[0-9]+)'
@@ -36,7 +36,7 @@ EXPRESSION = (
 
 
 def parsers() -> str:
-    """The file of parsers."""
+    """Return the file of parsers."""
     return f"""\
 [PARSER]
     Name   {_PARSER}
@@ -47,11 +47,11 @@ def parsers() -> str:
 
 
 def filters() -> str:
-    """The file of filters, and what becomes of the error log.
+    """Return the file of filters, and the output of the error log.
 
-    Long lines come in parts, which are joined. The error log goes to the router's own output, and
-    so to its log group. A line that the parser does not take goes on as it is, for the function to
-    refuse it and Firehose to keep it.
+    Long lines arrive in parts, which are joined. The error log goes to the router's own output,
+    and from there to its log group. A line that the parser does not match is passed on unchanged:
+    the function rejects it, and Firehose keeps it.
     """
     return f"""\
 [FILTER]
@@ -79,9 +79,9 @@ def filters() -> str:
 
 
 def output(source: str, stream: str, region: str) -> Mapping[str, str]:
-    """The options of the container's log driver: everything to the stream, tried without end.
+    """Return the options of the container's log driver: send all to the stream, retry forever.
 
-    `source` is the stream's: `direct_put`, or `kinesis` with the name of the stream of Kinesis.
+    `source` is the stream's: `direct_put`, or `kinesis` with the name of the Kinesis stream.
     """
     if source == "kinesis":
         plugin = {"Name": "kinesis_streams", "stream": stream}

@@ -1,7 +1,7 @@
-"""What nginx is told, whatever its image brings: how it logs, and where it may write.
+"""Configuration of nginx for any image: where it logs, and where it may write.
 
-The servers are the image's own, below /etc/nginx/conf.d. They keep the log that is set here unless
-they set another one.
+The image brings its servers in /etc/nginx/conf.d. They use the log that is set here unless they set
+another one.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 SCRATCH = "/tmp"
 _FILE = f"{SCRATCH}/nginx.conf"
 _TEMPORARY = ("client_body", "fastcgi", "proxy", "scgi", "uwsgi")
-TEXT = "NGINX_CONF"  # the environment's variable that holds the configuration
+TEXT = "NGINX_CONF"  # environment variable that holds the configuration
 
 
 def configuration() -> str:
-    """The whole of nginx.conf; the log's format is `combined`, which Fluent Bit's parser reads."""
+    """Return nginx.conf; it logs in the format `combined`, which Fluent Bit's parser reads."""
     temporary = "\n".join(f"    {kind}_temp_path {SCRATCH}/{kind};" for kind in _TEMPORARY)
     return f"""\
 worker_processes auto;
@@ -30,6 +30,6 @@ http {{
 
 
 def command() -> list[str]:
-    """What runs it with that configuration, in the foreground."""
+    """Return the command that runs nginx with this configuration in the foreground."""
     write = f'printf "%s" "${TEXT}" > {_FILE}'
     return ["sh", "-c", f"{write} && exec nginx -e /dev/stderr -c {_FILE} -g 'daemon off;'"]

@@ -1,7 +1,7 @@
-"""A web server's access log: a line's parsed fields as Fluent Bit sends them, as a row of the lake.
+r"""Conversion of a line of an access log, as parsed by Fluent Bit, into a row of the lake.
 
-The eight fields are those of nginx's format `combined`. Texts stay as nginx writes them, which
-spells quotes, backslashes and what is no printable ASCII as `\\xHH`.
+The eight fields are those of nginx's format `combined`. Text stays as nginx writes it, with quotes,
+backslashes and characters other than printable ASCII escaped as `\xHH`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ STATUS = "status"
 BODY_BYTES_SENT = "body_bytes_sent"
 HTTP_REFERER = "http_referer"
 HTTP_USER_AGENT = "http_user_agent"
-ARRIVED_AT = "arrived_at"  # at Firehose; a producer that sends again arrives again
+ARRIVED_AT = "arrived_at"  # at Firehose; a record that its producer resends arrives again
 
 # (column, Spark type)
 COLUMNS = (
@@ -37,18 +37,19 @@ _MAX_BYTES = (1 << 63) - 1
 
 
 class NoAccess(ValueError):
-    """What is no parsed line of an access log, and why."""
+    """Record that is not a parsed line of an access log."""
 
 
 def request_row(parsed: Any, arrived_ms: int) -> dict[str, Any]:
-    """The row, its times in microseconds since 1970; NoAccess if a field is missing or no such.
+    """Convert parsed fields into a row, with times in microseconds since 1970.
 
-    What nginx writes as `-`, or Fluent Bit leaves out since it is empty, is NULL.
+    A field that nginx writes as `-`, or that Fluent Bit omits because it is empty, is NULL. Raise
+    NoAccess if a required field is missing or invalid.
     """
     if not isinstance(parsed, dict):
-        raise NoAccess("it is no JSON object")
+        raise NoAccess("the record is not a JSON object")
     if not parsed.get(REMOTE_ADDR):
-        raise NoAccess(f"it has no {REMOTE_ADDR}: its line does not have the format `combined`")
+        raise NoAccess(f"no {REMOTE_ADDR}: the line is not in the format `combined`")
     return {
         REMOTE_ADDR: _text(parsed, REMOTE_ADDR),
         REMOTE_USER: _text(parsed, REMOTE_USER),
@@ -67,7 +68,7 @@ def _text(parsed: Mapping[str, Any], name: str) -> str | None:
     if value is None or value in ("", "-"):
         return None
     if not isinstance(value, str):
-        raise NoAccess(f"{name} is no text")
+        raise NoAccess(f"{name} is not a string")
     return value
 
 
@@ -76,13 +77,13 @@ def _number(parsed: Mapping[str, Any], name: str, most: int) -> int:
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 20:
         value = int(value)
     if type(value) is not int or not 0 <= value <= most:
-        raise NoAccess(f"{name} is no whole number of 0 to {most}")
+        raise NoAccess(f"{name} is not an integer from 0 to {most}")
     return value
 
 
 def _time(parsed: Mapping[str, Any]) -> int:
     try:
-        moment = datetime.strptime(str(parsed.get(TIME_LOCAL)), _TIME_FORMAT)
+        requested_at = datetime.strptime(str(parsed.get(TIME_LOCAL)), _TIME_FORMAT)
     except ValueError:
-        raise NoAccess(f"{TIME_LOCAL} is not like 22/Nov/2026:19:00:00 +0000") from None
-    return int(moment.timestamp()) * 1_000_000
+        raise NoAccess(f"{TIME_LOCAL} is not in the format 22/Nov/2026:19:00:00 +0000") from None
+    return int(requested_at.timestamp()) * 1_000_000

@@ -151,7 +151,7 @@ def test_what_failed_is_quarantined_or_comes_in_when_the_cause_is_mended(
     lake.assert_equal()
     lake.run("pause")
     refused = lake.run("redrive", expect=3)
-    assert "firehose does not run" in refused["error"]["message"]
+    assert "firehose is not running" in refused["error"]["message"]
     lake.run("resume")
 
 

@@ -18,9 +18,9 @@ from moto import mock_aws
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.config.resolve import load_plan
-from cdclake.local.firehose.load_function import load
 from cdclake.plan import Plan
 from tests.certificates import certified
+from tests.load_function import load
 from tests.local.source_database import run
 
 pytestmark = pytest.mark.local

@@ -26,6 +26,7 @@ from pyiceberg.types import (
 
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.firehose.record_transform import RecordTransform
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.schemas import TableSchema, changes_schema
 from cdclake.local.firehose import records as firehose
@@ -33,7 +34,6 @@ from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.failures import Kind
 from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.function import LocalFunction
-from cdclake.local.firehose.load_function import load
 from cdclake.local.firehose.records import Failure
 from cdclake.plan import Plan, Table
 from tests.recorded.recording import Record
@@ -202,7 +202,7 @@ def deliver(
 
 def handler_of(plan: Plan) -> Callable[[dict[str, Any], Any], dict[str, Any]]:
     """The real function for a plan; each call is ingested a second after the one before."""
-    transform = load("firehose_changes").RecordTransform(plan)
+    transform = RecordTransform(plan)
     moments = itertools.count(INGESTED_AT, 1_000_000)
 
     def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""A stand-in for Amazon Data Firehose; docs/firehose.md lists where it differs from AWS's."""
+"""Local stand-in for Amazon Data Firehose; docs/firehose.md lists how it differs from AWS."""

@@ -1,6 +1,6 @@
-"""`backup: all`: what a stream has read, as it came, in compressed objects in S3.
+"""`backup: all`: all records that a stream has read, unchanged, in compressed objects in S3.
 
-One record stands right behind the other, as Firehose writes them, which adds nothing between.
+Records are concatenated without a separator, as Firehose writes them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from cdclake.naming import delivery_backup_prefix
 
 
 class Backup:
-    """Where one stream, which Firehose knows by `name`, keeps what it reads."""
+    """Backup of the records that one stream, `name` in Firehose, reads."""
 
     def __init__(self, s3: Any, bucket: str, stream: DeliveryStream, name: str) -> None:
         self._s3, self._bucket, self._stream, self._name = s3, bucket, stream, name
 
     def keep(self, records: Sequence[Record]) -> None:
-        """Put the records into one object, if any has a value; read again, they are there again."""
+        """Put the records into one object, if any has a value; a second read is kept again."""
         values = b"".join(record.value or b"" for record in records)
         if not values:
             return

@@ -1,4 +1,4 @@
-"""The stand-in for Amazon Data Firehose, for a lake with tables that it delivers."""
+"""The local Firehose as a component of a lake: start, stop, and wait for delivery."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ NAME = naming.FIREHOSE_COMPONENT
 READY_TIMEOUT_S = 60.0
 DELIVERY_TIMEOUT_S = 300.0
 _POLL_S = 0.5
-TROUBLE_KEY = "CDCLAKE_FIREHOSE_TROUBLE"  # of the environment of `up`: like 7:shuffle,fail
+TROUBLE_KEY = "CDCLAKE_FIREHOSE_TROUBLE"  # in the environment of `up`, like 7:shuffle,fail
 
 
 def asked_trouble() -> str:
-    """The trouble that the environment asks for; InputError for what is none."""
+    """Return the faults to inject from the environment; raise InputError if they are invalid."""
     spelled = os.environ.get(TROUBLE_KEY, "")
     Trouble.parse(spelled)
     return spelled
 
 
 def run(lake: LocalLake) -> None:
-    """Start or heal it for the plan's streams, or stop it if there are none.
+    """Start or heal the local Firehose for the plan's streams, or stop it if there are none.
 
-    The logs must be there: Firehose makes none.
+    The changelogs must exist: Firehose creates no tables.
     """
     if not lake.plan.streams:
         stack.stop_component(lake.home, NAME)
@@ -51,17 +51,17 @@ def run(lake: LocalLake) -> None:
 
 
 def answers(lake: LocalLake) -> bool:
-    """Whether its API does; it delivers from then on."""
+    """Return True once the API answers; from then on Firehose delivers."""
     return bool(lake.client("firehose").list_delivery_streams()["DeliveryStreamNames"])
 
 
 def deliver_what_was_sent(lake: LocalLake) -> None:
-    """Wait until all that Kafka has is delivered under the plan of before.
+    """Wait until all records in Kafka are delivered with the previous plan.
 
-    What was sent before has no values of new columns, so the function of before has to take it.
-    ComponentFailed if that does not end.
+    They have no values of new columns, so the function must decode them with the previous plan.
+    Raise ComponentFailed on a timeout.
     """
-    before = _plan_of_before(lake)
+    before = _previous_plan(lake)
     if not before.deliveries:
         return
     run(replace(lake, plan=before))
@@ -70,9 +70,9 @@ def deliver_what_was_sent(lake: LocalLake) -> None:
     while not _is_delivered(lake, before, ends):
         if time.monotonic() > deadline:
             raise ComponentFailed(
-                "what was sent under the file of before was not delivered in"
+                "records sent with the previous pipeline file were not delivered within"
                 f" {DELIVERY_TIMEOUT_S:.0f} s",
-                f"read its log {lake.home.log(NAME)}, then run `cdclake up` again",
+                f"read the log {lake.home.log(NAME)}, then run `cdclake up` again",
                 component=NAME,
                 log_tail=log_tail(Path(lake.home.log(NAME))),
             )
@@ -80,12 +80,12 @@ def deliver_what_was_sent(lake: LocalLake) -> None:
 
 
 def end_that_of_before(lake: LocalLake) -> None:
-    """Stop it before the first event under another plan, which its function would not know."""
-    if _plan_of_before(lake) != lake.plan:
+    """Stop the local Firehose if the plan changes, before its function sees a new kind of event."""
+    if _previous_plan(lake) != lake.plan:
         stack.stop_component(lake.home, NAME)
 
 
-def _plan_of_before(lake: LocalLake) -> Plan:
+def _previous_plan(lake: LocalLake) -> Plan:
     return Plan.from_json(LakeState.load(lake.home).plan)
 
 
@@ -102,7 +102,7 @@ def _is_delivered(lake: LocalLake, plan: Plan, ends: dict[str, dict[int, int]]) 
 
 
 def spec(lake: LocalLake) -> Spec:
-    """Its process; of another plan, or with other trouble, another one."""
+    """Return the process to run; another plan or other faults make another process."""
     plan = plan_file(lake)
     return Spec(
         name=NAME,
@@ -118,7 +118,7 @@ def spec(lake: LocalLake) -> Spec:
 
 
 def plan_file(lake: LocalLake) -> Path:
-    """The plan as a file of its own, so that a process of the plan before can still be started."""
+    """Write the plan to a file named by its content, so that the previous one stays usable."""
     text = lake.plan.to_json()
     file = lake.home.run / f"firehose-{hashlib.sha256(text.encode()).hexdigest()[:16]}.json"
     write_atomically(file, text)

@@ -1,7 +1,8 @@
-"""One stream of Firehose: from its source through the function, if it has one, to its tables.
+"""Delivery of one stream: from its source through the function, if it has one, to its tables.
 
-Offsets are committed when everything before them is in a log, under the error prefix, or dropped.
-Whoever dies before that reads it again: at least once, as Firehose delivers.
+Offsets are committed when all records before them are in a table, under the error prefix, or
+dropped. After a crash the records after the last committed offset are read again: delivery is
+at-least-once, as in Firehose.
 """
 
 from __future__ import annotations
@@ -23,46 +24,46 @@ from cdclake.local.firehose.rows import Misfit, read_row
 
 log = logging.getLogger("cdclake.firehose")
 
-# A local lake does not let anybody wait as long as AWS lets files grow.
+# Shorter than on AWS, where files may grow for minutes.
 LONGEST_CALL_S, LONGEST_BUFFER_S = 1.0, 10.0
-MAX_RECORDS_PER_READ = 2_000  # read of the source
+MAX_RECORDS_PER_READ = 2_000
 RETRY_INTERVAL_S = 1.0
 _MIB = 1 << 20
-_NOT_DELIVERED = "Iceberg.DeliveryFailed"  # a code of ours: AWS documents none
+_NOT_DELIVERED = "Iceberg.DeliveryFailed"  # not from AWS, which documents no code
 
 
 class RecordSource(Protocol):
-    """A topic, a stream of Kinesis or what was put directly, read from where it was committed."""
+    """A topic, a Kinesis stream or a journal of direct puts, read from the committed offset on."""
 
     def read(self, most: int) -> Sequence[Record]:
-        """The next records, if any come within a moment."""
+        """Return the next records, if any arrive within a fraction of a second."""
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Everything before these offsets, by partition, is delivered."""
+        """Store these offsets by partition: all records before them are delivered."""
 
 
 class Tables(Protocol):
-    """The logs and tables of a database."""
+    """Tables of a database, changelogs included."""
 
     def schema(self, table: str) -> Schema:
-        """A table's columns as they are now."""
+        """Return a table's current columns."""
 
     def append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
         """Append rows in one commit."""
 
 
 class Errors(Protocol):
-    """The error prefix."""
+    """Writer of failed records under the error prefix."""
 
     def write(self, kind: Kind, failures: Sequence[Failure]) -> None:
-        """Keep what failed."""
+        """Keep the failed records."""
 
 
 class Backups(Protocol):
-    """What `backup: all` keeps."""
+    """Writer of the backup that `backup: all` asks for."""
 
     def keep(self, records: Sequence[Record]) -> None:
-        """Keep what was read, as it came."""
+        """Keep the records as they were read."""
 
 
 class _Row(NamedTuple):
@@ -71,7 +72,7 @@ class _Row(NamedTuple):
 
 
 class Delivery:
-    """Delivers one stream, turn by turn; what it holds when it ends is read again by the next."""
+    """Delivery of one stream, turn by turn; records that it holds when it ends are read again."""
 
     def __init__(
         self,
@@ -92,14 +93,14 @@ class Delivery:
         self._tables, self._errors, self._backup = tables, errors, backup
         self._trouble, self._clock, self._pause = trouble, clock, pause
         self._waiting: list[Record] = []  # for the function
-        self._rows: list[_Row] = []  # for the logs
+        self._rows: list[_Row] = []  # for the tables
         self._waiting_since = self._rows_since = 0.0
-        self._next: dict[int, int] = {}  # by partition, behind everything that was read
+        self._next: dict[int, int] = {}  # by partition, after the last record that was read
         self._committed: dict[int, int] = {}
-        self.commits = 0  # made to logs so far
+        self.commits = 0  # to tables, so far
 
     def turn(self) -> None:
-        """Take what has come, and hand on what has waited long enough or is enough."""
+        """Read new records, and empty each buffer that is full or old enough."""
         self._take(self._source.read(MAX_RECORDS_PER_READ))
         wait_s = min(self.stream.function_seconds, LONGEST_CALL_S)
         mib = sum(len(record.value or b"") for record in self._waiting) / _MIB
@@ -111,7 +112,7 @@ class Delivery:
             self._deliver()
 
     def drain(self) -> None:
-        """Deliver all that has come, however little it is; what is held back comes, too."""
+        """Deliver all records at once, including those that are held back."""
         while records := self._source.read(MAX_RECORDS_PER_READ):
             self._take(records)
             self._call()
@@ -130,7 +131,7 @@ class Delivery:
             self._next[record.partition] = record.offset + 1
 
     def _call(self) -> None:
-        """Have the function make rows of what waits, in calls of its size."""
+        """Call the function with the waiting records, in calls of the configured size."""
         while self._waiting:
             size = self._fits_a_call()
             if self._backup is not None:
@@ -159,7 +160,7 @@ class Delivery:
         return len(self._waiting)
 
     def _deliver(self) -> None:
-        """Append the rows to their logs, then commit what is behind."""
+        """Append the rows to their tables, then commit the offsets."""
         now, later = self._trouble.held_back(self._trouble.order(self._rows))
         by_table: dict[str, list[Made]] = {}
         for row in now:
@@ -171,7 +172,7 @@ class Delivery:
         self._commit()
 
     def _append(self, table: str, rows: Sequence[Made]) -> None:
-        """In one commit, tried as long as the stream retries; what does not fit fails at once."""
+        """Append in one commit, with the stream's retries; rows that do not fit fail at once."""
         deadline = self._clock() + self.stream.retry_seconds
         attempts = 0
         while True:
@@ -201,12 +202,12 @@ class Delivery:
         if fitting:
             self._tables.append(table, fitting)
             self.commits += 1
-        self._strike()  # nobody hears that the commit was made: it is made again
+        self._strike()  # a commit whose answer is lost is made again
         return failures
 
     def _strike(self) -> None:
         if self._trouble.strikes():
-            raise ConnectionError("asked to fail")
+            raise ConnectionError("injected failure")
 
     def _commit(self) -> None:
         delivered = dict(self._next)

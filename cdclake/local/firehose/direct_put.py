@@ -1,7 +1,7 @@
-"""Firehose's own API, as far as producers use it: for boto3 with this endpoint and any keys.
+"""Firehose's API, as far as producers use it: for boto3 with this endpoint and any keys.
 
-PutRecord and PutRecordBatch answer when the records are in the journal. Limits and errors are
-AWS's; there are no quotas.
+PutRecord and PutRecordBatch answer when the records are in the journal. Limits and errors are the
+same as on AWS; there are no quotas.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _SLOW_DOWN = {"ErrorCode": "ServiceUnavailableException", "ErrorMessage": "Slow 
 
 
 class _Refused(Exception):
-    """An error of the API, by its code."""
+    """An error of the API, with its code."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
         super().__init__(code, message)
@@ -39,16 +39,17 @@ class _Refused(Exception):
 
 
 class DirectPut:
-    """Answers requests for these streams, which are known by their full names.
+    """API of these streams, by their full names.
 
-    With trouble some records are refused, as when AWS throttles: their producer sends them again.
+    With injected faults some records are rejected, as when AWS throttles: their producer sends them
+    again.
     """
 
     def __init__(
         self, streams: Mapping[str, DeliveryStream], journal: Journal, trouble: Trouble = CALM
     ) -> None:
         self._streams, self._journal, self._trouble = streams, journal, trouble
-        self._lock = threading.Lock()  # of the trouble: its order is its seed's
+        self._lock = threading.Lock()  # of the faults: their order depends on the seed alone
         self._operations = {
             "PutRecord": self._put_record,
             "PutRecordBatch": self._put_record_batch,
@@ -57,16 +58,16 @@ class DirectPut:
         }
 
     def __call__(self, environ: Mapping[str, Any], body: bytes) -> Answer:
-        """One request of the JSON protocol."""
+        """Answer one request of the JSON protocol."""
         action = str(environ.get("HTTP_X_AMZ_TARGET", "")).rpartition(".")[2]
         try:
             operation = self._operations.get(action)
             if operation is None:
-                raise _Refused("UnknownOperationException", f"there is no {action!r} here")
+                raise _Refused("UnknownOperationException", f"unknown operation {action!r}")
             return _answer(200, operation(_object(body)))
         except _Refused as refused:
-            told = {"__type": refused.code, "message": refused.message}
-            return _answer(refused.status, told)
+            error = {"__type": refused.code, "message": refused.message}
+            return _answer(refused.status, error)
 
     def _put_record(self, request: Mapping[str, Any]) -> dict[str, Any]:
         name = self._writable(request)
@@ -143,7 +144,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
     except ValueError:
         request = None
     if not isinstance(request, dict):
-        raise _Refused("SerializationException", "the request is no JSON object")
+        raise _Refused("SerializationException", "the request is not a JSON object")
     return request
 
 

@@ -1,4 +1,4 @@
-"""What lies under the error prefix, by stream: nobody else would tell of it."""
+"""Failed records of a stream, counted under its error prefix: nothing else reports them."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from cdclake.naming import delivery_error_prefix
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A stream's failed records."""
+    """Count of a stream's failed records, and the reason of the last one."""
 
     records: int
-    folder: str  # of the newest, as an address
+    folder: str  # address of the newest object's folder
     reason: str  # of the last one
 
     def __str__(self) -> str:
         return (
-            f"{self.records} records of its stream failed; the last, under {self.folder}:"
+            f"{self.records} records of the stream failed; the last, under {self.folder}:"
             f" {self.reason}"
         )
 
 
 def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> Failed | None:
-    """What has failed of a stream, which Firehose knows by `name`, and was not redriven; None if
-    nothing has."""
+    """Count failed records of a stream, `name` in Firehose, that were not redriven.
+
+    Return None if there are none.
+    """
     found = [
         entry
         for kind in ("processing-failed", "iceberg-failed")

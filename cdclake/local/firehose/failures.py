@@ -1,6 +1,6 @@
-"""The error prefix: what fails as objects in S3, in the form that AWS documents.
+"""The error prefix: failed records as objects in S3, in the format that AWS documents.
 
-Lines of JSON; times are milliseconds since 1970.
+Objects are lines of JSON; times are milliseconds since 1970.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _FUNCTIONS = "arn:aws:lambda:us-east-1:111122223333:function"
 
 
 class ErrorPrefix:
-    """Where one stream, which Firehose knows by `name`, puts what fails."""
+    """Writer of the failed records of one stream, `name` in Firehose."""
 
     def __init__(self, s3: Any, bucket: str, stream: DeliveryStream, name: str) -> None:
         self._s3, self._bucket, self._stream, self._name = s3, bucket, stream, name
@@ -38,12 +38,12 @@ class ErrorPrefix:
         by = {"lambdaArn": f"{_FUNCTIONS}:{self._stream.function}"}
         if kind != "processing-failed":
             by = {}
-        lines = [json.dumps(_spelled(failure, ended_ms) | by) for failure in failures]
+        lines = [json.dumps(_line(failure, ended_ms) | by) for failure in failures]
         body = "".join(f"{line}\n" for line in lines).encode()
         self._s3.put_object(Bucket=self._bucket, Key=f"{folder}{name}", Body=body)
 
 
-def _spelled(failure: Failure, ended_ms: int) -> dict[str, Any]:
+def _line(failure: Failure, ended_ms: int) -> dict[str, Any]:
     return {
         "attemptsMade": failure.attempts,
         "arrivalTimestamp": failure.record.arrived_ms,

@@ -1,6 +1,6 @@
-"""Misbehaviour on request, each kind of which Firehose's documentation allows; seeded.
+"""Seeded fault injection; Firehose's documentation allows each kind of fault.
 
-Nothing is lost by it: what fails is tried again, what is held back comes later.
+No fault loses a record: failures are retried, and records that are held back arrive later.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from cdclake.errors import InputError
 T = TypeVar("T")
 
 KINDS = ("shuffle", "duplicate", "delay", "split", "fail")
-_MAX_CONSECUTIVE_FAILURES = 2  # failures, fewer than anybody retries
+_MAX_CONSECUTIVE_FAILURES = 2  # below every number of retries
 
 
 class Trouble:
-    """What goes wrong next; the same seed, the same trouble."""
+    """Generator of faults; the same seed gives the same faults."""
 
     def __init__(self, seed: int, kinds: Iterable[str]) -> None:
         self._random = random.Random(seed)
@@ -27,9 +27,9 @@ class Trouble:
 
     @staticmethod
     def parse(spelled: str) -> Trouble:
-        """Of a text like `7:shuffle,fail`; an empty one asks for none.
+        """Parse a text like `7:shuffle,fail`; an empty one means no faults.
 
-        InputError for what is no such text.
+        Raise InputError for any other text.
         """
         if not spelled:
             return CALM
@@ -37,38 +37,38 @@ class Trouble:
         kinds = listed.split(",")
         if not seed.isdecimal() or set(kinds) - {*KINDS}:
             raise InputError(
-                f"{spelled!r} asks for no trouble that there is",
-                f"write a seed and kinds of {', '.join(KINDS)}, like `7:shuffle,fail`",
+                f"invalid fault injection {spelled!r}",
+                f"use a seed and kinds among {', '.join(KINDS)}, like `7:shuffle,fail`",
             )
         return Trouble(int(seed), kinds)
 
-    def order(self, things: Sequence[T]) -> list[T]:
-        """The things in the order in which they are handled, some of them twice."""
-        ordered = list(things)
+    def order(self, items: Sequence[T]) -> list[T]:
+        """Return the items in the order to handle them, some of them twice."""
+        ordered = list(items)
         if "duplicate" in self._kinds:
-            ordered += [thing for thing in things if self._random.random() < 0.2]
+            ordered += [item for item in items if self._random.random() < 0.2]
         if "shuffle" in self._kinds:
             self._random.shuffle(ordered)
         return ordered
 
-    def held_back(self, things: Sequence[T]) -> tuple[list[T], list[T]]:
-        """Those that are handled now, and those that come later."""
+    def held_back(self, items: Sequence[T]) -> tuple[list[T], list[T]]:
+        """Split the items into those to handle now and those to handle later."""
         now: list[T] = []
         later: list[T] = []
         share = self._random.random() / 2 if "delay" in self._kinds else 0.0
-        for thing in things:
-            (later if self._random.random() < share else now).append(thing)
+        for item in items:
+            (later if self._random.random() < share else now).append(item)
         return now, later
 
-    def parts(self, things: Sequence[T]) -> list[Sequence[T]]:
-        """The things in the parts in which they are handled."""
-        if "split" not in self._kinds or len(things) < 2:
-            return [things]
-        cuts = sorted(self._random.sample(range(1, len(things)), min(2, len(things) - 1)))
-        return [things[first:end] for first, end in zip([0, *cuts], [*cuts, None], strict=True)]
+    def parts(self, items: Sequence[T]) -> list[Sequence[T]]:
+        """Split the items into the parts to handle one after the other."""
+        if "split" not in self._kinds or len(items) < 2:
+            return [items]
+        cuts = sorted(self._random.sample(range(1, len(items)), min(2, len(items) - 1)))
+        return [items[first:end] for first, end in zip([0, *cuts], [*cuts, None], strict=True)]
 
     def strikes(self) -> bool:
-        """Whether the next call, or the next commit, fails."""
+        """Decide if the next call or commit fails."""
         strikes = (
             "fail" in self._kinds
             and self._failed < _MAX_CONSECUTIVE_FAILURES

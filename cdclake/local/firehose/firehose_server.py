@@ -1,7 +1,7 @@
-"""The local Firehose as a process: every stream of the lake's plan, its API, the apply schedule.
+"""The local Firehose as a process: all streams of the plan, the API, and the apply schedule.
 
 `python -m cdclake.local.firehose.firehose_server --home PATH --plan FILE [--trouble SEED:KINDS]`;
-another plan is another process, as another deployment brings another function.
+another plan needs another process, as it needs another deployment of the function on AWS.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from urllib.parse import urlparse
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.aws.http_server import Server
-from cdclake.local.firehose import load_function
 from cdclake.local.firehose.backup import Backup
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
 from cdclake.local.firehose.failures import ErrorPrefix
 from cdclake.local.firehose.fault_injection import Trouble
-from cdclake.local.firehose.function import Handler, LocalFunction
+from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, JournalSource, journal_file
 from cdclake.local.firehose.schedule import ApplySchedule, seconds_between
@@ -41,14 +41,14 @@ _RETRY_S = 1.0
 
 
 def main() -> int:
-    """Deliver until SIGTERM; then 0. What is not delivered by then is read again."""
+    """Deliver until SIGTERM, then return 0; the next process reads undelivered records again."""
     logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
     for chatty in ("botocore", "pyiceberg"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    parser = argparse.ArgumentParser(description="Stands in for Amazon Data Firehose.")
+    parser = argparse.ArgumentParser(description="Local stand-in for Amazon Data Firehose.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--plan", required=True, type=Path)
-    parser.add_argument("--trouble", default="", help="like 7:shuffle,fail")
+    parser.add_argument("--trouble", default="", help="faults to inject, like 7:shuffle,fail")
     given = parser.parse_args()
     home = Home(given.home)
     lake = describe_lake(home, LakeState.load(home))
@@ -64,7 +64,7 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
     journal = Journal(journal_file(lake.home))
     redrive = redrive_stream(plan)
     listed = [*plan.streams, *([redrive] if redrive else [])]
-    deliveries = [_delivery(lake, plan, file, journal, s, trouble) for s in listed]
+    deliveries = [_delivery(lake, plan, journal, s, trouble) for s in listed]
     work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
     schedule = _schedule(lake, plan, deliveries)
     if schedule is not None:
@@ -72,7 +72,7 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
     threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
     streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
-    assert port is not None  # `up` has chosen it
+    assert port is not None  # chosen by `up`
     with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for thread in threads:
@@ -83,7 +83,7 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
 
 
 def _schedule(lake: LocalLake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySchedule | None:
-    """That of the apply job, if something that it applies is delivered."""
+    """Return the schedule of the apply job, if Firehose delivers a table."""
     tables = [table.name for table in plan.tables if table.delivery == "firehose"]
     if not tables:
         return None
@@ -96,23 +96,23 @@ def _schedule(lake: LocalLake, plan: Plan, deliveries: Sequence[Delivery]) -> Ap
 
 
 def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> None:
-    """The work until `stop`; what fails is tried again, since nothing unfinished is forgotten."""
+    """Repeat the work until `stop`, also after errors: undelivered records are kept."""
     while not stop.is_set():
         try:
             work()
         except Exception:
-            log.exception("%s failed, and is tried again", name)
+            log.exception("%s failed, retrying", name)
             stop.wait(_RETRY_S)
 
 
 def _delivery(
-    lake: LocalLake, plan: Plan, file: Path, journal: Journal, stream: DeliveryStream, spelled: str
+    lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStream, spelled: str
 ) -> Delivery:
     trouble = Trouble.parse(spelled)
     name = naming.delivery_stream_name(plan.name, stream.name)
-    read = stream.topic or "what is put directly"
+    read = stream.topic or "direct puts"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
-    handler = None if stream.function is None else _handler(stream.function, file)
+    handler = None if stream.function is None else handler_of(stream.function, plan)
     return Delivery(
         stream,
         plan.lake_database,
@@ -139,15 +139,6 @@ def _source(lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStrea
         shards = naming.kinesis_stream_name(plan.name, stream.topic)
         return KinesisSource(lake.client("kinesis"), shards, checkpoints_file(lake.home, shards))
     return TopicSource(lake.kafka, naming.delivery_group(plan.name, stream.name), stream.topic)
-
-
-def _handler(function: str, plan: Path) -> Handler:
-    """The real function, with the plan that a deployment would put beside it."""
-    module = load_function.load(function)
-    if hasattr(module, "PLAN"):
-        module.PLAN = plan  # type: ignore[attr-defined]
-    handler: Handler = module.handler
-    return handler
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Calling the function: retries, time limit, and what its answer must be."""
+"""Calls of a stream's function: retries, time limit, and validation of the answer."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.local.firehose.records import Failure, Made, Record, invocation, value_name
 
 Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
-MAX_CALL_S = 60.0  # a call may take
-MAX_CALL_BYTES = 6_291_456  # of a call and of its answer: Lambda's 6 MB
+MAX_CALL_S = 60.0
+MAX_CALL_BYTES = 6_291_456  # of a request and of its answer: Lambda's 6 MB
 
 _FAILED_STATUS = "Lambda.ProcessingFailedStatus"
 _MISSING_ID = "Lambda.MissingRecordId"
@@ -26,7 +26,7 @@ _TOO_LARGE = "Lambda.FunctionRequestTooLarge"
 
 
 class _CallFailed(Exception):
-    """A call brought no answer; the code by which Firehose calls it, and why."""
+    """A call without an answer, with Firehose's error code and the reason."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -48,9 +48,9 @@ class LocalFunction:
         self._limit_s, self._trouble = limit_s, trouble
 
     def transform(self, records: Sequence[Record]) -> tuple[list[Made], list[Failure]]:
-        """What is made of the records, and what fails; dropped ones are in neither.
+        """Return the rows made of the records, and the failures; dropped records are in neither.
 
-        A call that brings no answer is tried again; if none does, all its records fail.
+        Retry a call that brings no answer; after the last try all of its records fail.
         """
         for attempt in range(1, self._stream.function_retries + 2):
             try:
@@ -64,15 +64,15 @@ class LocalFunction:
     def _call(self, records: Sequence[Record]) -> list[dict[str, Any]]:
         request = json.dumps(invocation(self._stream, records))
         if len(request) > MAX_CALL_BYTES:
-            raise _CallFailed(_TOO_LARGE, f"the call has {len(request)} bytes")
+            raise _CallFailed(_TOO_LARGE, f"the request has {len(request)} bytes")
         if self._trouble.strikes():
-            raise _CallFailed(_ERROR, "asked to fail")
+            raise _CallFailed(_ERROR, "injected failure")
         threads = ThreadPoolExecutor(1)
         try:
             answered = threads.submit(self._handler, json.loads(request), None)
             answer = json.dumps(answered.result(self._limit_s))
         except TimeoutError:
-            raise _CallFailed(_TIMED_OUT, f"no answer in {self._limit_s:g} s") from None
+            raise _CallFailed(_TIMED_OUT, f"no answer within {self._limit_s:g} s") from None
         except Exception as error:
             raise _CallFailed(_ERROR, f"{type(error).__name__}: {error}") from error
         finally:
@@ -81,7 +81,7 @@ class LocalFunction:
             raise _CallFailed(_ERROR, f"the answer has {len(answer)} bytes")
         listed = json.loads(answer).get("records")
         if not isinstance(listed, list):
-            raise _CallFailed(_BAD_ANSWER, "the answer has no list `records`")
+            raise _CallFailed(_BAD_ANSWER, "`records` of the answer is not a list")
         return listed
 
 
@@ -97,7 +97,7 @@ def _results(
         answered = by_id.get(record.id, [])
         if len(answered) != 1:
             code = _DUPLICATED_ID if answered else _MISSING_ID
-            message = f"the answer has the record {len(answered)} times"
+            message = f"the answer contains the record {len(answered)} times"
             failures.append(_failure(record, code, message, attempts))
             continue
         result = _result(record, answered[0], value, attempts)
@@ -111,12 +111,12 @@ def _results(
 def _result(
     record: Record, answer: dict[str, Any], value: str, attempts: int
 ) -> Made | Failure | None:
-    """None for a record that the function drops."""
+    """Check the answer for one record; return None if the function drops it."""
     result = answer.get("result")
     if result == "Dropped":
         return None
     if result == "ProcessingFailed":
-        message = "the function has answered ProcessingFailed; its log says why"
+        message = "the function answered ProcessingFailed; see its log for the reason"
         return _failure(record, _FAILED_STATUS, message, attempts)
     try:
         data = base64.b64decode(answer[value], validate=True)

@@ -1,4 +1,4 @@
-"""The Iceberg tables that the local Firehose appends to, in the lake's catalog and bucket."""
+"""Iceberg tables that the local Firehose appends to, in the lake's catalog and bucket."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _KINDS: Mapping[str, IcebergType] = {
 
 
 class LogTables:
-    """Appends to the tables of one database, by pyiceberg: each append is a commit."""
+    """Tables of one database, written with pyiceberg: each append is a commit."""
 
     def __init__(self, glue: str, s3: str, database: str) -> None:
         key, secret = LOCAL_KEYS["AWS_ACCESS_KEY_ID"], LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"]
@@ -53,7 +53,7 @@ class LogTables:
         )
 
     def create(self, schema: TableSchema, location: str) -> None:
-        """Make a table of web logs, whose columns and partitions are of few kinds, if it is not."""
+        """Create a table of web logs, which have few kinds of columns, unless it exists."""
         fields = [
             NestedField(number, name, _KINDS[kind], required=False)
             for number, (name, kind) in enumerate(schema.columns, 1)
@@ -67,11 +67,11 @@ class LogTables:
         )
 
     def schema(self, table: str) -> Schema:
-        """The table's columns as they are now."""
+        """Return the table's current columns."""
         return self._load(table).schema()
 
     def append(self, table: str, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Append rows that fit, in one commit; raises whatever keeps it from being made."""
+        """Append rows that fit, in one commit; raise the catalog's or the storage's error."""
         loaded = self._load(table)
         loaded.append(to_arrow(rows, loaded.schema()))
 
@@ -82,6 +82,6 @@ class LogTables:
 def _by_day(schema: TableSchema, fields: Sequence[NestedField]) -> Iterator[PartitionField]:
     for number, spelled in enumerate(schema.partition_by, 1000):
         found = _DAYS.fullmatch(spelled)
-        assert found is not None  # web logs know no other transform
+        assert found is not None  # web logs use no other transform
         [source] = [field.field_id for field in fields if field.name == found[1]]
         yield PartitionField(source, number, DayTransform(), f"{found[1]}_day")

@@ -1,7 +1,7 @@
-"""What was put into the streams with Direct PUT and is not delivered yet, in one SQLite file.
+"""Journal of the records put with Direct PUT that are not delivered yet, in one SQLite file.
 
-Whatever `append` has returned for outlives the process and the machine's power: each commit is
-synced. The records of a stream keep their order and their offsets, which nothing ever has again.
+Records survive a crash of the process or the machine once `append` has returned: each commit is
+synced. The records of a stream keep their order and their offsets, and no offset is used twice.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _COUNT = """
 insert into stream values (?, ?)
 on conflict (name) do update set acknowledged = acknowledged + excluded.acknowledged
 """
-_MOMENT_S = 0.2
-_READ_BYTES = 16 << 20  # at once: records have up to a megabyte each
+_POLL_TIMEOUT_S = 0.2
+_READ_BYTES = 16 << 20  # per read; a record has up to a megabyte
 
 
 def journal_file(home: Home) -> Path:
-    """Where a lake has it."""
+    """Return the path of a lake's journal."""
     return home.data("firehose") / "direct_put.db"
 
 
 class Journal:
-    """One file for all streams; its methods may be called from any thread, and any process."""
+    """One file for all streams; safe to use from any thread and any process."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ class Journal:
         self._lock = threading.Condition()
 
     def append(self, stream: str, records: Sequence[bytes]) -> list[int]:
-        """Keep the records, all of them or none; their offsets."""
+        """Store all records or none, and return their offsets."""
         now_ms = time.time_ns() // 1_000_000
         with self._lock:
             self._connection.execute("begin immediate")
@@ -66,11 +66,11 @@ class Journal:
             "insert into record (stream, arrived_ms, data) values (?, ?, ?)",
             (stream, arrived_ms, data),
         )
-        assert made.lastrowid is not None  # of an insert
+        assert made.lastrowid is not None  # set by every insert
         return made.lastrowid
 
     def read(self, stream: str, first: int, most: int) -> list[Record]:
-        """The stream's next records from that offset on."""
+        """Return the stream's next records, at most `most`, from offset `first` on."""
         found: list[Record] = []
         room = _READ_BYTES
         with self._lock:
@@ -87,19 +87,19 @@ class Journal:
         return found
 
     def wait(self) -> None:
-        """For something to be appended, at most a moment."""
+        """Wait for an append, for a fraction of a second at most."""
         with self._lock:
-            self._lock.wait(_MOMENT_S)
+            self._lock.wait(_POLL_TIMEOUT_S)
 
     def forget(self, stream: str, end: int) -> None:
-        """Remove the stream's records before that offset: they are delivered."""
+        """Remove the stream's records before offset `end`, which are delivered."""
         with self._lock:
             self._connection.execute(
                 "delete from record where stream = ? and offset < ?", (stream, end)
             )
 
     def waiting(self, stream: str) -> int:
-        """How many records of the stream are not delivered."""
+        """Count the records of the stream that are not delivered."""
         with self._lock:
             row = self._connection.execute(
                 "select count(*) from record where stream = ?", (stream,)
@@ -107,7 +107,7 @@ class Journal:
         return int(row[0])
 
     def acknowledged(self, stream: str) -> int:
-        """How many records of the stream were ever appended."""
+        """Count all records of the stream that were ever appended."""
         with self._lock:
             row = self._connection.execute(
                 "select acknowledged from stream where name = ?", (stream,)
@@ -116,14 +116,14 @@ class Journal:
 
 
 class JournalSource:
-    """One stream's records, from the oldest that is not delivered on."""
+    """Source of one stream's records, starting with the oldest undelivered one."""
 
     def __init__(self, journal: Journal, stream: str) -> None:
         self._journal, self._stream = journal, stream
         self._next = 0
 
     def read(self, most: int) -> Sequence[Record]:
-        """The next records, if any come within a moment."""
+        """Return the next records, if any arrive within a fraction of a second."""
         found = self._journal.read(self._stream, self._next, most)
         if not found:
             self._journal.wait()
@@ -133,5 +133,5 @@ class JournalSource:
         return found
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Everything before the offset is delivered, and forgotten."""
+        """Remove the records before the offset, which are delivered."""
         self._journal.forget(self._stream, offsets[0])

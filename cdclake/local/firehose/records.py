@@ -1,7 +1,7 @@
 """Records on their way through Firehose, and the event that its function is called with.
 
-The event has the form that AWS documents for the stream's source: of MSK values only, no keys, no
-headers.
+The event has the form that AWS documents for the stream's source; for MSK it has values only, no
+keys and no headers.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ _REGION = "us-east-1"
 class Record(NamedTuple):
     """A record as Firehose reads it."""
 
-    partition: int  # of Kinesis the shard's number; Direct PUT has one
-    offset: int  # of Kinesis the sequence number; grows within a partition
+    partition: int  # in Kinesis the shard's number; Direct PUT has one partition
+    offset: int  # in Kinesis the sequence number; grows within a partition
     arrived_ms: int
     value: bytes | None  # None: a tombstone
-    key: str = ""  # of Kinesis, by which it chose the shard
+    key: str = ""  # partition key in Kinesis
 
     @property
     def id(self) -> str:
-        """Names the record in a call of the function."""
+        """Return the record's id in a call of the function."""
         return f"{self.partition:05}-{self.offset:020}"
 
 
 class Made(NamedTuple):
-    """What the function made of a record: a row as JSON, and where it says that it belongs."""
+    """A row that the function made of a record: its JSON, and the metadata that routes it."""
 
     record: Record
     data: bytes
@@ -48,11 +48,11 @@ class Failure:
     code: str
     message: str
     attempts: int
-    raw: bytes  # the record's value, or the row that was made of it
+    raw: bytes  # the record's value, or the row made of it
 
 
 def invocation(stream: DeliveryStream, records: Iterable[Record]) -> dict[str, Any]:
-    """The event that calls the function with these records."""
+    """Build the event that calls the function with these records."""
     return {
         "invocationId": f"{stream.name}-invocation",
         **_source_of(stream),
@@ -63,12 +63,12 @@ def invocation(stream: DeliveryStream, records: Iterable[Record]) -> dict[str, A
 
 
 def value_name(stream: DeliveryStream) -> str:
-    """Where calls and answers of the stream's function have a record's bytes, as base64."""
+    """Return the key of a record's base64 bytes in calls and answers of the stream's function."""
     return "kafkaRecordValue" if stream.source == "msk" else "data"
 
 
 def stream_arn(name: str) -> str:
-    """The address of a stream of Firehose."""
+    """Return the ARN of a Firehose stream."""
     return _arn("firehose", f"deliverystream/{name}")
 
 
@@ -117,7 +117,7 @@ def _metadata_of(stream: DeliveryStream, record: Record) -> Mapping[str, Any]:
 
 
 def shard_id(number: int) -> str:
-    """What Kinesis calls its shard of this number.
+    """Return the id of the Kinesis shard with this number.
 
     >>> shard_id(3)
     'shardId-000000000003'

@@ -1,5 +1,4 @@
-"""Which table a row goes to: by the function's word, by a query through real libjq, or the
-stream's only one."""
+"""Routing of rows to tables: by the function's metadata, by a jq query (libjq), or to one table."""
 
 from __future__ import annotations
 
@@ -11,13 +10,13 @@ from cdclake.config.routing import Destination, Nowhere, destinations
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.firehose.records import Failure, Made
 
-_NOWHERE = "Iceberg.RoutingFailed"  # a code of ours: AWS documents none
+_NOWHERE = "Iceberg.RoutingFailed"  # not from AWS, which documents no code
 
 
 def routed(
     stream: DeliveryStream, database: str, rows: Sequence[Made]
 ) -> tuple[dict[str, list[Made]], list[Failure]]:
-    """The rows by table, and those that go to none."""
+    """Return the rows by table, and failures for those without one."""
     by_table: dict[str, list[Made]] = {}
     failures: list[Failure] = []
     for row, found in zip(rows, _destinations(stream, database, rows), strict=True):
@@ -52,13 +51,13 @@ def _named(
         return Destination(database, stream.table)
     named, table = found.get("destinationDatabaseName"), found.get("destinationTableName")
     if not isinstance(named, str) or not isinstance(table, str):
-        return Nowhere("the function names no table")
+        return Nowhere("the function returned no table")
     return Destination(named, table, found.get("operation") or "insert")
 
 
 def _wrong(found: Destination, database: str) -> str | None:
     if found.database != database:
-        return f"there is no database {found.database!r}"
+        return f"unknown database {found.database!r}"
     if found.operation != "insert":
-        return f"the operation {found.operation!r} needs unique keys, and a log has none"
+        return f"the operation {found.operation!r} needs unique keys, which a changelog has not"
     return None

@@ -1,4 +1,4 @@
-"""Rows as JSON to the columns of an Iceberg table: names and types must be the table's."""
+"""Conversion of JSON rows to an Iceberg table's columns, whose names and types they must fit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-# Codes of ours: AWS documents that such records go to the error prefix, not by which code.
+# Not from AWS, which documents that such records go to the error prefix, but no codes.
 _NOT_JSON = "Iceberg.InvalidRecord"
 _UNKNOWN_COLUMN = "Iceberg.UnknownColumn"
 _WRONG_TYPE = "Iceberg.WrongType"
@@ -40,12 +40,12 @@ _TYPES: Mapping[type, tuple[type, ...]] = {
     DoubleType: (float, int),
     StringType: (str,),
 }
-# How values stand in JSON: dates as days, times as microseconds; bytes as base64.
+# Values in JSON: dates as days, times as microseconds, bytes as base64.
 _STORED = {pa.date32(): pa.int32(), pa.timestamp("us", tz="UTC"): pa.int64()}
 
 
 class Misfit(ValueError):
-    """A row that the table cannot take; the code by which it goes to the error prefix, and why."""
+    """A row that does not fit the table, with its error code and the reason."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(code, message)
@@ -53,19 +53,21 @@ class Misfit(ValueError):
 
 
 def read_row(data: bytes, schema: Schema) -> Mapping[str, Any]:
-    """The row's values by column; a column that it lacks is NULL. Misfit if it does not fit."""
+    """Parse a row into values by column; missing ones are NULL. Raise Misfit if it does not fit."""
     try:
         row = json.loads(data)
     except ValueError:
         row = None
     if not isinstance(row, dict):
-        raise Misfit(_NOT_JSON, "the record is no JSON object")
+        raise Misfit(_NOT_JSON, "the record is not a JSON object")
     kinds = {field.name: field.field_type for field in schema.fields}
     for name, value in row.items():
         if name not in kinds:
             raise Misfit(_UNKNOWN_COLUMN, f"the table has no column {name!r}")
         if value is not None and not _fits(value, kinds[name]):
-            raise Misfit(_WRONG_TYPE, f"column {name!r} is {kinds[name]}, and not {value!r:.80}")
+            raise Misfit(
+                _WRONG_TYPE, f"column {name!r} is {kinds[name]}, but the value is {value!r:.80}"
+            )
     return row
 
 
@@ -91,7 +93,7 @@ def _is_base64(text: str) -> bool:
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:
-    """The rows as a table in the schema's columns."""
+    """Convert the rows into an Arrow table with the schema's columns."""
     wanted = schema.as_arrow()
     columns = [_column([row.get(field.name) for row in rows], field.type) for field in wanted]
     return pa.Table.from_arrays(columns, schema=wanted)

@@ -1,4 +1,4 @@
-"""The apply job on its schedule, for the tables that Firehose delivers; EventBridge's on AWS."""
+"""Schedule of the apply job for tables that Firehose delivers; on AWS EventBridge runs it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cdclake.local.lake.spark_jobs import RunningJob, start_job
 
 log = logging.getLogger("cdclake.firehose")
 
-CRON_INTERVAL_S = 300.0  # in place of a cron expression
+CRON_INTERVAL_S = 300.0  # replaces any cron expression
 _UNITS = {"minute": 60.0, "hour": 3600.0, "day": 86400.0}
 
 
 def seconds_between(schedule: str) -> float:
-    """How long the job waits after a run, by an EventBridge schedule.
+    """Return the pause between runs for an EventBridge schedule.
 
     >>> seconds_between("rate(2 hours)"), seconds_between("cron(0 3 * * ? *)")
     (7200.0, 300.0)
@@ -30,7 +30,7 @@ def seconds_between(schedule: str) -> float:
 
 
 class ApplySchedule:
-    """Runs the job for the tables whenever something was committed to their logs since the last."""
+    """Runs of the job, each after new commits to the changelogs of its tables."""
 
     def __init__(
         self, lake: LocalLake, tables: Sequence[str], wait_s: float, commits: Callable[[], int]
@@ -39,9 +39,10 @@ class ApplySchedule:
         self._wait_s, self._commits = wait_s, commits
 
     def run(self, stop: threading.Event) -> None:
-        """Until `stop`, which ends a running job, too; the next one applies what that leaves.
+        """Run the job on schedule until `stop`, which also kills a running job.
 
-        Whoever kept this schedule before has left no job behind, but maybe its leases.
+        The next run applies what that one leaves. A previous process left no running job, but
+        possibly its leases.
         """
         Leases(self._lake.control, naming.APPLY_JOB).abandon_earlier_runs()
         applied = -1
@@ -61,7 +62,7 @@ def _ended_well(job: RunningJob, stop: threading.Event) -> bool:
                 code = job.process.wait(0.5)
             except subprocess.TimeoutExpired:
                 continue
-            log.info("the apply job ended with %d", code)
+            log.info("the apply job exited with %d", code)
             return code == 0
     finally:
         job.process.kill()

@@ -1,4 +1,4 @@
-"""A stream of Kinesis, read shard by shard from where its checkpoints are."""
+"""A Kinesis stream, read shard by shard from its checkpoints."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from cdclake.local.firehose.records import Record, shard_id
 from cdclake.local.process.home import Home, read_json, write_atomically
 
-_MOMENT_S = 0.2
-_MAX_RECORDS_PER_CALL = 10_000  # Kinesis' own
+_IDLE_PAUSE_S = 0.2
+_MAX_RECORDS_PER_CALL = 10_000  # limit of Kinesis
 
 
 def checkpoints_file(home: Home, stream: str) -> Path:
-    """Where a lake keeps how far a stream of Kinesis is delivered."""
+    """Return the path of a Kinesis stream's checkpoints in a lake."""
     return home.data("firehose") / f"{stream}.json"
 
 
 class KinesisSource:
-    """The stream's records, at first from the oldest that Kinesis has.
+    """Source of the stream's records, at first from the oldest that Kinesis has.
 
-    A checkpoint is the newest record of a shard before which, and with which, all is delivered. The
-    number of shards is that of when the reading began.
+    A checkpoint is a shard's last record up to and including which all records are delivered. The
+    shards are those that existed when reading started.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class KinesisSource:
         self._open: dict[int, list[int]] = {number: [] for number in self._shards}  # not delivered
 
     def read(self, most: int) -> Sequence[Record]:
-        """The next records of all shards, if any come within a moment."""
+        """Return the next records of all shards, or none after a fraction of a second."""
         found = [
             record
             for number, shard in self._shards.items()
             for record in self._read_shard(number, shard, most // len(self._shards))
         ]
         if not found:
-            self._pause(_MOMENT_S)
+            self._pause(_IDLE_PAUSE_S)
         return found
 
     def _read_shard(self, number: int, shard: str, most: int) -> Sequence[Record]:
@@ -61,7 +61,7 @@ class KinesisSource:
             if last
             else {"ShardIteratorType": "TRIM_HORIZON"}
         )
-        # Asked anew each time: an iterator ends after five minutes.
+        # Requested for every read: an iterator expires after five minutes.
         iterator = self._kinesis.get_shard_iterator(
             StreamName=self._stream, ShardId=shard, **start
         )["ShardIterator"]
@@ -75,7 +75,7 @@ class KinesisSource:
         return records
 
     def commit(self, offsets: Mapping[int, int]) -> None:
-        """Everything before these offsets, by shard, is delivered."""
+        """Store checkpoints: all records before these offsets, by shard, are delivered."""
         for number, end in offsets.items():
             done = [offset for offset in self._open[number] if offset < end]
             if done:

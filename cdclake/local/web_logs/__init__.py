@@ -1,1 +1,1 @@
-"""Web logs in a local lake: their tables and streams, and how far their requests are."""
+"""Web logs in a local lake: their tables and streams, and counts of their requests."""

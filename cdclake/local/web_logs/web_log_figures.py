@@ -1,4 +1,4 @@
-"""How far the requests of web logs are: counted, since nobody but nginx knows them one by one."""
+"""Counts of delivered, waiting and failed requests of web logs, which have no identity."""
 
 from __future__ import annotations
 
@@ -22,46 +22,46 @@ _MAX_RECORDS_PER_READ = 10_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """One web log in figures.
+    """Counts of one web log.
 
-    Through Kinesis it is Kinesis that acknowledges, which does not count: null.
+    With Kinesis `acknowledged` is None: Kinesis acknowledges the records and does not count them.
     """
 
     web_logs: str
     rows: dict[str, int]  # by table
     acknowledged: int | None  # to producers
-    waiting: int  # that are neither in a table nor failed
+    waiting: int  # neither in a table nor failed
     failed: int
     last_error: str | None
 
     @property
     def missing(self) -> int:
-        """Acknowledged ones that are nowhere; repeated ones may hide as many."""
+        """Count acknowledged requests that are nowhere; duplicates may hide some of them."""
         if self.acknowledged is None:
             return 0
         return max(0, self.acknowledged - self.waiting - sum(self.rows.values()) - self.failed)
 
     def to_json(self) -> dict[str, Any]:
-        """For `status` and `verify`."""
+        """Return the counts for `status` and `verify`."""
         return {**asdict(self), "missing": self.missing}
 
 
 def web_log_figures(lake: LocalLake) -> list[Figures]:
-    """Of each web log of the plan, now."""
+    """Count the requests of each web log of the plan now."""
     journal = Journal(journal_file(lake.home))
     return [_figures(lake, logs, journal) for logs in lake.plan.web_logs]
 
 
 def settled_figures(lake: LocalLake, wait_s: float) -> list[Figures]:
-    """The same, once nothing waits; ComponentFailed if that takes more than so many seconds."""
+    """Wait until no request waits, then count; raise ComponentFailed after `wait_s` seconds."""
     deadline = time.monotonic() + wait_s
     found = web_log_figures(lake)
     while waiting := [each for each in found if each.waiting]:
         if time.monotonic() > deadline:
             raise ComponentFailed(
-                f"{waiting[0].waiting} requests of {waiting[0].web_logs} were not delivered in"
+                f"{waiting[0].waiting} requests of {waiting[0].web_logs} were not delivered within"
                 f" {wait_s:.0f} s",
-                f"read its log {lake.home.log(naming.FIREHOSE_COMPONENT)}, or wait longer",
+                f"read the log {lake.home.log(naming.FIREHOSE_COMPONENT)}, or wait longer",
                 component=naming.FIREHOSE_COMPONENT,
             )
         time.sleep(_POLL_S)
@@ -72,7 +72,7 @@ def settled_figures(lake: LocalLake, wait_s: float) -> list[Figures]:
 def _figures(lake: LocalLake, logs: WebLogs, journal: Journal) -> Figures:
     name = naming.delivery_stream_name(lake.plan.name, logs.name)
     is_direct = logs.stream.source == "direct_put"
-    # In this order: what is delivered meanwhile is then counted twice, and not missed.
+    # The order matters: a request delivered meanwhile is counted twice rather than missed.
     acknowledged = journal.acknowledged(name) if is_direct else None
     waiting = journal.waiting(name) if is_direct else _not_delivered(lake, name)
     failed = failed_records(lake.client("s3"), lake.bucket, logs.stream, name)
@@ -87,7 +87,7 @@ def _figures(lake: LocalLake, logs: WebLogs, journal: Journal) -> Figures:
 
 
 def _not_delivered(lake: LocalLake, stream: str) -> int:
-    """Records of Kinesis behind the checkpoints, counted by reading them."""
+    """Count the records in Kinesis after the checkpoints by reading them."""
     source = KinesisSource(
         lake.client("kinesis"), stream, checkpoints_file(lake.home, stream), lambda _: None
     )

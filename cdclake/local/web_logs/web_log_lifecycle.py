@@ -1,6 +1,6 @@
-"""The life of a lake with web logs: what they need of it, and a lake that has nothing else.
+"""Lifecycle of web logs in a lake, and of a lake that has only web logs.
 
-Without tables of a database a lake has neither PostgreSQL, Kafka, Connect nor the stream.
+Without tables of a database a lake runs no PostgreSQL, Kafka, Connect or stream job.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from cdclake.local.lake.lake import LakeState, LocalLake, create_bucket_and_data
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 
-_SHARDS = 2  # AWS' streams on demand begin with four
+_SHARDS = 2  # on-demand streams on AWS start with four
 
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
-    """Start or heal a lake that has web logs alone; what `up` answers."""
+    """Start or heal a lake that has only web logs, and return the answer of `up`."""
     component.asked_trouble()
     before = LakeState.load(home)
     _refuse_source(before, dsn)
@@ -52,7 +52,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
 
 
 def described(plan: Plan) -> list[dict[str, Any]]:
-    """Each web log's tables, and the stream that a producer sends to."""
+    """Return each web log's tables, and the stream that producers send to."""
     return [
         {
             "web_logs": logs.name,
@@ -65,7 +65,7 @@ def described(plan: Plan) -> list[dict[str, Any]]:
 
 
 def prepare(lake: LocalLake) -> None:
-    """Make the tables and the streams of Kinesis that are not there; Firehose makes none."""
+    """Create missing tables and Kinesis streams; Firehose creates none."""
     tables = LogTables(lake.glue, lake.s3, lake.plan.lake_database)
     for schema in request_schemas(lake.plan):
         tables.create(schema, f"{lake.warehouse_uri}/{lake.plan.lake_database}.db/{schema.name}")
@@ -75,7 +75,7 @@ def prepare(lake: LocalLake) -> None:
 
 
 def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
-    """InputError if a stream would go of which something is acknowledged and not delivered."""
+    """Raise InputError if the plan removes a stream that still has undelivered records."""
     file = journal_file(home)
     if not before.plan or not file.exists():
         return
@@ -85,10 +85,10 @@ def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
         waiting = journal.waiting(name)
         if waiting:
             raise InputError(
-                f"{waiting} records of the stream {name} wait to be delivered, and the file has no"
-                " such stream any more",
-                f"`cdclake up {before.pipeline_file}`, wait until `cdclake status` says that none"
-                " waits, then come back",
+                f"{waiting} records of the stream {name} are not delivered yet, and the pipeline"
+                " file no longer has this stream",
+                f"run `cdclake up {before.pipeline_file}`, wait until `cdclake status` shows none"
+                " waiting, then run this command again",
             )
 
 
@@ -103,11 +103,11 @@ def _direct(plan: Plan) -> set[str]:
 def _refuse_source(before: LakeState, dsn: str | None) -> None:
     if before.epoch:
         raise InputError(
-            "this lake streams tables, and the file has none",
-            "add `weblogs:` to its own file, or use another CDCLAKE_HOME for this one",
+            "this lake streams tables, but the pipeline file has none",
+            "add `weblogs:` to the lake's file, or use another CDCLAKE_HOME for this one",
         )
     if dsn is not None:
-        raise InputError("the file has no tables to read from a source", "leave the source out")
+        raise InputError("the pipeline file has no tables to read from a source", "omit the source")
 
 
 def _create_stream(lake: LocalLake, name: str) -> None:

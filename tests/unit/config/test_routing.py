@@ -15,8 +15,8 @@ from cdclake.config.resolve import find_problems
 from cdclake.config.routing import Destination, Nowhere, destinations
 from cdclake.config.sample_rows import sample_rows
 from cdclake.config.yaml_reader import parse_document
+from cdclake.firehose.record_transform import RecordTransform
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.local.firehose.load_function import load
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over
 from tests.recorded.recording import Recording, names
 
@@ -161,9 +161,8 @@ def test_both_ways_send_the_recorded_rows_to_the_same_logs():
     topics = [plan.table(table).topic for table in domain.tables]
     records = [record for topic in topics for record in recording.of_topic(topic)]
     handed = handed_over(records)["records"]
-    transform = load("firehose_changes").RecordTransform
-    by_function = transform(plan).answer(handed, INGESTED_AT)
-    by_query = transform(replace(plan, deliveries=(domain,))).answer(handed, INGESTED_AT)
+    by_function = RecordTransform(plan).answer(handed, INGESTED_AT)
+    by_query = RecordTransform(replace(plan, deliveries=(domain,))).answer(handed, INGESTED_AT)
     assert not any("metadata" in answer for answer in by_query)
     rows = [base64.b64decode(a["kafkaRecordValue"]) for a in by_query if a["result"] == "Ok"]
     told = [a["metadata"]["otfMetadata"] for a in by_function if a["result"] == "Ok"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -40,10 +39,8 @@ def stream() -> Stream:
 
 
 @pytest.fixture
-def redrive_deployed(
-    aws: None, stream: Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The redrive's function as it is deployed, with that stream."""
+def redrive_deployed(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bucket of a deployment whose failed records are redriven."""
     from tests.unit.deployed.redriving import set_up
 
-    set_up(stream, tmp_path, monkeypatch)
+    set_up(monkeypatch)

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
 from cdclake import naming
-from cdclake.cli.redrive import redriven
 from cdclake.firehose.rows import encode
 from cdclake.local.firehose.failures import ErrorPrefix, Kind
-from cdclake.local.firehose.load_function import load
 from cdclake.local.firehose.records import Failure
 from cdclake.local.firehose.records import Record as Read
 from cdclake.plan import Plan
 from cdclake.redrive import batch_writer
 from cdclake.redrive.routed_rows import unwrapped
+from cdclake.redrive.service import RedriveService, redrive_all
 from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 
-function = load("firehose_redrive")
 BUCKET, PREFIX, OWN = "lake", "shop-dev", "shop-dev-cdclake.redrive"
 NOW = 1_795_400_000_000_000  # a day after the recording
 RECORDED = Recording.load("changes")
@@ -97,27 +95,11 @@ class Stream:
         )
 
 
-def deploy(plan: Plan, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the function find this plan beside it."""
-    (folder / "plan.json").write_text(plan.to_json())
-    monkeypatch.setattr(function, "PLAN", folder / "plan.json")
-
-
-def set_up(stream: Stream, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The function's bucket, environment and plan, and this stream in place of Firehose."""
+def set_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Create the bucket, and put rejected records again at once, twice."""
     where = {"LocationConstraint": "eu-west-1"}
     boto3.client("s3").create_bucket(Bucket=BUCKET, CreateBucketConfiguration=where)
-    real = boto3.client
-    monkeypatch.setattr(
-        function.boto3,
-        "client",
-        lambda service, **more: stream if service == "firehose" else real(service, **more),
-    )
-    monkeypatch.setenv("BUCKET", BUCKET)
-    monkeypatch.setenv("PREFIX", PREFIX)
-    monkeypatch.setattr(function, "now_us", lambda: NOW)
     monkeypatch.setattr(batch_writer, "PAUSES_S", (0.0, 0.0))
-    deploy(plan(), folder, monkeypatch)
 
 
 def without(row: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -148,6 +130,26 @@ def body(key: str) -> bytes:
     return read
 
 
-def redrive(**how: bool) -> dict[str, Any]:
-    """All that the command does with the function."""
-    return redriven(lambda event: function.handler(event, None), dry_run=how.get("dry_run", False))
+def service(
+    stream: Stream,
+    *,
+    of: Plan | None = None,
+    s3: Any = None,
+    now: int = NOW,
+    clock: Callable[[], float] = time.monotonic,
+) -> RedriveService:
+    """The service of a deployment of the plan, with this stream in place of Firehose."""
+    return RedriveService(
+        of or plan(),
+        prefix=PREFIX,
+        bucket=BUCKET,
+        s3=s3 or boto3.client("s3"),
+        firehose=stream,
+        now_us=lambda: now,
+        clock=clock,
+    )
+
+
+def redrive(stream: Stream, *, dry_run: bool = False, **how: Any) -> dict[str, Any]:
+    """Redrive all pages, as the command does."""
+    return redrive_all(service(stream, **how).page, dry_run=dry_run)

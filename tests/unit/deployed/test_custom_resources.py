@@ -14,7 +14,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from cdclake.local.firehose.load_function import load
+from tests.load_function import load
 
 CONTEXT = SimpleNamespace(log_stream_name="2026/11/22/[1]abc")
 WHERE = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}

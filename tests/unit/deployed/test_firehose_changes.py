@@ -21,8 +21,8 @@ from cdclake import naming, packing
 from cdclake.debezium import field_values
 from cdclake.debezium.changelog_rows import LogRows
 from cdclake.debezium.refusals import NON_FINITE
+from cdclake.firehose.record_transform import RecordTransform
 from cdclake.iceberg.schemas import changes_schema
-from cdclake.local.firehose.load_function import load
 from cdclake.plan import Plan, Table
 from cdclake.stacks.bundles import build_firehose_changes
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
@@ -31,7 +31,6 @@ from tests.recorded.limits import LIMITS
 from tests.recorded.recording import EPOCH, Record, Recording, names
 from tests.recorded.values import of_event
 
-function = load("firehose_changes")
 recorded = lru_cache(Recording.load)
 CHANGING = ("public.shifting", "public.unprotected")  # in tests/spark/test_recorded.py
 NON_FINITES = {"NaN", "Infinity", "-Infinity"}
@@ -49,8 +48,8 @@ def plan() -> Plan:
 
 
 @lru_cache
-def transform() -> Any:
-    return function.RecordTransform(plan())
+def transform() -> RecordTransform:
+    return RecordTransform(plan())
 
 
 @lru_cache
@@ -307,7 +306,7 @@ def test_each_row_is_routed_to_its_own_log():
 
 
 def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFixture) -> None:
-    streaming = function.RecordTransform(recorded("changes").plan)
+    streaming = RecordTransform(recorded("changes").plan)
     [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text

@@ -19,10 +19,10 @@ from tests.unit.deployed.redriving import (
     body,
     events,
     fail,
-    function,
     keys,
     redrive,
     rows,
+    service,
     waiting,
     without,
 )
@@ -40,8 +40,8 @@ class Crash(Exception):
     """The function is gone."""
 
 
-def crash_at(step: int, monkeypatch: pytest.MonkeyPatch, stream: Stream) -> None:
-    """Have the nth call that changes something be the last, made or not made."""
+def crash_at(step: int, monkeypatch: pytest.MonkeyPatch, stream: Stream) -> Any:
+    """Return an S3 client that, with the stream, crashes at the nth write, before or after it."""
     left = [step]
 
     def counted(real: Any) -> Any:
@@ -57,16 +57,11 @@ def crash_at(step: int, monkeypatch: pytest.MonkeyPatch, stream: Stream) -> None
 
         return call
 
-    objects = function.FailedObjects
-    made = objects.__init__
-
-    def init(self: Any, s3: Any, *more: Any) -> None:
-        made(self, s3, *more)
-        for name in ("copy_object", "delete_object", "put_object"):
-            setattr(s3, name, counted(getattr(s3, name)))
-
-    monkeypatch.setattr(objects, "__init__", init)
+    s3 = boto3.client("s3")
+    for name in ("copy_object", "delete_object", "put_object"):
+        setattr(s3, name, counted(getattr(s3, name)))
     monkeypatch.setattr(stream, "put_record_batch", counted(stream.put_record_batch))
+    return s3
 
 
 def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(
@@ -75,7 +70,7 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(
     all_that_fails()
     fail("processing-failed", "plain", [b"?" * 1_000_000, *events("plain")[:3]])
     kept = {key: body(key) for key in waiting()}
-    redrive()
+    redrive(stream)
     wanted, [rest] = stream.content(), waiting()
     assert sorted(set(wanted.values())) == [1, 2]  # three events failed twice
     places = {(row["topic"], row["offset"]) for row in stream.rows(naming.QUARANTINE)}
@@ -88,10 +83,10 @@ def test_a_crash_between_any_two_steps_loses_and_doubles_nothing(
             s3.put_object(Bucket=BUCKET, Key=key, Body=content)
         monkeypatch.setattr(stream, "records", again.records)
         with monkeypatch.context() as crashing:
-            crash_at(step, crashing, stream)
+            crashing_s3 = crash_at(step, crashing, stream)
             with pytest.raises(Crash):
-                redrive()
-        redrive()
+                redrive(stream, s3=crashing_s3)
+        redrive(stream)
         assert stream.content().keys() == wanted.keys(), step
         assert waiting() == [rest]
 
@@ -101,13 +96,13 @@ def test_what_is_not_accepted_is_put_again_and_alone(stream: Stream) -> None:
     turns = iter([False, True] * 1000)
     stream.refuses = lambda: next(turns)
     with pytest.raises(batch_writer.PutRejected, match="ServiceUnavailableException"):
-        redrive()  # a half each of three times
+        redrive(stream)  # a half each of three times
     assert len(waiting()) == 1
     assert stream.calls == [35, 17, 9]
     taken = set(stream.records)
     assert len(taken) == len(stream.records) == 18 + 8 + 5
     turns = iter([True] * 35 + [False] * 1000)
-    redrive()
+    redrive(stream)
     assert stream.calls[3:] == [35, 35]
     assert set(stream.records) > taken
     assert waiting() == []
@@ -119,7 +114,7 @@ def test_calls_hold_as_much_as_firehose_takes(stream: Stream) -> None:
     large = event.replace(json.dumps(note).encode(), b'"' + b"x" * 900_000 + b'"', 1)
     assert len(large) > 900_000
     fail("processing-failed", "plain", [event] * 1200 + [large] * 4)
-    redrive()
+    redrive(stream)
     assert stream.calls == [500, 500, 203, 1]
 
 
@@ -127,14 +122,14 @@ def test_what_is_too_large_stays_and_is_counted(stream: Stream) -> None:
     event, garbage = events("plain")[0], b"?" * 1_000_000
     fail("processing-failed", "plain", [event, garbage, b"small"])
     [key] = waiting()
-    answer = redrive()
+    answer = redrive(stream)
     rest = f"{key}-rest"
     assert (answer["ok"], answer["too_large"]) == (False, {f"s3://{BUCKET}/{rest}": 1})
     assert answer["quarantined"] == {refusals.UNREADABLE_VALUE: 1}
     assert waiting() == [rest]
     assert base64.b64decode(json.loads(body(rest))["rawData"]) == garbage
     put = len(stream.records)
-    assert redrive()["too_large"] == {f"s3://{BUCKET}/{rest}": 1}
+    assert redrive(stream)["too_large"] == {f"s3://{BUCKET}/{rest}": 1}
     assert waiting() == [rest]
     assert len(stream.records) == put
 
@@ -150,28 +145,26 @@ def test_what_fails_meanwhile_waits_for_the_next_command(
         return real(**given)
 
     monkeypatch.setattr(stream, "put_record_batch", put)
-    redrive()
+    redrive(stream)
     assert ["iceberg-failed" in key for key in waiting()] == [True]
 
 
-def test_a_call_ends_in_time_and_the_next_goes_on(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_ends_in_time_and_the_next_goes_on(stream: Stream) -> None:
     all_that_fails()
     clock = iter(range(0, 10_000, 40))
-    monkeypatch.setattr(function.time, "monotonic", lambda: next(clock))
-    first = function.handler({}, None)
+    slow = service(stream, clock=lambda: next(clock))
+    first = slow.page({})
     assert (first["objects"], first["more"]) == (1, True)
     assert len(waiting()) == 2
     event = {"before": first["before"], "after": first["after"]}
-    assert function.handler(event, None)["objects"] == 1
-    assert redrive()["objects"] == 1
+    assert slow.page(event)["objects"] == 1
+    assert redrive(stream)["objects"] == 1
     assert waiting() == []
 
 
 def test_a_dry_run_touches_nothing(stream: Stream) -> None:
     all_that_fails()
     before = keys()
-    told = redrive(dry_run=True)
+    told = redrive(stream, dry_run=True)
     assert (keys(), stream.calls) == (before, [])
-    assert without(redrive(), "dry_run") == without(told, "dry_run")
+    assert without(redrive(stream), "dry_run") == without(told, "dry_run")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.local.firehose.load_function import load
+from tests.load_function import load
 
 PARSED = {
     "remote_addr": "192.0.2.7", "remote_user": "-", "time_local": "22/Nov/2026:21:00:01 +0200",
@@ -95,4 +95,4 @@ def test_the_log_says_each_reason_once(caplog: pytest.LogCaptureFixture) -> None
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "2 of 4 failed", "1 of 4 failed", "1 of 4 failed",
     ]  # fmt: skip
-    assert "no remote_addr" in caplog.text and "status is no whole number" in caplog.text
+    assert "no remote_addr" in caplog.text and "status is not an integer" in caplog.text

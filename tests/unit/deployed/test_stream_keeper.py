@@ -14,7 +14,7 @@ from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
 from cdclake import metrics
-from cdclake.local.firehose.load_function import load
+from tests.load_function import load
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
 ACCOUNT, REGION = "123456789012", "eu-west-1"

@@ -194,8 +194,8 @@ def test_a_row_that_the_table_does_not_fit_fails_alone() -> None:
 
 
 @pytest.mark.parametrize("spelled", ["x:fail", "1:fall", "1", "1:"])
-def test_trouble_that_there_is_not(spelled: str) -> None:
-    with pytest.raises(InputError, match="no trouble that there is"):
+def test_trouble_rejects_invalid_text(spelled: str) -> None:
+    with pytest.raises(InputError, match="invalid fault injection"):
         Trouble.parse(spelled)
 
 

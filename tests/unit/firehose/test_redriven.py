@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyiceberg.schema import Schema
 
 from cdclake import naming
@@ -17,8 +16,8 @@ from cdclake.local.firehose.delivery import Delivery
 from cdclake.local.firehose.direct_put import DirectPut
 from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.function import LocalFunction
+from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.journal import Journal, JournalSource
-from cdclake.local.firehose.load_function import load
 from cdclake.redrive.batch_writer import BatchWriter
 from cdclake.redrive.objects import Line
 from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
@@ -49,13 +48,10 @@ def lines(raw: Sequence[bytes]) -> list[Line]:
 
 
 def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     stream, relations, kept = redrive_stream(plan()), Relations(plan()), Kept()
     assert stream is not None
-    unwrap = load(FUNCTION)
-    (tmp_path / "plan.json").write_text(plan().to_json())
-    monkeypatch.setattr(unwrap, "PLAN", tmp_path / "plan.json")
     journal, trouble = Journal(tmp_path / "journal.db"), Trouble(3, ["fail", "split", "duplicate"])
     with Server(0, DirectPut({NAME: stream}, journal, trouble)) as server:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
@@ -69,7 +65,7 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
         server.shutdown()
     delivery = Delivery(
         stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
-        function=LocalFunction(unwrap.handler, stream, trouble=trouble), errors=kept,
+        function=LocalFunction(handler_of(FUNCTION, plan()), stream, trouble=trouble), errors=kept,
         trouble=trouble, pause=lambda _: None,
     )  # fmt: skip
     delivery.drain()

@@ -39,7 +39,7 @@ def test_the_function_names_the_table() -> None:
     assert by_table == {"a_changes": [rows[0], rows[2]], "b_changes": [rows[1]]}
     assert [failure.record.offset for failure in failures] == [3, 4, 5]
     assert {failure.code for failure in failures} == {"Iceberg.RoutingFailed"}
-    for failure, said in zip(failures, ("names no table", "'other'", "'update'"), strict=True):
+    for failure, said in zip(failures, ("returned no table", "'other'", "'update'"), strict=True):
         assert said in failure.message
 
 

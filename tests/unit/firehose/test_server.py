@@ -26,4 +26,4 @@ def test_what_fails_is_told_and_done_again(
         firehose_server.keep_doing("the schedule", work, stop)
     assert done == [0, 1, 2]
     told = [(record.getMessage(), str(record.exc_info[1])) for record in caplog.records]  # type: ignore[index]
-    assert told == [("the schedule failed, and is tried again", f"no {n}") for n in (1, 2)]
+    assert told == [("the schedule failed, retrying", f"no {n}") for n in (1, 2)]

@@ -71,7 +71,7 @@ def test_another_plan_or_other_trouble_is_another_process(
     monkeypatch.setenv(component.TROUBLE_KEY, "7:fail")
     assert component.spec(lake_of(tmp_path, PLAN)).argv[-1] == "7:fail"
     monkeypatch.setenv(component.TROUBLE_KEY, "fail")
-    with pytest.raises(InputError, match="no trouble that there is"):
+    with pytest.raises(InputError, match="invalid fault injection"):
         component.asked_trouble()
 
 
@@ -121,7 +121,7 @@ def test_what_was_redriven_is_delivered_by_the_one_of_before(
     Journal(journal_file(lake.home)).append(redriven, [b"{}"])
     offsets.arrived = iter([{0: 9}] * 1000)
     monkeypatch.setattr(component, "DELIVERY_TIMEOUT_S", 0.01)
-    with pytest.raises(ComponentFailed, match="file of before was not delivered"):
+    with pytest.raises(ComponentFailed, match="previous pipeline file were not delivered"):
         component.deliver_what_was_sent(lake)
     Journal(journal_file(lake.home)).forget(redriven, 2)
     component.deliver_what_was_sent(lake)
@@ -136,7 +136,7 @@ def test_a_delivery_that_does_not_end_is_said(
 
     offsets.arrived = never()
     monkeypatch.setattr(component, "DELIVERY_TIMEOUT_S", 0.01)
-    with pytest.raises(ComponentFailed, match="file of before was not delivered"):
+    with pytest.raises(ComponentFailed, match="previous pipeline file were not delivered"):
         component.deliver_what_was_sent(lake_of(tmp_path, OTHER))
 
 

@@ -1,0 +1,156 @@
+"""Redrive of failed records: one page of objects per call, and all pages of a run.
+
+A page reads objects under the error prefix, decodes their records with the current plan, and puts
+the rows into the redrive stream: a record that can be decoded goes to its changelog, any other to
+quarantine. An object moves to `redriven/` once Firehose has accepted all of its rows. If a run
+stops before that, the object stays where it was and the next run puts the same rows again, which
+readers of changelogs and quarantine deduplicate.
+
+A record that is too large to be put stays under the error prefix.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from cdclake import naming
+from cdclake.plan import Plan
+from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
+from cdclake.redrive.objects import FailedObject, FailedObjects
+from cdclake.redrive.routed_rows import Redrive, RoutedRow
+
+log = logging.getLogger()
+
+MAX_RUN_S = 60.0  # no object starts later than this; a single one may take minutes
+_COUNTERS = ("redriven", "quarantined", "too_large")
+
+RedrivePage = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass
+class RedriveResult:
+    """Outcome of one page."""
+
+    objects: int = 0
+    redriven: Counter[str] = field(default_factory=Counter)  # by changelog
+    dropped: int = 0  # not a change of a table
+    quarantined: Counter[str] = field(default_factory=Counter)  # by reason
+    too_large: dict[str, int] = field(default_factory=dict)  # by the object that keeps them
+
+    def note(self, routed: RoutedRow | None) -> None:
+        """Count the outcome of one record."""
+        if routed is None:
+            self.dropped += 1
+        elif routed.relation == naming.QUARANTINE:
+            self.quarantined[routed.reason or ""] += 1
+        else:
+            self.redriven[routed.relation] += 1
+
+
+def now_us() -> int:
+    """Return the current time in microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class RedriveService:
+    """Redrive of one deployment, page by page.
+
+    The names of the deployment's streams start with `prefix`; in a local lake that is the
+    pipeline's name. `s3` and `firehose` are boto3 clients.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        *,
+        prefix: str,
+        bucket: str,
+        s3: Any,
+        firehose: Any,
+        now_us: Callable[[], int] = now_us,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        foreign = {naming.delivery_stream_name(prefix, logs.name) for logs in plan.web_logs}
+        folders = [stream.error_prefix for stream in plan.deliveries]
+        self._objects = FailedObjects(s3, bucket, folders, foreign)
+        self._bucket, self._firehose = bucket, firehose
+        self._stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
+        self._redrive = Redrive(plan, prefix)
+        self._now_us, self._clock = now_us, clock
+
+    def page(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Redrive the next objects that had failed when the first page of the run started.
+
+        Request keys, all optional: `dry_run` (put and move nothing), and `before` and `after` of
+        the previous answer, which has `more` while objects are left. Raise PutRejected, or an
+        error of AWS, if the page cannot be completed: nothing is lost, and a later run puts the
+        rows again.
+        """
+        dry_run = request.get("dry_run", False)
+        before = datetime.fromisoformat(request.get("before") or datetime.now(UTC).isoformat())
+        after, more = request.get("after") or "", False
+        writer, result = BatchWriter(self._firehose, self._stream), RedriveResult()
+        deadline = self._clock() + MAX_RUN_S
+        for failed in self._objects.listed(after=after, before=before):
+            if self._clock() > deadline:
+                more = True
+                break
+            self._redrive_object(failed, writer, result, dry_run=dry_run)
+            after = failed.key
+        log.info("%s", result)
+        return {**vars(result), "more": more, "before": before.isoformat(), "after": after}
+
+    def _redrive_object(
+        self, failed: FailedObject, writer: BatchWriter, result: RedriveResult, *, dry_run: bool
+    ) -> None:
+        """Put all rows of an object, and move it once they are accepted."""
+        too_large: list[bytes] = []
+        is_done = False
+        for line in self._objects.lines(failed):
+            routed = self._redrive.route(line, self._now_us())
+            record = routed.record() if routed is not None else b""
+            if len(record) > MAX_RECORD_BYTES:
+                too_large.append(line.text)
+                continue
+            is_done = True
+            result.note(routed)
+            if record and not dry_run:
+                writer.add(record)
+        writer.flush()
+        result.objects += 1
+        key = failed.key
+        if (is_done or not too_large) and not dry_run:
+            key = self._objects.move(failed, too_large) or key
+        if too_large:
+            result.too_large[f"s3://{self._bucket}/{key}"] = len(too_large)
+
+
+def redrive_all(page: RedrivePage, *, dry_run: bool) -> dict[str, Any]:
+    """Call `page` until no objects are left, and return the sums of its answers.
+
+    `page` is `RedriveService.page` or a call to the deployed function, which runs it.
+    """
+    counts = {name: Counter[str]() for name in _COUNTERS}
+    objects = dropped = 0
+    request: dict[str, Any] = {"dry_run": dry_run}
+    more = True
+    while more:
+        answer = page(request)
+        for name, counted in counts.items():
+            counted.update(answer[name])
+        objects, dropped = objects + answer["objects"], dropped + answer["dropped"]
+        request = {"dry_run": dry_run, "before": answer["before"], "after": answer["after"]}
+        more = answer["more"]
+    return {
+        "ok": not counts["too_large"],
+        "dry_run": dry_run,
+        "objects": objects,
+        "dropped": dropped,
+        **{name: dict(counted) for name, counted in counts.items()},
+    }
