@@ -58,7 +58,7 @@ class LakeBucket(Construct):
         scope: Construct,
         construct_id: str,
         *,
-        access_log: AccessLog,
+        access_log: str,
         restorable_days: int,
         days: int | None = None,
         expiring: Mapping[str, int] = _NOTHING,
@@ -80,7 +80,7 @@ class LakeBucket(Construct):
                 days=days, restorable_days=restorable_days, folders=expiring
             ),
             logging_configuration=_Bucket.LoggingConfigurationProperty(
-                destination_bucket_name=access_log.name, log_file_prefix=f"{construct_id.lower()}/"
+                destination_bucket_name=access_log, log_file_prefix=f"{construct_id.lower()}/"
             ),
         )
         bucket.apply_removal_policy(ground.kept)
