@@ -1,7 +1,7 @@
-"""The CDK app: one pipeline file, in one of its environments, as stacks.
+"""The CDK app: the stacks of one pipeline file in one of its environments.
 
-`npx cdk synth -c pipeline=pipelines/shop.yaml -c environment=prod`. It reads that file and nothing
-else: no account, no network, no clock, so equal files give equal templates.
+`npx cdk synth -c pipeline=pipelines/shop.yaml -c environment=prod`. It reads only that
+file, not the account, the network or the clock, so equal files give equal templates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cdclake.stacks.pipeline_app import add_stacks, check_security
 
 
 def main() -> None:
-    """Write the templates; a file that cannot be deployed ends it with 2, as `validate` does."""
+    """Write the templates; exit with 2 if the file cannot be deployed, as `validate` does."""
     app = App()
     pipeline, environment = (app.node.try_get_context(key) for key in ("pipeline", "environment"))
     try:

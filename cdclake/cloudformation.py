@@ -1,4 +1,4 @@
-"""CloudFormation's custom resources: how a function tells what became of a request."""
+"""Answers to CloudFormation's requests for custom resources."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from itertools import accumulate
 from typing import Any
 
 _TIMEOUT_S = 30
-_MAX_ANSWER_BYTES = 4096  # of an answer; a longer one is none, and CloudFormation waits on
+_MAX_ANSWER_BYTES = 4096  # CloudFormation ignores a longer answer and keeps waiting
 
 log = logging.getLogger(__name__)
 
 
 def answer(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, Any]) -> None:
-    """Tell CloudFormation `outcome`: `Status`, with `Data`, or with `Reason` if it is FAILED.
+    """Send `outcome` to CloudFormation: `Status`, with `Data`, or with `Reason` if it is FAILED.
 
-    An update that answers another `physical_id` has CloudFormation delete what the old one names.
-    Errors of the way there come out: CloudFormation then waits until its own time runs out.
+    If the answer to an update has a new `physical_id`, CloudFormation deletes the old resource.
+    Network errors propagate: CloudFormation then waits until its timeout.
     """
     request = urllib.request.Request(
         event["ResponseURL"],
@@ -35,7 +35,7 @@ def answer(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, Any
 def answer_failure(
     event: Mapping[str, Any], physical_id: str, why: str, *, log_stream: str
 ) -> None:
-    """Tell CloudFormation why it failed, as far as there is room, and where the rest is logged."""
+    """Send a failure with the reason, truncated to the size limit, and the log stream's name."""
     where = f"; log {log_stream}"
     failed = {"Status": "FAILED", "Reason": where}
     room = _MAX_ANSWER_BYTES - len(_spelled(event, physical_id, failed))
@@ -52,6 +52,6 @@ def _spelled(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, A
 
 
 def _beginning(text: str, most: int) -> str:
-    """As much of it as JSON spells in so many bytes, of which it needs twelve for some letters."""
+    """Return the longest prefix that fits into `most` bytes of JSON: a character takes up to 12."""
     spent = accumulate(len(json.dumps(letter)) - len('""') for letter in text)
     return text[: bisect_right(list(spent), most)]

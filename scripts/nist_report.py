@@ -1,7 +1,8 @@
-"""`make nist`: what cdk-nag's NIST 800-53 rules say of a pipeline's deployment. A report, no gate.
+"""`make nist`: report findings of cdk-nag's NIST 800-53 rules on a pipeline's deployment.
 
-Many of these rules ask for an organisation's choices (backup plans, replication to other regions),
-so a finding is a question, not a fault. The gate is AwsSolutions, which the app itself applies.
+Many of these rules depend on an organisation's choices (backup plans, cross-region replication),
+so a finding is a question, not an error, and the report is not a gate. The gate is AwsSolutions,
+which the app itself applies.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 
 
 def findings(pipeline: Path, environment: str | None = None) -> dict[str, list[str]]:
-    """By rule, the resources that break it; raises as `load_deployment` does."""
+    """Return the resources that violate each rule; raise as `load_deployment` does."""
     flags = json.loads((PROJECT / "cdk.json").read_text())["context"]
     with TemporaryDirectory() as folder:
         app = App(context=flags, outdir=folder, analytics_reporting=False)
@@ -49,7 +50,7 @@ def _by_rule(report: Mapping[str, Any]) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Print one line a rule; the arguments are the pipeline file and an environment."""
+    """Print one line per rule; the arguments are the pipeline file and an environment."""
     pipeline = Path(sys.argv[1]) if len(sys.argv) > 1 else PROJECT / "pipelines" / "shop.yaml"
     environment = sys.argv[2] if len(sys.argv) > 2 else None
     for rule, places in findings(pipeline, environment).items():

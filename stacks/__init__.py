@@ -1,1 +1,1 @@
-"""The deployment: thin stacks that wire constructs together; the account is never asked."""
+"""The deployment: thin stacks that wire constructs together, without any lookup in AWS."""

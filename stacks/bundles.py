@@ -1,6 +1,6 @@
-"""All that is deployed as one zip: functions with what they share, wheels, the connector's plugin.
+"""Zips to deploy: functions with their shared modules, wheels, and the connector's plugin.
 
-The jars and wheels are there by `make plugins`; nothing is fetched here.
+`make plugins` fetches the jars and wheels; this module downloads nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PREPARE_SOURCE = "prepare_source"
 AUTHORITIES = PROJECT / "java" / "resources" / "cdclake" / "connect" / "rds-ca.pem"
 JARS = PROJECT / "jars"
 _CONNECTOR, _PROVIDER = "debezium", "secrets"  # profiles of pom.xml
-_OURS = "cdclake-connect.jar"  # also holds whom the driver trusts
+_OURS = "cdclake-connect.jar"  # also holds the certificates that the driver trusts
 
 # Glue 5.1 runs Python 3.11 on Amazon Linux 2023, whose C library is 2.34.
 JOB_WHEELS = LockedWheels(
@@ -29,7 +29,7 @@ JOB_WHEELS = LockedWheels(
     python="3.11",
     platforms=("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
 )
-JOB_WHEELS_SUFFIX = ".gluewheels.zip"  # by which Glue knows such a zip
+JOB_WHEELS_SUFFIX = ".gluewheels.zip"  # Glue recognizes a zip of wheels by this suffix
 _WHEELS_FOLDER = "wheels"
 # Lambda's Python 3.14 runs on Amazon Linux 2023, whose C library is 2.34.
 PREPARATION_WHEELS = LockedWheels(
@@ -43,33 +43,33 @@ _NOTHING: Mapping[str, bytes] = {}
 
 
 def build_function(module: str, files: Mapping[str, bytes] = _NOTHING) -> Packed:
-    """`lambda/<module>/<module>.py` with what it shares and `files`; equal input, equal bytes."""
+    """Pack `lambda/<module>/<module>.py` with the shared modules and `files`, reproducibly."""
     code = PACKAGE / "functions" / module / f"{module}.py"
     return pack(module, {**modules(), code.name: code.read_bytes(), **files})
 
 
 def build_firehose_changes(plan: Plan) -> Packed:
-    """The function for this plan, which lies beside it; it needs nothing but Python."""
+    """Pack the function that decodes changes for Firehose, with the plan; it needs no packages."""
     return build_function(FIREHOSE_CHANGES, {"plan.json": plan.to_json().encode()})
 
 
 def build_firehose_redrive(plan: Plan) -> Packed:
-    """The function that redrives what failed; Lambda's Python brings boto3."""
+    """Pack the function that redrives failed records; Lambda's Python includes boto3."""
     return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
 
 
 def build_firehose_unwrap(plan: Plan) -> Packed:
-    """The function of the stream by which redriven rows go."""
+    """Pack the function of the stream that appends redriven rows."""
     return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})
 
 
 def build_firehose_requests() -> Packed:
-    """The function for web logs, of any plan."""
+    """Pack the function that decodes web logs; it is the same for every plan."""
     return build_function(FUNCTION)
 
 
 def build_preparation(plan: Plan, *, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
-    """The function for this plan; InputError, which says what to run, without its packages."""
+    """Pack the function that prepares the source; raise InputError if its wheels are missing."""
     return build_function(PREPARE_SOURCE, dict(_preparation_files(plan, wheels)))
 
 
@@ -84,7 +84,7 @@ def _preparation_files(plan: Plan, wheels: LockedWheels) -> Iterator[tuple[str, 
 
 
 def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
-    """The zip; InputError, which says what to run, if the wheels are not there."""
+    """Build the zip of the jobs' wheels; raise InputError if the wheels are missing."""
     files = wheels.files()
     pins = sorted("==".join(file.name.split("-")[:2]) for file in files)
     packed = {file.name: file.read_bytes() for file in files}
@@ -93,10 +93,9 @@ def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
 
 
 def build_plugin(provider: Path | None = None, *, jars: Path = JARS) -> Packed:
-    """The plugin, of equal bytes for equal jars.
+    """Build the connector's plugin, reproducibly; raise InputError if jars are missing.
 
-    `provider` is a jar that resolves secrets in place of ours and AWS's SDK. InputError, which says
-    what to run, if jars are missing.
+    `provider` is a jar that resolves secrets, and replaces our provider and the AWS SDK.
     """
     return pack(
         "cdclake-connect", {n: f.read_bytes() for n, f in _plugin_files(provider, jars).items()}

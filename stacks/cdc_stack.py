@@ -1,8 +1,6 @@
-"""The CDC stack: Debezium on MSK Connect, told the same as the local worker's."""
+"""The CDC stack: Debezium on MSK Connect, configured like the local worker."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 from aws_cdk import Aws, CfnOutput
 from constructs import Construct
@@ -21,45 +19,41 @@ from cdclake.debezium.worker import (
 )
 from cdclake.packing import PROJECT
 from cdclake.stacks.bundles import build_plugin, build_preparation
-from cdclake.stacks.constructs import connect_grants
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
-from cdclake.stacks.constructs.grant import Grant, joins_cluster
+from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.source_preparation import Preparation
 from cdclake.stacks.constructs.topic import Topic
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.source_stack import SourceStack
-from cdclake.stacks.streaming_stack import StreamingStack
-from cdclake.stacks.tables_stack import TablesStack
+from cdclake.stacks.source_stack import SourceOutputs
+from cdclake.stacks.streaming_stack import StreamingOutputs
 
 # Half of an MCU's 4 GB: MSK Connect does not document how much of it is heap.
 _MCU_HEAP_BYTES = 2 * 1024**3
 
 
 class CdcStack(PipelineStack):
-    """The prepared source, what a connector needs, and, unless it is off, the connector."""
+    """Prepared source, plugin, worker configuration and offsets topic, and the connector if on."""
 
     def __init__(
         self,
         scope: Construct,
         deployment: Deployment,
         *,
-        network: NetworkStack,
-        source: SourceStack,
-        streaming: StreamingStack,
-        tables: Sequence[TablesStack],
+        network: NetworkOutputs,
+        source: SourceOutputs,
+        streaming: StreamingOutputs,
     ) -> None:
         super().__init__(scope, deployment, "cdc", "source preparation and Debezium connector")
         self._network, self._source, self._streaming = network, source, streaming
-        for stack in (streaming, *tables):  # the connector makes no topic
-            self.add_stack_dependency(stack)
         plugin, worker = self._add_plugin(), self._add_worker()
         offsets, prepared = self._add_offsets(), self._add_preparation()
         if deployment.aws.connector == "on":
             connector = self._add_connector(plugin, worker)
-            # Made after both, and gone before the source is left: its slot must not be in use.
+            # Created after both, and deleted before the source is cleaned up: the slot must be
+            # inactive then.
             connector.node.add_dependency(offsets, prepared)
             self._check_made_of(connector.made_of)
 
@@ -80,9 +74,9 @@ class CdcStack(PipelineStack):
     def _add_worker(self) -> WorkerConfiguration:
         own = self.deployment.aws.connect.provider_jar is None
         settings = worker_settings(OWN_PROVIDER if own else AWS_PROVIDER, region=Aws.REGION)
-        # Else each connector has a topic of its own, and one that is made again begins anew.
+        # By default each connector has its own topic, so a recreated one would lose its offsets.
         settings["offset.storage.topic"] = self._offsets
-        # Connect's own default is 3, more than two brokers can keep.
+        # Connect's default of 3 exceeds the brokers of a cluster in two zones.
         for topic in ("config", "status"):
             settings[f"{topic}.storage.replication.factor"] = str(self._streaming.replicas)
         return WorkerConfiguration(self, "Worker", prefix=self.deployment.prefix, settings=settings)
@@ -104,7 +98,6 @@ class CdcStack(PipelineStack):
 
     def _add_preparation(self) -> Preparation:
         source, built = self._source, build_preparation(self.deployment.plan)
-        secrets, key_arn = (source.admin_secret_arn, source.login.arn), self._network.ground.key_arn
         return Preparation(
             self,
             "Preparation",
@@ -115,9 +108,9 @@ class CdcStack(PipelineStack):
                 "PORT": str(source.port),
                 "DATABASE": self.deployment.plan.source_database,
                 "ADMIN_SECRET": source.admin_secret_arn,
-                "LOGIN_SECRET": source.login.name,
+                "LOGIN_SECRET": source.login_name,
             },
-            grants=connect_grants.reads_secrets(secrets, key_arn),
+            grants=source.grant_read_admin(),
             security_group=self._network.functions.group_id,
             ground=self._network.ground,
         )
@@ -139,14 +132,14 @@ class CdcStack(PipelineStack):
         )
 
     def _settings(self) -> dict[str, str]:
-        """The local configuration, but for where the source is and whom it trusts there."""
+        """Return the local configuration with the address and certificates of the source on AWS."""
         plan, epoch = self.deployment.plan, self.deployment.aws.connect.epoch
         address = SourceAddress(
             host=self._source.endpoint,
             port=self._source.port,
             database=plan.source_database,
             user=plan.source_object,
-            password=password_of(self._source.login.name),
+            password=password_of(self._source.login_name),
             sslmode="verify-full",
             sslfactory=RDS_CERTIFICATES,
         )
@@ -160,34 +153,31 @@ class CdcStack(PipelineStack):
         )
 
     def _brokers(self) -> str:
-        """Asked once, when the connector is made: others would replace it.
+        """Look up the brokers once, when the connector is created: a new list would replace it.
 
-        The answer that the stream gets follows the cluster's size, so it cannot serve here. Kafka's
-        clients find brokers that were added later by those that they know.
+        The stream's list follows the cluster's size, so it cannot be used here. Kafka's clients
+        discover brokers that were added later.
         """
-        arn = self._streaming.cluster_arn
         found = CdclakeResource(
             self,
             "FirstBrokers",
             what="Brokers",
-            properties={"ClusterArn": arn},
-            grants=[Grant(actions=["kafka:GetBootstrapBrokers"], on=[arn])],
+            properties={"ClusterArn": self._streaming.cluster_arn},
+            grants=self._streaming.grant_find_brokers(),
             ground=self._network.ground,
         )
         return found.resource.get_att_string("Brokers")
 
     def _grants(self, connector: str) -> list[Grant]:
-        cluster, plan = self._streaming.cluster_path, self.deployment.plan
+        plan = self.deployment.plan
         own = [topic for topic in plan.own_topics.values() if not topic.startswith(f"{plan.name}.")]
         return [
-            joins_cluster(self._streaming.cluster_arn),
-            *connect_grants.writes_topics(cluster, pipeline=plan.name, others=own),
-            *connect_grants.keeps_state(cluster, offsets=self._offsets, connector=connector),
-            *connect_grants.reads_secrets(self._source.role_secrets, self._network.ground.key_arn),
+            *self._streaming.grant_produce(others=own, offsets=self._offsets, connector=connector),
+            *self._source.grant_read_login_and_salt(),
         ]
 
     def _check_made_of(self, made_of: str) -> None:
-        """Refuse to replace the connector that the pipeline file says is running."""
+        """Refuse to replace the running connector, which the pipeline file names as `made_of`."""
         running = self.deployment.aws.connect.made_of
         CfnOutput(
             self,

@@ -1,4 +1,4 @@
-"""The redrive: a function that people call, and the stream by which it puts rows into the lake."""
+"""The redrive: a function that operators invoke, and the stream that appends its rows."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant, arn, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.log_group import LogGroup
-from cdclake.stacks.lake_stack import LakeStack
+from cdclake.stacks.lake_stack import LakeOutputs
 
-_TIMEOUT_S = 900  # a call: Lambda's most
+_TIMEOUT_S = 900  # Lambda's maximum
 _UNWRAP_TIMEOUT_S = 300  # the longest that Firehose waits
-_MEMORY_MB = 512  # a request's records, and what is too large of an object
+_MEMORY_MB = 512  # for the records of a request and the oversized records of an object
 
 
 class DeliveryRedrive(Construct):
-    """For the plan's streams of changes, of which there must be one."""
+    """Redrive of a plan with at least one delivery stream."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class DeliveryRedrive(Construct):
         construct_id: str,
         *,
         deployment: Deployment,
-        lake: LakeStack,
+        lake: LakeOutputs,
         log: LogGroup,
         ground: DeploymentContext,
     ) -> None:
@@ -51,7 +51,7 @@ class DeliveryRedrive(Construct):
         self._add_function(stream)
 
     def _add_unwrap(self) -> str:
-        """What takes apart what is put; its ARN."""
+        """Add the function that unpacks redriven records; return its ARN."""
         return LambdaFunction(
             self,
             "Unwrap",
@@ -112,7 +112,7 @@ class DeliveryRedrive(Construct):
             memory_mb=_MEMORY_MB,
             ground=self._ground,
         )
-        # People call it, by a name that they can know.
+        # A fixed name, since operators and the CLI invoke it by name.
         function.resource.function_name = naming.redrive_function(prefix)
 
     @property
@@ -121,7 +121,7 @@ class DeliveryRedrive(Construct):
 
 
 def _moves_failed(state: BucketReference, folder: str) -> list[Grant]:
-    """Reads what failed, puts it aside, and leaves what is too large for Firehose."""
+    """Allow reading and moving failed records, and storing records too large for Firehose."""
     made_up = "failed records by day, in objects with names that Firehose generates"
     failed = [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
     return [

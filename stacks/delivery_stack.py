@@ -1,6 +1,8 @@
-"""The delivery stack: Firehose's streams, from Kafka to the change logs."""
+"""The delivery stack: Firehose streams from Kafka to the changelogs."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from aws_cdk import CustomResource
 from constructs import Construct
@@ -9,9 +11,9 @@ from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.bundles import FIREHOSE_CHANGES, build_firehose_changes
-from cdclake.stacks.cdc_stack import CdcStack
 from cdclake.stacks.constructs import firehose_grants
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.firehose_source import KafkaTopicSource
 from cdclake.stacks.constructs.firehose_stream import (
     Collecting,
@@ -25,22 +27,28 @@ from cdclake.stacks.constructs.grant import on_tables
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.delivery_redrive import DeliveryRedrive
-from cdclake.stacks.lake_stack import LakeStack
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.processing_stack import ProcessingStack
-from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.streaming_stack import StreamingOutputs
 
 _MAX_TIMEOUT_S = 900
-_LOGS = naming.changes_name("*")
+_CHANGELOGS = naming.changes_name("*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryOutputs:
+    """Function that decodes rows for Firehose."""
+
+    function_name: str
 
 
 class DeliveryStack(PipelineStack):
-    """A stream for each of the plan's deliveries, over one function that makes their rows.
+    """One Firehose stream per delivery of the plan; one function decodes the rows of all.
 
-    It waits for the logs with the plan's columns, which the stream makes when events come: what a
-    log does not take would lie in S3. With `delivery: off` it has no stream, and is there to have
-    none: a stack that left the app would stand as it was, and deliver.
+    The stack waits until the changelogs have the plan's columns, which the stream job adds when
+    events arrive: Firehose would put rows that a changelog rejects into S3. With `delivery: off`
+    the stack remains without streams: a stack that is removed from the app stays deployed, and
+    would continue to deliver.
     """
 
     def __init__(
@@ -48,38 +56,35 @@ class DeliveryStack(PipelineStack):
         scope: Construct,
         deployment: Deployment,
         *,
-        network: NetworkStack,
-        streaming: StreamingStack,
-        lake: LakeStack,
-        cdc: CdcStack,
-        processing: ProcessingStack,
+        streaming: StreamingOutputs,
+        lake: LakeOutputs,
+        ground: DeploymentContext,
     ) -> None:
         if deployment.delivers:
             _check_connectivity(deployment)
         super().__init__(scope, deployment, "delivery", "Firehose streams from Kafka to changelogs")
-        for stack in (lake, cdc, processing):
-            self.add_stack_dependency(stack)
-        self._network, self._streaming, self._lake = network, streaming, lake
+        self._streaming, self._lake, self._ground = streaming, lake, ground
         function = RowsFunction(
             self,
             "Rows",
             module=FIREHOSE_CHANGES,
             code=build_firehose_changes(deployment.plan).path,
-            ground=network.ground,
+            ground=ground,
         )
-        self.function_name = function.name
-        self.export_value(function.name)  # the alarms may use it yet when it delivers no more
+        self.outputs = DeliveryOutputs(function_name=function.name)
+        # Exported even with `delivery: off`: deployed alarms may still import it.
+        self.export_value(function.name)
         self._log = LogGroup(
             self,
             "Log",
-            ground=network.ground,
+            ground=ground,
             name=f"/aws/kinesisfirehose/{deployment.prefix}",
         )
         if deployment.delivers:
             self._deliver(function)
 
     def _deliver(self, function: RowsFunction) -> None:
-        there, ground = self._await_logs(), self._network.ground
+        there = self._await_changelogs()
         function.resource.node.add_dependency(there)
         for stream in self.deployment.plan.deliveries:
             self._add_stream(stream, function.arn).node.add_dependency(there)
@@ -89,11 +94,11 @@ class DeliveryStack(PipelineStack):
             deployment=self.deployment,
             lake=self._lake,
             log=self._log,
-            ground=ground,
+            ground=self._ground,
         )
         redrive.node.add_dependency(there)
 
-    def _await_logs(self) -> CustomResource:
+    def _await_changelogs(self) -> CustomResource:
         plan = self.deployment.plan
         delivered = [plan.table(name) for stream in plan.deliveries for name in stream.tables]
         columns = {table.changes: [each.name for each in table.columns] for table in delivered}
@@ -110,11 +115,11 @@ class DeliveryStack(PipelineStack):
                 on_tables(
                     "glue:GetTable",
                     database=plan.lake_database,
-                    tables=[_LOGS],
+                    tables=[_CHANGELOGS],
                     because="the pipeline's changelogs, which change with the pipeline file",
                 )
             ],
-            ground=self._network.ground,
+            ground=self._ground,
             timeout_s=_MAX_TIMEOUT_S,
         )
         return there.resource
@@ -133,7 +138,7 @@ class DeliveryStack(PipelineStack):
             into=FirehoseDestination(
                 database=plan.lake_database,
                 tables=[plan.table(name).changes for name in stream.tables],
-                writable=[_LOGS],
+                writable=[_CHANGELOGS],
                 warehouse=self._lake.warehouse,
                 state=self._lake.state,
             ),
@@ -141,12 +146,12 @@ class DeliveryStack(PipelineStack):
             processors=_processors(stream, function_arn),
             calls=[firehose_grants.calls(function_arn)],
             log=self._log,
-            ground=self._network.ground,
+            ground=self._ground,
         )
 
 
 def _processors(stream: DeliveryStream, function_arn: str) -> list[Processor]:
-    """Firehose transforms first, and then reads what the function has made."""
+    """Return the processors in the order of Firehose: decode the rows, then choose their tables."""
     made = by_function(
         function_arn,
         seconds=stream.function_seconds,
@@ -157,7 +162,7 @@ def _processors(stream: DeliveryStream, function_arn: str) -> list[Processor]:
 
 
 def _check_connectivity(deployment: Deployment) -> None:
-    """Firehose reaches Kafka by private links alone, which no cluster has at its creation."""
+    """Refuse deliveries without private connectivity, which MSK cannot enable at creation."""
     if deployment.aws.private_connectivity == "off":
         raise deployment.refusal(
             ("aws", "private_connectivity"),

@@ -1,47 +1,89 @@
-"""The lake stack: where the tables' files are, and the database in which they are found."""
+"""The lake stack: the buckets of the tables' files and state, and the Glue database."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
-from cdclake.stacks.constructs.lake_bucket import AccessLog, LakeBucket
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.constructs import job_grants
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.lake_bucket import AccessLog, BucketReference, LakeBucket
 from cdclake.stacks.pipeline_stack import PipelineStack
 
-# A table's file that was deleted by mistake comes back; Iceberg itself keeps older snapshots.
+# A file deleted by mistake can be restored; Iceberg itself keeps older snapshots.
 _RESTORABLE_DAYS = 7
 
 
-class LakeStack(PipelineStack):
-    """Buckets and database. The tables in it are made by the jobs, which also evolve them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LakeOutputs:
+    """Buckets and database of the lake, and the grants on its tables."""
 
-    One owner of a schema is enough: CloudFormation would put back the columns that it knows.
+    warehouse: BucketReference
+    state: BucketReference
+    access_log: str  # name of the bucket that stores S3 access logs
+    database: str
+
+    def location(self, table: str) -> str:
+        """Return the S3 location of a table."""
+        return f"s3://{self.warehouse.name}/{self.database}.db/{table}"
+
+    def grant_read_tables(self) -> list[Grant]:
+        """Allow reading every table."""
+        files = "the files of the pipeline's database"
+        return [
+            job_grants.reads_objects(self.warehouse, f"{self.database}.db", files),
+            job_grants.looks_up_tables(self.database),
+        ]
+
+    def grant_commit_tables(self, *, creates: bool = False) -> list[Grant]:
+        """Allow reading every table and committing to it, and creating tables on request."""
+        files = "the files of the pipeline's database"
+        return [
+            job_grants.keeps_objects(self.warehouse, f"{self.database}.db", files),
+            job_grants.lists(self.warehouse),
+            job_grants.uses_tables(self.database, creates=creates),
+        ]
+
+
+class LakeStack(PipelineStack):
+    """Buckets and database. The jobs create the tables and evolve their schemas.
+
+    CloudFormation must not own the schemas too: it would revert the jobs' changes.
     """
 
-    def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
+    def __init__(
+        self, scope: Construct, deployment: Deployment, *, ground: DeploymentContext
+    ) -> None:
         super().__init__(scope, deployment, "lake", "buckets and Glue database of the lake")
-        ground = network.ground
-        self.access_log = access_log = AccessLog(self, "AccessLog", ground=ground)
-        self.export_value(access_log.name)  # also without a stack of queries, which may stand yet
+        access_log = AccessLog(self, "AccessLog", ground=ground)
+        # Exported even if no query stack imports it: a deployed one may still do so.
+        self.export_value(access_log.name)
         warehouse = LakeBucket(
             self,
             "Warehouse",
-            access_log=access_log,
+            access_log=access_log.name,
             restorable_days=_RESTORABLE_DAYS,
             ground=ground,
         )
-        # Plan, control objects, checkpoints: small, and written anew all the time.
+        # Plan, control objects and checkpoints: small, and overwritten all the time.
         state = LakeBucket(
             self,
             "State",
-            access_log=access_log,
+            access_log=access_log.name,
             restorable_days=_RESTORABLE_DAYS,
             expiring={s.error_prefix: deployment.aws.failed_days for s in deployment.plan.streams},
             ground=ground,
         )
-        self.warehouse, self.state = warehouse.seen_from_elsewhere(), state.seen_from_elsewhere()
+        self.outputs = LakeOutputs(
+            warehouse=warehouse.seen_from_elsewhere(),
+            state=state.seen_from_elsewhere(),
+            access_log=access_log.name,
+            database=deployment.plan.lake_database,
+        )
         database = aws_glue.CfnDatabase(
             self,
             "Database",

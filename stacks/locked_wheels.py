@@ -1,4 +1,4 @@
-"""Packages that are deployed: the wheels of a lock file, fetched by hash by `make plugins`."""
+"""Deployed Python packages: the wheels of a lock file, fetched by hash by `make plugins`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STAMP = "locked.sha256"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LockedWheels:
-    """The wheels of `lock` in `folder`, for a Python and the platforms that it runs on."""
+    """Wheels of `lock` in `folder`, for one Python version and its platforms."""
 
     lock: Path
     folder: Path
@@ -21,16 +21,16 @@ class LockedWheels:
     platforms: tuple[str, ...]
 
     def digest(self) -> str:
-        """Of the lock: what lies beside those that were fetched for it."""
+        """Return the digest of the lock file, which is stored next to the fetched wheels."""
         return hashlib.sha256(self.lock.read_bytes()).hexdigest()
 
     def are_fetched(self) -> bool:
-        """Whether all of them are there, and no others."""
+        """Return whether the folder has the wheels of the current lock file."""
         stamp = self.folder / STAMP
         return stamp.is_file() and stamp.read_text() == self.digest()
 
     def files(self) -> list[Path]:
-        """Each wheel; InputError, which says what to run, if they are not there."""
+        """Return the wheels; raise InputError if they have not been fetched."""
         if not self.are_fetched():
             raise InputError(
                 f"packages of {self.lock} are missing in {self.folder}", "run `make plugins`"

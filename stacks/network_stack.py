@@ -1,13 +1,15 @@
-"""The network stack: where everything stands, who may connect from where, and the key."""
+"""The network stack: VPC and subnets, the security groups of the clients, and the KMS key."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from constructs import Construct
 
-from cdclake.config.aws_model import CreatedNetwork, ExistingNetwork
+from cdclake.config.aws_model import CreatedNetwork, ExistingKafka, ExistingNetwork, ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.stacks import owner_requests
 from cdclake.stacks.constructs.deployment_context import DeploymentContext, kept
 from cdclake.stacks.constructs.encryption import Encryption
 from cdclake.stacks.constructs.flow_log import FlowLog
@@ -16,68 +18,92 @@ from cdclake.stacks.constructs.security_groups import ClientGroup, ServerGroup
 from cdclake.stacks.pipeline_stack import PipelineStack
 
 _HTTPS = 443
-WEB_PORT = 80  # nginx's, behind whatever takes HTTPS
+WEB_PORT = 80  # of nginx, behind the load balancer that terminates HTTPS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkOutputs:
+    """Context of the deployment, and the security groups of its clients."""
+
+    ground: DeploymentContext
+    connect: ClientGroup
+    functions: ClientGroup
+    jobs: ClientGroup
+    web: ClientGroup | None  # only with web logs
+
+    @property
+    def clients(self) -> tuple[ClientGroup, ...]:
+        """Return the groups that connect to the source, Kafka and the endpoints."""
+        return self.connect, self.functions, self.jobs
 
 
 class NetworkStack(PipelineStack):
-    """VPC and subnets, created or existing; the groups of those who connect; the key."""
+    """Created or existing VPC and subnets, client groups, and the key."""
 
     def __init__(self, scope: Construct, deployment: Deployment) -> None:
         super().__init__(scope, deployment, "network", "network, security groups and KMS key")
         protect = kept(deployment.aws.protect)
         encryption = Encryption(self, "Encryption", prefix=deployment.prefix, kept=protect)
-        self._key_arn = encryption.key_arn
         match deployment.aws.network.declared:
             case CreatedNetwork() as sizes:
                 created = self._create(sizes)
-                self._set_place(created, created.zones)
-                FlowLog(self, "FlowLog", ground=self.ground)
+                self.outputs = self._place(encryption.key_arn, created, created.zones)
+                FlowLog(self, "FlowLog", ground=self.outputs.ground)
                 self._add_endpoints(created)
             case ExistingNetwork() as existing:
-                self._set_place(existing)
+                self.outputs = self._place(encryption.key_arn, existing)
                 self._ask_for_endpoints()
+        if deployment.plan.tables:
+            self._admit_to_source()
+            self._ask_owner_of_kafka()
 
-    def _set_place(
-        self, network: PrivateNetwork | ExistingNetwork, zones: Sequence[str] = ()
-    ) -> None:
+    def _place(
+        self,
+        key_arn: str,
+        network: PrivateNetwork | ExistingNetwork,
+        zones: Sequence[str] = (),
+    ) -> NetworkOutputs:
         vpc_id, aws = network.vpc_id, self.deployment.aws
-        self.ground = DeploymentContext(
+        ground = DeploymentContext(
             prefix=self.deployment.prefix,
             vpc_id=vpc_id,
             subnet_ids=tuple(network.subnet_ids),
             zones=tuple(zones),
-            key_arn=self._key_arn,
+            key_arn=key_arn,
             log_days=aws.log_days,
             protect=aws.protect,
         )
-        self.connect = ClientGroup(self, "Connect", vpc_id=vpc_id, who="MSK Connect")
-        self.functions = ClientGroup(self, "Functions", vpc_id=vpc_id, who="Lambda functions")
-        self.jobs = ClientGroup(self, "Jobs", vpc_id=vpc_id, who="Glue jobs")
-        self.jobs.admit_itself()  # as Glue demands of a connection: a job's workers
-        self.web = None
-        if self.deployment.plan.web_logs:
-            self.web = ClientGroup(self, "Web", vpc_id=vpc_id, who="web servers")
-            self.ask_owner(
-                "WebServerOwner",
-                f"No client can reach the web servers yet: admit your clients, such as the security"
-                f" group of your load balancer, to {self.web.group_id} on port {WEB_PORT}",
-            )
+        jobs = ClientGroup(self, "Jobs", vpc_id=vpc_id, who="Glue jobs")
+        jobs.admit_itself()  # Glue requires this of a connection, for the workers of a job
+        return NetworkOutputs(
+            ground=ground,
+            connect=ClientGroup(self, "Connect", vpc_id=vpc_id, who="MSK Connect"),
+            functions=ClientGroup(self, "Functions", vpc_id=vpc_id, who="Lambda functions"),
+            jobs=jobs,
+            web=self._add_web_group(vpc_id) if self.deployment.plan.web_logs else None,
+        )
 
-    @property
-    def clients(self) -> tuple[ClientGroup, ...]:
-        """Everybody who connects to something of the lake."""
-        return self.connect, self.functions, self.jobs
+    def _add_web_group(self, vpc_id: str) -> ClientGroup:
+        web = ClientGroup(self, "Web", vpc_id=vpc_id, who="web servers")
+        self.ask_owner(
+            "WebServerOwner",
+            f"No client can reach the web servers yet: admit your clients, such as the security"
+            f" group of your load balancer, to {web.group_id} on port {WEB_PORT}",
+        )
+        return web
 
     def _create(self, sizes: CreatedNetwork) -> PrivateNetwork:
         created = PrivateNetwork(
             self, "Network", name=self.deployment.prefix, cidr=sizes.cidr, zones=sizes.zones
         )
-        self.export_value(created.vpc_id)  # a source may be deployed yet that alone needs it
+        # A deployed source stack may be the only importer, so the export must not disappear.
+        self.export_value(created.vpc_id)
         return created
 
     def _add_endpoints(self, network: PrivateNetwork) -> None:
-        endpoints = ServerGroup(self, "Endpoints", vpc_id=self.ground.vpc_id, who="endpoints")
-        endpoints.admit(*self.clients, *filter(None, [self.web]), port=_HTTPS)
+        outputs = self.outputs
+        endpoints = ServerGroup(self, "Endpoints", vpc_id=outputs.ground.vpc_id, who="endpoints")
+        endpoints.admit(*outputs.clients, *filter(None, [outputs.web]), port=_HTTPS)
         network.add_endpoints(
             interfaces_of(self.deployment.plan), security_group=endpoints.group_id
         )
@@ -86,7 +112,33 @@ class NetworkStack(PipelineStack):
         services = ", ".join(interfaces_of(self.deployment.plan))
         self.ask_owner(
             "NetworkOwner",
-            f"The private subnets of {self.ground.vpc_id} need routes to S3 and to the VPC"
+            f"The private subnets of {self.outputs.ground.vpc_id} need routes to S3 and to the VPC"
             f" endpoints of {services}, and these endpoints must admit the security groups of this"
             f" stack on port {_HTTPS}",
         )
+
+    def _admit_to_source(self) -> None:
+        """Add the egress rules to an existing source.
+
+        They are in this stack, with the clients: when a deployment switches from a created to an
+        existing source, the rules must exist before the created one is deleted, and the source
+        stack cannot change its exports while other stacks import them.
+        """
+        existing = self.deployment.aws.source.declared
+        if not isinstance(existing, ExistingSource):
+            return
+        rules = Construct(self, "Source")
+        for client in self.outputs.clients:
+            client.may_reach(rules, server=existing.security_group, port=existing.port)
+        groups = ", ".join(client.group_id for client in self.outputs.clients)
+        self.ask_owner("SourceOwner", owner_requests.source_request(existing, groups))
+
+    def _ask_owner_of_kafka(self) -> None:
+        existing = self.deployment.aws.kafka.declared
+        if not isinstance(existing, ExistingKafka):
+            return
+        clients = (self.outputs.connect, self.outputs.jobs)
+        groups = ", ".join(client.group_id for client in clients)
+        self.ask_owner("KafkaOwner", owner_requests.kafka_request(existing, groups))
+        if self.deployment.plan.deliveries:
+            self.ask_owner("KafkaOwnerForFirehose", owner_requests.firehose_request(existing))

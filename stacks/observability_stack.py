@@ -1,4 +1,4 @@
-"""The observability stack: one dashboard along the data's way, and alarms where it can end."""
+"""The observability stack: one dashboard that follows the data, and the alarms."""
 
 from __future__ import annotations
 
@@ -17,37 +17,41 @@ from cdclake.stacks.constructs.alarm import AlarmSpec
 from cdclake.stacks.constructs.alarm_topic import AlarmTopic
 from cdclake.stacks.constructs.alarms import watches
 from cdclake.stacks.constructs.dashboard import Dashboard
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.processing_stack import ProcessingStack
 
 
 class ObservabilityStack(PipelineStack):
-    """Each alarm says what is wrong and which runbook to open, and says when it is over."""
+    """Dashboard, and alarms that name the problem and its runbook and report recovery."""
 
     def __init__(
         self,
         scope: Construct,
         deployment: Deployment,
         *,
-        network: NetworkStack,
-        processing: ProcessingStack | None,
+        failed_queue: str | None,
         functions: Sequence[str],
+        ground: DeploymentContext,
     ) -> None:
-        """`functions` are the names of Firehose's; without `processing` there are no jobs."""
+        """Add dashboard and alarms.
+
+        Args:
+            scope: the app.
+            deployment: whose parts are monitored.
+            failed_queue: name of the schedules' dead-letter queue; None without jobs.
+            functions: names of the functions that Firehose calls.
+            ground: context of the deployment.
+        """
         super().__init__(scope, deployment, "observability", "dashboard and alarms")
-        topic = AlarmTopic(
-            self, "Topic", emails=deployment.aws.monitoring.email, ground=network.ground
-        )
+        topic = AlarmTopic(self, "Topic", emails=deployment.aws.monitoring.email, ground=ground)
         self._action = SnsAction(Topic.from_topic_arn(self, "Told", topic.arn))
-        queue = processing.failed_queue if processing is not None else None
-        watched = watches(deployment, failed_queue=queue, functions=functions)
+        watched = watches(deployment, failed_queue=failed_queue, functions=functions)
         Dashboard(
             self,
             "Dashboard",
             deployment=deployment,
             alarms=[self._add_alarm(each) for each in watched],
-            failed_queue=queue,
+            failed_queue=failed_queue,
             functions=functions,
         )
         CfnOutput(self, "AlarmTopic", value=topic.arn, description="SNS topic of all alarms")
@@ -72,7 +76,7 @@ class ObservabilityStack(PipelineStack):
         return alarm
 
     def _ask_owners(self) -> None:
-        """What exists has its owner's alarms; ours would have to know its name in CloudWatch."""
+        """Ask the owners of existing parts for alarms: this stack cannot name their metrics."""
         aws = self.deployment.aws
         if not self.deployment.plan.tables:
             return

@@ -1,4 +1,4 @@
-"""A shard's tables that Glue maintains: what looks after them."""
+"""The optimizers stacks: one per shard, with Glue's table optimizers."""
 
 from __future__ import annotations
 
@@ -8,24 +8,21 @@ from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
-from cdclake.stacks.cdc_stack import CdcStack
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
 from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
-from cdclake.stacks.lake_stack import LakeStack
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.processing_stack import ProcessingStack
 
 _MAX_TIMEOUT_S = 900
 
 
 class OptimizersStack(PipelineStack):
-    """Optimizers of log and state of each table with `maintenance: glue`; `maintain_tables` leaves
-    those alone.
+    """Optimizers of the changelog and state table of each table with `maintenance: glue`.
 
-    It comes last and waits for the tables: an optimizer needs its table, which the stream makes of
-    the connector's first events.
+    `maintain_tables` skips these tables. The stack waits for them: an optimizer needs its table,
+    which the stream creates from the connector's first events.
     """
 
     def __init__(
@@ -35,35 +32,30 @@ class OptimizersStack(PipelineStack):
         *,
         shard: int,
         tables: Sequence[Table],
-        network: NetworkStack,
-        lake: LakeStack,
-        cdc: CdcStack,
-        processing: ProcessingStack,
+        lake: LakeOutputs,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, f"optimizers-{shard}", f"optimizers of shard {shard}")
-        for stack in (lake, cdc, processing):
-            self.add_stack_dependency(stack)
-        database, ground = deployment.plan.lake_database, network.ground
         names = [name for table in tables for name in (table.changes, table.name)]
         there = CdclakeResource(
             self,
             "Tables",
             what="Tables",
-            properties={"Database": database, "Tables": names},
-            grants=[_looks_up(database)],
+            properties={"Database": lake.database, "Tables": names},
+            grants=[_looks_up(lake.database)],
             ground=ground,
             timeout_s=_MAX_TIMEOUT_S,
         )
         role = OptimizerRole(
-            self, "Role", database=database, warehouse=lake.warehouse, ground=ground
+            self, "Role", database=lake.database, warehouse=lake.warehouse, ground=ground
         )
         for name in names:
             optimizers = TableOptimizers(
                 self,
                 name,
-                database=database,
+                database=lake.database,
                 table=name,
-                location=f"s3://{lake.warehouse.name}/{database}.db/{name}",
+                location=lake.location(name),
                 role_arn=role.arn,
             )
             optimizers.node.add_dependency(there)

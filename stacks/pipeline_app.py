@@ -1,109 +1,137 @@
-"""Every stack of one deployment, in the order in which one needs the other."""
+"""All stacks of one deployment: which outputs each receives, and which it is deployed after."""
 
 from __future__ import annotations
 
-from aws_cdk import App, Validations
+from dataclasses import dataclass
+
+from aws_cdk import App, Stack, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
 from cdclake.stacks.cdc_stack import CdcStack
 from cdclake.stacks.delivery_stack import DeliveryStack
-from cdclake.stacks.lake_stack import LakeStack
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.lake_stack import LakeOutputs, LakeStack
+from cdclake.stacks.network_stack import NetworkOutputs, NetworkStack
 from cdclake.stacks.observability_stack import ObservabilityStack
 from cdclake.stacks.optimizers_stack import OptimizersStack
 from cdclake.stacks.processing_stack import ProcessingStack
 from cdclake.stacks.query_stack import QueryStack
 from cdclake.stacks.saved_queries_stack import SavedQueriesStack
 from cdclake.stacks.source_stack import SourceStack
-from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.streaming_stack import StreamingOutputs, StreamingStack
 from cdclake.stacks.tables_stack import TablesStack
 from cdclake.stacks.weblogs_stack import WebLogsStack
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """Network and lake, which every deployment has."""
+
+    app: App
+    deployment: Deployment
+    network: NetworkOutputs
+    lake: LakeOutputs
+    lake_stack: Stack
+
+
 def add_stacks(app: App, deployment: Deployment) -> None:
-    """Add the deployment's stacks to the app; InputError if it asks for what cannot be."""
-    network = NetworkStack(app, deployment)
-    lake = LakeStack(app, deployment, network=network)
-    processing = delivery = None
-    if deployment.plan.tables:
-        processing, delivery = _add_changes(app, deployment, network, lake)
-    web = [
-        WebLogsStack(app, deployment, logs=logs, network=network, lake=lake)
-        for logs in deployment.plan.web_logs
-    ]
-    functions = [each.function_name for each in web]
-    if delivery is not None and deployment.delivers:
-        functions.insert(0, delivery.function_name)
-    ObservabilityStack(app, deployment, network=network, processing=processing, functions=functions)
-    _add_queries(app, deployment, network, lake)
+    """Add the deployment's stacks to the app; raise InputError if it cannot be deployed."""
+    network = NetworkStack(app, deployment).outputs
+    lake = LakeStack(app, deployment, ground=network.ground)
+    base = _Base(
+        app=app, deployment=deployment, network=network, lake=lake.outputs, lake_stack=lake
+    )
+    failed_queue, functions = _add_changes(base) if deployment.plan.tables else (None, [])
+    functions += _add_web_logs(base)
+    ObservabilityStack(
+        app, deployment, failed_queue=failed_queue, functions=functions, ground=network.ground
+    )
+    _add_queries(base)
 
 
-def _add_changes(
-    app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack
-) -> tuple[ProcessingStack, DeliveryStack | None]:
-    """What brings the changes of a database into the lake."""
-    source = SourceStack(app, deployment, network=network)
+def _add_changes(base: _Base) -> tuple[str, list[str]]:
+    """Add the stacks that bring the changes of a database into the lake.
+
+    Return the name of the schedules' dead-letter queue, and the functions that Firehose calls.
+    """
+    app, deployment, network, lake = base.app, base.deployment, base.network, base.lake
+    source = SourceStack(app, deployment, network=network).outputs
     streaming = StreamingStack(app, deployment, network=network)
-    tables = tuple(
-        TablesStack(
-            app, deployment, shard=shard, tables=listed, network=network, streaming=streaming
-        )
-        for shard, listed in _shards(deployment.plan)
-    )
-    cdc = CdcStack(
-        app, deployment, network=network, source=source, streaming=streaming, tables=tables
-    )
+    tables = _add_topics(base, streaming.outputs)
+    cdc = CdcStack(app, deployment, network=network, source=source, streaming=streaming.outputs)
+    _deploy_after(cdc, streaming, *tables)  # the connector creates no topic
     processing = ProcessingStack(
-        app, deployment, network=network, source=source, streaming=streaming, lake=lake
+        app, deployment, network=network, source=source, streaming=streaming.outputs, lake=lake
     )
-    delivery = None
+    _deploy_after(processing, base.lake_stack)
+    functions = []
     if deployment.plan.deliveries:
         delivery = DeliveryStack(
-            app,
-            deployment,
-            network=network,
-            streaming=streaming,
-            lake=lake,
-            cdc=cdc,
-            processing=processing,
+            app, deployment, streaming=streaming.outputs, lake=lake, ground=network.ground
         )
-    _add_optimizers(app, deployment, network, lake, cdc, processing)
-    return processing, delivery
+        _deploy_after(delivery, base.lake_stack, cdc, processing)
+        functions = [delivery.outputs.function_name] if deployment.delivers else []
+    _add_optimizers(base, cdc, processing)
+    return processing.outputs.failed_queue, functions
 
 
-def _add_optimizers(
-    app: App,
-    deployment: Deployment,
-    network: NetworkStack,
-    lake: LakeStack,
-    cdc: CdcStack,
-    processing: ProcessingStack,
-) -> None:
-    """Only for shards with a table that Glue maintains."""
-    for shard, listed in _shards(deployment.plan):
-        optimized = [table for table in listed if table.maintenance == "glue"]
+def _add_topics(base: _Base, streaming: StreamingOutputs) -> list[TablesStack]:
+    return [
+        TablesStack(
+            base.app,
+            base.deployment,
+            shard=shard,
+            tables=tables,
+            streaming=streaming,
+            kept=base.network.ground.kept,
+        )
+        for shard, tables in _shards(base.deployment.plan)
+    ]
+
+
+def _add_optimizers(base: _Base, cdc: Stack, processing: Stack) -> None:
+    """Add optimizers for the shards with a table that Glue maintains."""
+    for shard, tables in _shards(base.deployment.plan):
+        optimized = [table for table in tables if table.maintenance == "glue"]
         if optimized:
-            OptimizersStack(
-                app,
-                deployment,
+            stack = OptimizersStack(
+                base.app,
+                base.deployment,
                 shard=shard,
                 tables=optimized,
-                network=network,
-                lake=lake,
-                cdc=cdc,
-                processing=processing,
+                lake=base.lake,
+                ground=base.network.ground,
             )
+            _deploy_after(stack, base.lake_stack, cdc, processing)
 
 
-def _add_queries(app: App, deployment: Deployment, network: NetworkStack, lake: LakeStack) -> None:
-    """Only where the file lists Athena among the lake's readers."""
+def _add_web_logs(base: _Base) -> list[str]:
+    """Add a stack per entry of `weblogs:`; return the functions that Firehose calls."""
+    functions = []
+    for logs in base.deployment.plan.web_logs:
+        stack = WebLogsStack(
+            base.app, base.deployment, logs=logs, network=base.network, lake=base.lake
+        )
+        _deploy_after(stack, base.lake_stack)
+        functions.append(stack.outputs.function_name)
+    return functions
+
+
+def _add_queries(base: _Base) -> None:
+    """Add workgroup and saved queries if Athena is among the lake's readers."""
+    app, deployment = base.app, base.deployment
     if "athena" not in deployment.plan.readers:
         return
-    query = QueryStack(app, deployment, network=network, lake=lake)
-    for shard, listed in _shards(deployment.plan):
-        SavedQueriesStack(app, deployment, shard=shard, tables=listed, query=query)
+    query = QueryStack(app, deployment, access_log=base.lake.access_log, ground=base.network.ground)
+    for shard, tables in _shards(deployment.plan):
+        _deploy_after(SavedQueriesStack(app, deployment, shard=shard, tables=tables), query)
+
+
+def _deploy_after(stack: Stack, *needed: Stack) -> None:
+    """Order stacks whose dependency the CDK cannot see in a reference."""
+    for each in needed:
+        stack.add_stack_dependency(each)
 
 
 def _shards(plan: Plan) -> list[tuple[int, list[Table]]]:
@@ -112,8 +140,9 @@ def _shards(plan: Plan) -> list[tuple[int, list[Table]]]:
 
 
 def check_security(app: App) -> None:
-    """Have cdk-nag's AwsSolutions rules look at every resource: a finding makes synth fail.
+    """Check every resource against cdk-nag's AwsSolutions rules: a finding makes synth fail.
 
-    What is right as it is stands beside its resource, with the reason (`constructs.accepted`).
+    Accepted findings are suppressed at their resource, with the reason
+    (`constructs.nag_suppressions`).
     """
     Validations.of(app).add_plugins(AwsSolutionsChecks(app))

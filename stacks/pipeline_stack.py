@@ -1,4 +1,4 @@
-"""What every stack of a deployment has in common: its name, its tags, its protection."""
+"""Base class of a deployment's stacks: name, tags and termination protection."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdclake.config.deployment import Deployment
 
 
 class PipelineStack(Stack):
-    """A stack called `<pipeline>-<environment>-<part>`, in whatever account is deployed to."""
+    """A stack called `<pipeline>-<environment>-<part>`, independent of account and region."""
 
     def __init__(self, scope: Construct, deployment: Deployment, part: str, purpose: str) -> None:
         self.deployment = deployment
@@ -27,5 +27,5 @@ class PipelineStack(Stack):
             Tags.of(self).add("cdclake:environment", deployment.environment)
 
     def ask_owner(self, name: str, what: str) -> None:
-        """Print after this stack's deployment what the owner of something existing must see to."""
+        """Add an output that asks the owner of an existing resource to do something."""
         CfnOutput(self, name, value=what, description="Action required from the owner")

@@ -1,9 +1,11 @@
-"""The processing stack: the Glue jobs, what starts them, and what keeps the stream running."""
+"""The processing stack: the Glue jobs, their grants and schedules, and the stream keeper."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from constructs import Construct
@@ -22,23 +24,24 @@ from cdclake.deployed_jobs import (
 )
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
+from cdclake.metrics import NAMESPACE
 from cdclake.stacks.bundles import AUTHORITIES, JOB_WHEELS_SUFFIX, build_job_wheels
+from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from cdclake.stacks.constructs.glue_network import GlueNetwork
-from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.grant import Grant, through_s3
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.job_schedule import JobSchedules
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
-from cdclake.stacks.job_permissions import JobRights
-from cdclake.stacks.lake_stack import LakeStack
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.lake_stack import LakeOutputs
+from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.source_stack import SourceStack
-from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.source_stack import SourceOutputs
+from cdclake.stacks.streaming_stack import StreamingOutputs
 
 _MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
-# Glue ends a stream after seven days at the latest; the keeper starts the next one.
+# Glue ends a streaming job after at most seven days; the keeper starts the next run.
 _STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
 _PURPOSES = {
     naming.STREAM_JOB: "Appends events to the changelogs and applies them to the state tables",
@@ -50,40 +53,38 @@ _PURPOSES = {
 }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessingOutputs:
+    """Dead-letter queue of the schedules."""
+
+    failed_queue: str  # name
+
+
 class ProcessingStack(PipelineStack):
-    """Jobs over the same code as locally, with the arguments of `cdclake.deployed_jobs`."""
+    """Glue jobs that run the local lake's code with the arguments of `cdclake.deployed_jobs`."""
 
     def __init__(
         self,
         scope: Construct,
         deployment: Deployment,
         *,
-        network: NetworkStack,
-        source: SourceStack,
-        streaming: StreamingStack,
-        lake: LakeStack,
+        network: NetworkOutputs,
+        source: SourceOutputs,
+        streaming: StreamingOutputs,
+        lake: LakeOutputs,
     ) -> None:
         super().__init__(scope, deployment, "processing", "Glue jobs, schedules and stream keeper")
-        self.add_stack_dependency(lake)
         self._ground, self._source = network.ground, source
         self._streaming, self._lake = streaming, lake
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
         self._job_ground = GlueNetwork(
             self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
         )
-        self._rights = JobRights(
-            deployment=deployment,
-            source=source,
-            streaming=streaming,
-            lake=lake,
-            job_ground=self._job_ground,
-            ground=network.ground,
-        )
         specs = self._specs()
         published = self._files.publish()
         self._job_ground.node.add_dependency(published)
         jobs = {spec.job: self._add_job(spec) for spec in specs}
-        self._start(jobs)
+        self.outputs = ProcessingOutputs(failed_queue=self._start(jobs))
 
     def _specs(self) -> list[JobSpec]:
         self._package = self._files.add(build_job_package(), "cdclake-jobs")
@@ -100,38 +101,41 @@ class ProcessingStack(PipelineStack):
             source=source_words(
                 self._source.endpoint, self._source.port, self.deployment.plan.source_database
             ),
-            login=self._source.login.name,
-            salt=self._source.salt.name if self.deployment.plan.is_salted else None,
+            login=self._source.login_name,
+            salt=self._source.salt_name,
             authorities=self._files.add(AUTHORITIES),
         )
         return [
-            *(self._batch_job(job, self._rights.over_tables()) for job in TABLE_JOBS),
-            self._batch_job(naming.VERIFY_JOB, self._rights.of_verify()),
-            self._batch_job(naming.OPERATE_JOB, self._rights.of_operate()),
+            *(self._batch_job(job, self._lake.grant_commit_tables()) for job in TABLE_JOBS),
+            self._batch_job(naming.VERIFY_JOB, self._verify_grants()),
+            self._batch_job(naming.OPERATE_JOB, self._operate_grants()),
             self._stream(),
         ]
 
     def _brokers(self) -> str:
-        """Asked here, where alone they are needed, and again when there are more of them.
+        """Return the brokers' addresses, looked up again when the cluster grows.
 
-        CloudFormation changes no value that another stack imports.
+        The lookup is in this stack since CloudFormation cannot change a value that another stack
+        imports.
         """
         match self.deployment.aws.kafka.declared:
             case ExistingKafka() as existing:
                 return existing.bootstrap_brokers
             case CreatedKafka() as sizes:
-                arn = self._streaming.cluster_arn
                 found = CdclakeResource(
                     self,
                     "Bootstrap",
                     what="Brokers",
-                    properties={"ClusterArn": arn, "PerZone": str(sizes.brokers_per_zone)},
-                    grants=[Grant(actions=["kafka:GetBootstrapBrokers"], on=[arn])],
+                    properties={
+                        "ClusterArn": self._streaming.cluster_arn,
+                        "PerZone": str(sizes.brokers_per_zone),
+                    },
+                    grants=self._streaming.grant_find_brokers(),
                     ground=self._ground,
                 )
                 return found.resource.get_att_string("Brokers")
 
-    def _batch_job(self, job: str, grants: list[Grant]) -> JobSpec:
+    def _batch_job(self, job: str, grants: Sequence[Grant]) -> JobSpec:
         size = self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_SOURCE:
@@ -144,11 +148,11 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
-            grants=grants,
+            grants=[*self._every_job_grants(), *grants],
         )
 
     def _stream(self) -> JobSpec:
-        """In the scheduled mode nobody ends it: it ends by itself."""
+        """Specify the stream; in the scheduled mode each run ends by itself."""
         job = naming.STREAM_JOB
         script = self._files.add(script_of(job))
         arguments = self._arguments(job) | {"--extra-jars": self._jar}
@@ -162,8 +166,57 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=self.deployment.aws.jobs.stream,
             timeout_minutes=_STREAM_TIMEOUT_MINUTES,
-            grants=self._rights.of_stream(),
+            grants=[*self._every_job_grants(), *self._stream_grants()],
         )
+
+    def _every_job_grants(self) -> list[Grant]:
+        """Allow reading the job's files, using control objects, network access and metrics."""
+        state, network = self._lake.state, self._job_ground
+        return [
+            job_grants.reads_its_files(state),
+            job_grants.keeps_objects(
+                state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"
+            ),
+            job_grants.lists(state),
+            *job_grants.stands_in_network(
+                connection=network.connection,
+                subnet_ids=[network.subnet_id],
+                security_group=network.security_group,
+            ),
+            job_grants.publishes_metrics("Glue", NAMESPACE),
+            through_s3(self._ground.key_arn),
+        ]
+
+    def _stream_grants(self) -> list[Grant]:
+        """Allow creating tables, committing to them, and reading topics with a checkpoint."""
+        checkpoints = naming.checkpoint_prefix(self.deployment.plan.name)
+        return [
+            *self._lake.grant_commit_tables(creates=True),
+            job_grants.keeps_checkpoints(self._lake.state, checkpoints),
+            *self._streaming.grant_read_topics(self._consumer_groups),
+        ]
+
+    def _verify_grants(self) -> list[Grant]:
+        """Allow reading the lake, the topics' offsets and the source, and the salt of hashes."""
+        return [
+            *self._lake.grant_read_tables(),
+            *self._streaming.grant_describe_topics(),
+            *self._source.grant_read_login_and_salt(),
+        ]
+
+    def _operate_grants(self) -> list[Grant]:
+        """Allow reading the lake, the topics' offsets, the source and the connector's offsets."""
+        offsets = naming.offsets_topic(self.deployment.plan.name)
+        return [
+            *self._lake.grant_read_tables(),
+            *self._streaming.grant_describe_topics(),
+            *self._source.grant_read_login(),
+            *self._streaming.grant_read_offsets(offsets, self._consumer_groups),
+        ]
+
+    @property
+    def _consumer_groups(self) -> str:
+        return naming.consumer_group_prefix(self.deployment.prefix)
 
     @property
     def _is_kept(self) -> bool:
@@ -175,10 +228,10 @@ class ProcessingStack(PipelineStack):
         return own | glue_arguments(job, self._places, package=self._package, log_group=group)
 
     def _deployment_id(self) -> str:
-        """Another one wherever the stream has to start anew: code, plan, sizes."""
+        """Return an id that changes whenever the stream must restart: with code, plan or size."""
         sizes = self.deployment.aws.jobs.stream.model_dump()
-        told = json.dumps([self._files.hashes, sizes], sort_keys=True)
-        return hashlib.sha256(told.encode()).hexdigest()[:16]
+        content = json.dumps([self._files.hashes, sizes], sort_keys=True)
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _add_job(self, spec: JobSpec) -> GlueJob:
         construct_id = "".join(word.capitalize() for word in spec.job.split("_"))
@@ -192,11 +245,10 @@ class ProcessingStack(PipelineStack):
             ground=self._ground,
         )
 
-    def _start(self, jobs: dict[str, GlueJob]) -> None:
-        """What the pipeline file says about when each job runs."""
+    def _start(self, jobs: dict[str, GlueJob]) -> str:
+        """Schedule the jobs as the pipeline file declares; return the dead-letter queue's name."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
         schedules = JobSchedules(self, "Schedules", ground=self._ground)
-        self.failed_queue = schedules.failed_queue
         schedules.start_job(
             "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
         )
@@ -217,6 +269,7 @@ class ProcessingStack(PipelineStack):
             )
         elif wanted:
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
+        return schedules.failed_queue
 
 
 def _iam_jar() -> Path:

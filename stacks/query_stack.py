@@ -1,36 +1,38 @@
-"""The query stack: the workgroup in Athena, and the bucket of its results."""
+"""The query stack: the Athena workgroup, and the bucket of its results."""
 
 from __future__ import annotations
 
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.lake_bucket import LakeBucket
 from cdclake.stacks.constructs.workgroup import Workgroup
-from cdclake.stacks.lake_stack import LakeStack
-from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_stack import PipelineStack
 
-# A result can be had again by its query.
+# Running the query again restores its result.
 _RESTORABLE_DAYS = 1
 
 
 class QueryStack(PipelineStack):
-    """Who may query is not said here: reading the lake is for the account's owner to allow."""
+    """Workgroup and result bucket. It grants no access to the lake: the account's owner does."""
 
     def __init__(
-        self, scope: Construct, deployment: Deployment, *, network: NetworkStack, lake: LakeStack
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        access_log: str,
+        ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, deployment, "query", "Athena workgroup and query results")
         limits = deployment.aws.query
         results = LakeBucket(
             self,
             "Results",
-            access_log=lake.access_log,
+            access_log=access_log,
             restorable_days=_RESTORABLE_DAYS,
             days=limits.result_days,
-            ground=network.ground,
+            ground=ground,
         )
-        Workgroup(
-            self, "Queries", bucket=results.name, scan_gb=limits.scan_gb, ground=network.ground
-        )
+        Workgroup(self, "Queries", bucket=results.name, scan_gb=limits.scan_gb, ground=ground)

@@ -1,4 +1,4 @@
-"""A shard's saved queries in Athena: one of each table, which holds all that is asked of it."""
+"""The stacks of Athena's saved queries: one per shard, with one saved query per table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from cdclake.config.deployment import Deployment
 from cdclake.iceberg.saved_queries import as_one_text, saved_queries
 from cdclake.plan import Table
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.query_stack import QueryStack
 
 
 class SavedQueriesStack(PipelineStack):
-    """Stacks of their own: with the topics a shard would hold half as many tables."""
+    """Saved queries of one shard.
+
+    They are not in the shard's stack of topics, which would then hold half as many tables.
+    """
 
     def __init__(
         self,
@@ -24,10 +26,8 @@ class SavedQueriesStack(PipelineStack):
         *,
         shard: int,
         tables: Sequence[Table],
-        query: QueryStack,
     ) -> None:
         super().__init__(scope, deployment, f"queries-{shard}", f"saved queries of shard {shard}")
-        self.add_stack_dependency(query)
         database = deployment.plan.lake_database
         for table in tables:
             aws_athena.CfnNamedQuery(

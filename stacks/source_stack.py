@@ -1,76 +1,100 @@
-"""The source stack: the database server, created or existing, and the connector's login."""
+"""The source stack: the database server, created or existing, and the connector's credentials."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.stacks.constructs import connect_grants
 from cdclake.stacks.constructs.generated_secret import LoginSecret, SaltSecret
+from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.postgres_server import PORT, PostgresServer
 from cdclake.stacks.constructs.security_groups import ServerGroup
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 
 
-class SourceStack(PipelineStack):
-    """Where the changes come from: endpoint, port, and the secrets of administrator and role."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOutputs:
+    """Address of the source database, its secrets, and the grants to read them."""
 
-    def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
+    endpoint: str
+    port: int
+    admin_secret_arn: str
+    login_name: str
+    login_arn: str
+    salt_name: str | None  # None if no column is hashed
+    salt_arn: str | None
+    key_arn: str
+
+    def grant_read_admin(self) -> list[Grant]:
+        """Allow reading the credentials of the administrator and of the connector's role."""
+        return connect_grants.reads_secrets((self.admin_secret_arn, self.login_arn), self.key_arn)
+
+    def grant_read_login(self) -> list[Grant]:
+        """Allow reading the credentials of the connector's role."""
+        return connect_grants.reads_secrets((self.login_arn,), self.key_arn)
+
+    def grant_read_login_and_salt(self) -> list[Grant]:
+        """Allow reading the credentials of the connector's role, and the salt if there is one."""
+        salts = () if self.salt_arn is None else (self.salt_arn,)
+        return connect_grants.reads_secrets((self.login_arn, *salts), self.key_arn)
+
+
+class SourceStack(PipelineStack):
+    """Source database with the secrets of its administrator and of the connector's role."""
+
+    def __init__(
+        self, scope: Construct, deployment: Deployment, *, network: NetworkOutputs
+    ) -> None:
         super().__init__(scope, deployment, "source", "source database and its credentials")
-        self._network = network
-        self.login = LoginSecret(
+        login = LoginSecret(
             self,
             "Login",
             name=naming.login_secret(deployment.prefix),
             username=deployment.plan.source_object,
             key_arn=network.ground.key_arn,
         )
-        # Also where no column is hashed yet: one can be, and be so no more, while others import it.
-        self.salt = SaltSecret(
+        # Exists and is exported even if no column is hashed: when the last hashed column is
+        # removed, deployed stacks still import it.
+        salt = SaltSecret(
             self, "Salt", name=naming.salt_secret(deployment.prefix), ground=network.ground
         )
-        self.export_value(self.salt.arn)
-        match deployment.aws.source.declared:
-            case CreatedSource() as sizes:
-                self._create(sizes)
+        self.export_value(salt.arn)
+        endpoint, port, admin_secret_arn = self._server(network)
+        is_salted = deployment.plan.is_salted
+        self.outputs = SourceOutputs(
+            endpoint=endpoint,
+            port=port,
+            admin_secret_arn=admin_secret_arn,
+            login_name=login.name,
+            login_arn=login.arn,
+            salt_name=salt.name if is_salted else None,
+            salt_arn=salt.arn if is_salted else None,
+            key_arn=network.ground.key_arn,
+        )
+
+    def _server(self, network: NetworkOutputs) -> tuple[str, int, str]:
+        """Return endpoint, port and the ARN of the administrator's secret."""
+        match self.deployment.aws.source.declared:
             case ExistingSource() as existing:
-                self._use(existing)
+                return existing.endpoint, existing.port, existing.secret_arn
+            case CreatedSource() as sizes:
+                server = self._create(sizes, network)
+                return server.endpoint, PORT, server.admin_secret_arn
 
-    @property
-    def role_secrets(self) -> list[str]:
-        """ARNs of what is read by those who act as the connector's role."""
-        salts = [self.salt.arn] if self.deployment.plan.is_salted else []
-        return [self.login.arn, *salts]
-
-    def _create(self, sizes: CreatedSource) -> None:
-        ground = self._network.ground
-        group = ServerGroup(self, "Database", vpc_id=ground.vpc_id, who="source database")
-        group.admit(*self._network.clients, port=PORT)
-        server = PostgresServer(
+    def _create(self, sizes: CreatedSource, network: NetworkOutputs) -> PostgresServer:
+        group = ServerGroup(self, "Database", vpc_id=network.ground.vpc_id, who="source database")
+        group.admit(*network.clients, port=PORT)
+        return PostgresServer(
             self,
             "Server",
             database=self.deployment.plan.source_database,
             sizes=sizes,
             security_group=group.group_id,
-            ground=ground,
-        )
-        self.endpoint, self.port = server.endpoint, PORT
-        self.admin_secret_arn = server.admin_secret_arn
-
-    def _use(self, existing: ExistingSource) -> None:
-        self.endpoint, self.port = existing.endpoint, existing.port
-        self.admin_secret_arn = existing.secret_arn
-        # Beside the clients: who goes from a created server to this one is let out to it before
-        # the created one goes, which this stack can't do until nobody imports its address.
-        rules = Construct(self._network, "Source")
-        for client in self._network.clients:
-            client.may_reach(rules, server=existing.security_group, port=existing.port)
-        groups = ", ".join(client.group_id for client in self._network.clients)
-        self._network.ask_owner(
-            "SourceOwner",
-            f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
-            " needs logical replication (rds.logical_replication = 1, effective after a restart),"
-            " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size)",
+            ground=network.ground,
         )

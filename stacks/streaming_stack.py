@@ -1,42 +1,90 @@
-"""The streaming stack: Kafka, created or existing, and the topics of the pipeline's own."""
+"""The streaming stack: Kafka, created or existing, and the topics that tables share."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from constructs import Construct
 
 from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
-from cdclake.stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS, KafkaCluster
+from cdclake.stacks.constructs import connect_grants, job_grants
+from cdclake.stacks.constructs.grant import Grant, joins_cluster
+from cdclake.stacks.constructs.kafka_cluster import KafkaCluster
 from cdclake.stacks.constructs.security_groups import ServerGroup
 from cdclake.stacks.constructs.topic import Topic
-from cdclake.stacks.network_stack import NetworkStack
+from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 
 
-class StreamingStack(PipelineStack):
-    """The cluster's ARN, how often it keeps a record, and the topics of no single table."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamingOutputs:
+    """Kafka cluster of the deployment, and the grants on the pipeline's topics."""
 
-    def __init__(self, scope: Construct, deployment: Deployment, *, network: NetworkStack) -> None:
+    cluster_arn: str
+    cluster_path: str  # `name/id` as in the ARNs of topics; the id may be `*`
+    replicas: int
+    pipeline: str
+
+    def grant_describe_topics(self) -> list[Grant]:
+        """Allow reading the first and last offsets of the pipeline's topics."""
+        return job_grants.describes_topics(
+            cluster_arn=self.cluster_arn, cluster=self.cluster_path, pipeline=self.pipeline
+        )
+
+    def grant_read_topics(self, groups: str) -> list[Grant]:
+        """Allow consuming the pipeline's topics in consumer groups with this prefix."""
+        return job_grants.reads_topics(
+            cluster_arn=self.cluster_arn,
+            cluster=self.cluster_path,
+            pipeline=self.pipeline,
+            groups=groups,
+        )
+
+    def grant_read_offsets(self, topic: str, groups: str) -> list[Grant]:
+        """Allow consuming the topic of the connector's offsets."""
+        return job_grants.reads_offsets(cluster=self.cluster_path, topic=topic, groups=groups)
+
+    def grant_produce(self, *, others: list[str], offsets: str, connector: str) -> list[Grant]:
+        """Allow a connector to write the pipeline's and `others` topics and to keep its state."""
+        return [
+            joins_cluster(self.cluster_arn),
+            *connect_grants.writes_topics(self.cluster_path, pipeline=self.pipeline, others=others),
+            *connect_grants.keeps_state(self.cluster_path, offsets=offsets, connector=connector),
+        ]
+
+    def grant_find_brokers(self) -> list[Grant]:
+        """Allow reading the addresses of the brokers."""
+        return [Grant(actions=["kafka:GetBootstrapBrokers"], on=[self.cluster_arn])]
+
+
+class StreamingStack(PipelineStack):
+    """Kafka cluster, and the topics that several tables or the connector itself share."""
+
+    def __init__(
+        self, scope: Construct, deployment: Deployment, *, network: NetworkOutputs
+    ) -> None:
         super().__init__(scope, deployment, "streaming", "Kafka and the pipeline's shared topics")
-        self._clients = (network.connect, network.jobs)
+        self._network, self._clients = network, (network.connect, network.jobs)
         match deployment.aws.kafka.declared:
             case CreatedKafka() as sizes:
-                self._create(sizes, network)
+                self.outputs = self._create(sizes)
             case ExistingKafka() as existing:
-                self._use(existing, network)
+                self.outputs = self._use(existing)
         domains = {each.topic: each.topic for each in deployment.plan.deliveries if each.routed}
         for construct_id, name in {**deployment.plan.own_topics, **domains}.items():
             Topic(
                 self,
                 construct_id,
                 name=name,
-                cluster_arn=self.cluster_arn,
-                replicas=self.replicas,
+                cluster_arn=self.outputs.cluster_arn,
+                replicas=self.outputs.replicas,
                 kept=network.ground.kept,
             )
 
-    def _create(self, sizes: CreatedKafka, network: NetworkStack) -> None:
-        group = ServerGroup(self, "Brokers", vpc_id=network.ground.vpc_id, who="brokers of Kafka")
+    def _create(self, sizes: CreatedKafka) -> StreamingOutputs:
+        ground = self._network.ground
+        group = ServerGroup(self, "Brokers", vpc_id=ground.vpc_id, who="brokers of Kafka")
         group.admit(*self._clients, port=IAM_PORT)
         group.admit_itself()
         cluster = KafkaCluster(
@@ -45,26 +93,20 @@ class StreamingStack(PipelineStack):
             sizes=sizes,
             is_private=self.deployment.aws.private_connectivity == "on",
             security_group=group.group_id,
-            ground=network.ground,
+            ground=ground,
         )
-        self.cluster_arn, self.replicas = cluster.arn, cluster.replicas
-        self.cluster_path = f"{network.ground.prefix}/*"
+        return self._outputs(cluster.arn, f"{ground.prefix}/*", cluster.replicas)
 
-    def _use(self, existing: ExistingKafka, network: NetworkStack) -> None:
-        self.cluster_arn, self.replicas = existing.cluster_arn, existing.replicas
-        self.cluster_path = existing.cluster_arn.partition(":cluster/")[2]
+    def _use(self, existing: ExistingKafka) -> StreamingOutputs:
         for client in self._clients:
             client.may_reach(self, server=existing.security_group, port=IAM_PORT)
-        groups = ", ".join(client.group_id for client in self._clients)
-        network.ask_owner(
-            "KafkaOwner",
-            f"{existing.security_group} must admit {groups} on port {IAM_PORT}; the cluster needs"
-            " IAM access control, Kafka 3.6 or newer, and a message.max.bytes that fits large rows",
+        path = existing.cluster_arn.partition(":cluster/")[2]
+        return self._outputs(existing.cluster_arn, path, existing.replicas)
+
+    def _outputs(self, arn: str, path: str, replicas: int) -> StreamingOutputs:
+        return StreamingOutputs(
+            cluster_arn=arn,
+            cluster_path=path,
+            replicas=replicas,
+            pipeline=self.deployment.plan.name,
         )
-        if self.deployment.plan.deliveries:
-            network.ask_owner(
-                "KafkaOwnerForFirehose",
-                f"{existing.cluster_arn} needs multi-VPC private connectivity with IAM, and a"
-                f" cluster policy that allows firehose.amazonaws.com {', '.join(FIREHOSE_ACTIONS)};"
-                " then set `aws: {private_connectivity: on}`",
-            )

@@ -1,23 +1,24 @@
-"""A shard of the tables: what each of them needs of its own."""
+"""The tables stacks: one per shard, with the Kafka topics of the shard's tables."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from aws_cdk import RemovalPolicy
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Table
 from cdclake.stacks.constructs.topic import Topic
-from cdclake.stacks.network_stack import NetworkStack
 from cdclake.stacks.pipeline_stack import PipelineStack
-from cdclake.stacks.streaming_stack import StreamingStack
+from cdclake.stacks.streaming_stack import StreamingOutputs
 
 
 class TablesStack(PipelineStack):
-    """The topics of the tables that the pipeline file puts into this shard.
+    """Topics of the tables that the pipeline file assigns to one shard.
 
-    A table never moves by itself: it would be deleted in one stack and created in the other.
+    The shard is declared, never computed: if a table moved to another shard, CloudFormation would
+    delete its topic in one stack and create it in the other.
     """
 
     def __init__(
@@ -27,19 +28,19 @@ class TablesStack(PipelineStack):
         *,
         shard: int,
         tables: Sequence[Table],
-        network: NetworkStack,
-        streaming: StreamingStack,
+        streaming: StreamingOutputs,
+        kept: RemovalPolicy,
     ) -> None:
         super().__init__(scope, deployment, f"tables-{shard}", f"Kafka topics of shard {shard}")
         shared = {each.topic for each in deployment.plan.deliveries if each.routed}
         for table in tables:
-            if table.topic in shared:  # with tables of other shards
+            if table.topic in shared:  # a domain's topic is in the streaming stack
                 continue
             Topic(
                 self,
-                table.topic,  # what Kafka knows it by: the lake's name may be declared otherwise
+                table.topic,  # not the lake's name, which the pipeline file may change
                 name=table.topic,
                 cluster_arn=streaming.cluster_arn,
                 replicas=streaming.replicas,
-                kept=network.ground.kept,
+                kept=kept,
             )

@@ -1,6 +1,8 @@
-"""The stack of a web server's logs: nginx, the stream of its requests, and their tables."""
+"""The web logs stacks: one per web server, with nginx, its request stream and its tables."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from aws_cdk import Aws, aws_kinesis
 from constructs import Construct
@@ -32,11 +34,18 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 from cdclake.stacks.constructs.rows_function import RowsFunction
 from cdclake.stacks.constructs.table_optimizers import OptimizerRole, TableOptimizers
 from cdclake.stacks.constructs.web_server import Router, WebServer
-from cdclake.stacks.lake_stack import LakeStack
-from cdclake.stacks.network_stack import WEB_PORT, NetworkStack
+from cdclake.stacks.lake_stack import LakeOutputs
+from cdclake.stacks.network_stack import WEB_PORT, NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.web_logs import fluent_bit
 from cdclake.web_logs.model import FUNCTION, WebLogs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebLogsOutputs:
+    """Function that decodes rows for Firehose."""
+
+    function_name: str
 
 
 class WebLogsStack(PipelineStack):
@@ -48,13 +57,12 @@ class WebLogsStack(PipelineStack):
         deployment: Deployment,
         *,
         logs: WebLogs,
-        network: NetworkStack,
-        lake: LakeStack,
+        network: NetworkOutputs,
+        lake: LakeOutputs,
     ) -> None:
         images = _images(deployment, logs)
         part = f"weblogs-{logs.name.replace('_', '-')}"
         super().__init__(scope, deployment, part, f"web server and request tables of {logs.name}")
-        self.add_stack_dependency(lake)
         self._logs, self._network, self._lake = logs, network, lake
         self._name = naming.delivery_stream_name(deployment.prefix, logs.name)
         self._add_tables()
@@ -69,7 +77,7 @@ class WebLogsStack(PipelineStack):
         )
         self._tables = []
         for name in self._logs.tables:
-            location = f"s3://{self._lake.warehouse.name}/{database}.db/{name}"
+            location = self._lake.location(name)
             table = IcebergTableResource(
                 self,
                 name,
@@ -90,7 +98,7 @@ class WebLogsStack(PipelineStack):
             self._tables.append(table)
 
     def _add_shards(self) -> aws_kinesis.CfnStream:
-        """On demand: it grows with what comes, and others may read it."""
+        """Add a Kinesis stream on demand, which scales with the load and admits other consumers."""
         ground = self._network.ground
         shards = aws_kinesis.CfnStream(
             self,
@@ -119,7 +127,7 @@ class WebLogsStack(PipelineStack):
         function = RowsFunction(
             self, "Rows", module=FUNCTION, code=build_firehose_requests().path, ground=ground
         )
-        self.function_name = function.name
+        self.outputs = WebLogsOutputs(function_name=function.name)
         made = by_function(
             function.arn,
             seconds=logs.stream.function_seconds,
@@ -158,7 +166,7 @@ class WebLogsStack(PipelineStack):
         keys = [f"{naming.DEPLOYED_PREFIX}/{uri.rpartition('/')[2]}" for uri in uris]
         server, router = images
         group = self._network.web
-        assert group is not None  # of every network with web logs
+        assert group is not None  # the network has one for every plan with web logs
         WebServer(
             self,
             "Server",
@@ -180,7 +188,7 @@ class WebLogsStack(PipelineStack):
         ).node.add_dependency(stream)
 
     def _target(self) -> str:
-        """Where the router sends."""
+        """Return the name of the stream that the router sends to."""
         if self._shards is None:
             return self._name
         return naming.kinesis_stream_name(self.deployment.prefix, self._logs.name)
@@ -194,9 +202,10 @@ class WebLogsStack(PipelineStack):
 
 
 def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
-    """nginx's and the router's; a network without a way out leads to registries of accounts only.
+    """Return the images of nginx and the router; refuse those that the network cannot reach.
 
-    The file's checks have seen that both are there.
+    A created network has no internet access and reaches ECR only. The validation of the pipeline
+    file ensures that both images are declared.
     """
     found = {"nginx": logs.nginx or "", "router": logs.router or ""}
     for name, image in found.items():

@@ -1,7 +1,6 @@
-"""What a deployment needs done that CloudFormation has no resource for, as custom resources.
+"""Custom resources for deployment steps that CloudFormation has no resource for.
 
-Each is done again without harm. Nothing is done at a deletion: what was copied goes with its
-bucket.
+Every action is idempotent. A deletion does nothing: the copied files are deleted with their bucket.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ from cdclake.cloudformation import answer, answer_failure
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
-_WAIT_S, _POLL_S = 840.0, 10.0  # of the 900 that a function may take
+_WAIT_S, _POLL_S = 840.0, 10.0  # below Lambda's limit of 900 s
 
 Properties = Mapping[str, Any]
 
 
 def copy_files(properties: Properties) -> dict[str, str]:
-    """Copy what `cdk deploy` has uploaded into the deployment's own bucket.
+    """Copy files that `cdk deploy` uploaded into the deployment's bucket.
 
-    `Bucket`, and `Files`, each with `FromBucket`, `FromKey`, `ToKey`; encrypted as the bucket's
-    default says. The files are named by their content, so a copy over a copy changes nothing.
+    Properties: `Bucket`, and `Files`, each with `FromBucket`, `FromKey`, `ToKey`. The bucket's
+    default encryption applies. Files are named by their content, so copying again changes nothing.
     """
     s3 = boto3.client("s3")
     for file in properties["Files"]:
@@ -38,7 +37,7 @@ def copy_files(properties: Properties) -> dict[str, str]:
 
 
 def find_brokers(properties: Properties) -> dict[str, str]:
-    """`Brokers`: where clients find the cluster `ClusterArn` by IAM, as `host:port`s."""
+    """Return `Brokers`, the IAM bootstrap addresses of the cluster `ClusterArn`."""
     found = boto3.client("kafka").get_bootstrap_brokers(ClusterArn=properties["ClusterArn"])
     return {"Brokers": found["BootstrapBrokerStringSaslIam"]}
 
@@ -50,10 +49,10 @@ def find_zone(properties: Properties) -> dict[str, str]:
 
 
 def await_tables(properties: Properties) -> dict[str, str]:
-    """Wait until the catalog has every one of `Tables` in `Database`: the stream makes them.
+    """Wait until the catalog has all `Tables` in `Database`, which the stream creates.
 
-    `Columns`, by table, are waited for, too. TimeoutError, which names what is missing, after a
-    quarter of an hour less what an answer takes.
+    Also wait for the `Columns` of each table. Raise TimeoutError, which lists what is missing,
+    after 14 minutes: Lambda's limit of 15, less the time for the answer.
     """
     glue, database = boto3.client("glue"), properties["Database"]
     deadline = time.monotonic() + _WAIT_S
@@ -69,7 +68,7 @@ def await_tables(properties: Properties) -> dict[str, str]:
 
 
 def _missing(glue: Any, database: str, wanted: Mapping[str, list[str]]) -> Iterator[str]:
-    """What the catalog lacks: `table`, or `table.column`."""
+    """Yield what the catalog lacks, as `table` or `table.column`."""
     for table, columns in wanted.items():
         try:
             found = glue.get_table(DatabaseName=database, Name=table)["Table"]
@@ -89,7 +88,7 @@ ACTIONS: dict[str, Callable[[Properties], dict[str, str]]] = {
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour.
+    """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
 
     The physical id never changes, so nothing is ever replaced.
     """

@@ -1,12 +1,12 @@
-"""Makes the source database ready for the connector, and takes everything of ours out of it again.
+"""Custom resource that prepares the source database for the connector, and cleans up at deletion.
 
-A custom resource: what `cdclake up` does at a source that somebody else owns, by the same code. At
-a creation and at each change of the plan, role, schema and publication are set as the plan says;
-what speaks against it stops the deployment with all its reasons, and nothing is changed. The slot,
-which the connector makes, goes with the stack and never before.
+It runs the code that `cdclake up` runs for an external source. At creation and at each change of
+the plan it sets up role, schema and publication. If anything prevents this, the deployment fails
+with all reasons and nothing is changed. The slot, which the connector creates, is dropped with the
+stack, not earlier.
 
-Beside it lie the plan (plan.json) and the authorities of RDS (rds-ca.pem). Environment: HOST, PORT,
-DATABASE, ADMIN_SECRET, LOGIN_SECRET; neither password leaves memory.
+The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
+HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET. Passwords are only held in memory.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from cdclake.plan import Plan
 from cdclake.postgres.source import SESSION_SETTINGS, Session, leave_session, prepare_session
 
 log = logging.getLogger()
-log.setLevel(logging.INFO)  # below it botocore shows what secrets hold
+log.setLevel(logging.INFO)  # at DEBUG botocore logs the values of secrets
 
 HERE = Path(__file__).parent
 AUTHORITIES = HERE / "rds-ca.pem"
 PLAN = HERE / "plan.json"
-# CloudFormation undoes a failed creation by a deletion, of which this says that nothing was made.
+# After a failed creation CloudFormation sends a deletion with this id: there is nothing to delete.
 NOT_PREPARED = "not-prepared"
 _CONNECT_TIMEOUT_S = 10
 
 
 def handler(event: dict[str, Any], context: Any) -> None:
-    """What CloudFormation calls; every way out ends with an answer, else it would wait an hour.
+    """Handle a request of CloudFormation and always answer: it would wait an hour otherwise.
 
-    The physical id of what was prepared never changes.
+    The physical id of a prepared source never changes.
     """
     prepared = event.get("PhysicalResourceId", event["LogicalResourceId"])
     try:
@@ -57,7 +57,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
 
 
 def do(request: str, prepared: str) -> None:
-    """Prepare the source, or leave it; either may be done again."""
+    """Prepare the source, or clean it up; both are idempotent."""
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
     if request == "Delete":
         if prepared != NOT_PREPARED:
@@ -71,12 +71,12 @@ def do(request: str, prepared: str) -> None:
         )
     log.info("prepared %s of PostgreSQL %s", done.database, done.version)
     if done.slot_lost:
-        log.error("the slot has lost its WAL: raise `aws: connect: epoch:` and make it anew")
+        log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")
 
 
 @contextmanager
 def connected() -> Iterator[Session]:
-    """A session of the administrator, with a server that RDS's authorities vouch for by name."""
+    """Yield an administrator's session; verify the server's certificate and host name."""
     admin = secret(os.environ["ADMIN_SECRET"])
     with psycopg.connect(
         host=os.environ["HOST"],
@@ -96,6 +96,6 @@ def connected() -> Iterator[Session]:
 
 
 def secret(name: str) -> dict[str, str]:
-    """The login in the secret of this name or ARN."""
+    """Return the credentials in the secret with this name or ARN."""
     found = boto3.client("secretsmanager").get_secret_value(SecretId=name)
     return dict(json.loads(found["SecretString"]))

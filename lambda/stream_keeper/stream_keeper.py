@@ -1,11 +1,11 @@
-"""Keeps the stream running: CloudFormation starts no job, and starts none again.
+"""Keep the stream running: CloudFormation neither starts nor restarts jobs.
 
-Called every five minutes, and when a run of the job ends. It keeps no state of its own: Glue knows
-the runs, and a control object in S3 says since when which deployment is wanted. Two calls at once
-do no harm, since Glue refuses a second run.
+Invoked every five minutes, and when a run of the job ends. The keeper is stateless: Glue lists the
+runs, and a control object in S3 stores the wanted deployment and, by its modification time, since
+when it is wanted. Concurrent calls are harmless, since Glue rejects a second run.
 
-Environment: JOB, BUCKET and KEY of the control object, DEPLOYMENT (empty: no stream is wanted),
-DIMENSION of the metrics.
+Environment: JOB, BUCKET and KEY of the control object, DEPLOYMENT (empty: run no stream), DIMENSION
+of the metrics.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 ALIVE = {"STARTING", "RUNNING", "STOPPING", "WAITING"}
-FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # the last, too: it has no end
-MAX_CONSECUTIVE_FAILURES = 6  # one after the other, and it is for people
-HEALTHY_AFTER = timedelta(minutes=10)  # a run that lived for so long has not failed to start
+FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # a stream must not end
+MAX_CONSECUTIVE_FAILURES = 6  # then an operator has to start the job
+HEALTHY_AFTER = timedelta(minutes=10)  # a run of this length does not count as failed
 FIRST_PAUSE, MAX_PAUSE = timedelta(minutes=1), timedelta(minutes=30)
-GRACE = timedelta(minutes=15)  # for a batch to end before its run is stopped from outside
+GRACE = timedelta(minutes=15)  # for the current batch to end before the run is stopped
 
 
 @dataclass(frozen=True, slots=True)
 class StreamStatus:
-    """What one call found, and did."""
+    """State of the stream after one call, and what the call did."""
 
     running: bool
     failures: int
@@ -44,7 +44,7 @@ class StreamStatus:
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """What the schedule and the job's events call; errors of AWS come out, for the next call."""
+    """Handle a call by schedule or job event; after an AWS error the next call retries."""
     del event, context
     seen = keep(datetime.now(UTC))
     publish(seen)
@@ -53,7 +53,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def keep(now: datetime) -> StreamStatus:
-    """Start the stream, end one that an older deployment left behind, or see that all is well."""
+    """Start the stream, or stop an overdue run of an older deployment, or do nothing."""
     wanted = os.environ["DEPLOYMENT"] or None
     since = order(wanted)
     runs = recent_runs()
@@ -70,9 +70,9 @@ def keep(now: datetime) -> StreamStatus:
 
 
 def order(wanted: str | None) -> datetime:
-    """Say which deployment is wanted, where it is not said yet; since when it is said.
+    """Store the wanted deployment unless it is stored already; return since when it is stored.
 
-    A stream of another one reads it between two batches, and ends.
+    A stream of another deployment reads it between two batches, and ends.
     """
     s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
     try:
@@ -87,14 +87,14 @@ def order(wanted: str | None) -> datetime:
 
 
 def recent_runs() -> list[dict[str, Any]]:
-    """The job's last runs, the newest first."""
+    """Return the job's recent runs, the newest first."""
     found = glue().get_job_runs(JobName=os.environ["JOB"], MaxResults=50)["JobRuns"]
     runs = [{**run, "StartedOn": as_utc(run["StartedOn"])} for run in found]
     return sorted(runs, key=lambda run: run["StartedOn"], reverse=True)
 
 
 def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> StreamStatus:
-    """Start it now, or later, or not at all any more, by how the runs of this deployment ended."""
+    """Start the stream, wait (backoff) or give up, depending on this deployment's failed runs."""
     failures = count_failures(runs)
     if failures >= MAX_CONSECUTIVE_FAILURES:
         return StreamStatus(False, failures, True, "gave up")
@@ -105,12 +105,12 @@ def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> StreamSt
     except ClientError as error:
         if error.response["Error"]["Code"] != "ConcurrentRunsExceededException":
             raise
-        return StreamStatus(True, failures, False, "nothing: somebody else has started it")
+        return StreamStatus(True, failures, False, "nothing: another call has started it")
     return StreamStatus(True, failures, False, f"started {run}")
 
 
 def count_failures(runs: list[dict[str, Any]]) -> int:
-    """How many of the newest runs ended early, one after the other."""
+    """Count the newest consecutive runs that failed to start."""
     failures = 0
     for run in runs:
         lived = ended(run) - run["StartedOn"]
@@ -121,7 +121,7 @@ def count_failures(runs: list[dict[str, Any]]) -> int:
 
 
 def pause(failures: int) -> timedelta:
-    """How long to wait after so many failures.
+    """Return the exponential backoff after so many failures.
 
     >>> [pause(n) // timedelta(minutes=1) for n in range(1, 8)]
     [1, 2, 4, 8, 16, 30, 30]
@@ -130,17 +130,17 @@ def pause(failures: int) -> timedelta:
 
 
 def ended(run: dict[str, Any]) -> datetime:
-    """When the run ended; for one of which Glue does not say it, when it began."""
+    """Return when the run ended, or when it started if Glue has no end time."""
     return as_utc(run.get("CompletedOn") or run["StartedOn"])
 
 
-def as_utc(moment: datetime) -> datetime:
-    """The same moment, with its zone."""
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+def as_utc(time: datetime) -> datetime:
+    """Return the time with its zone; naive times are UTC."""
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def publish(seen: StreamStatus) -> None:
-    """The metrics that the alarms look at, also when all is well: silence is an alarm, too."""
+    """Publish the metrics of the alarms on every call: missing data raises an alarm."""
     values = {
         metrics.STREAM_RUNNING: seen.running,
         metrics.STREAM_FAILURES: seen.failures,
@@ -162,5 +162,5 @@ def publish(seen: StreamStatus) -> None:
 
 
 def glue() -> Any:
-    """Glue's client."""
+    """Return a Glue client."""
     return boto3.client("glue")

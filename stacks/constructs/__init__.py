@@ -1,1 +1,1 @@
-"""One capability each. A construct grants nothing by itself: its stack says who may use it."""
+"""Constructs of one capability each. A construct grants nothing: its stack grants access."""

@@ -1,4 +1,4 @@
-"""One thing that is watched: when its alarm is on, and what it says."""
+"""The specification of one alarm."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ MORE, LESS = ComparisonOperator.GREATER_THAN_THRESHOLD, ComparisonOperator.LESS_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmSpec:
-    """One alarm: on after so many periods in a row beyond the threshold."""
+    """One alarm: in ALARM after `periods` consecutive periods beyond the threshold."""
 
-    name: str  # its runbook's, too
+    name: str  # also the name of its runbook
     description: str
     metric: IMetric
     threshold: float
     beyond: ComparisonOperator = MORE
     periods: int = 1
     missing: TreatMissingData = TreatMissingData.NOT_BREACHING
-    part: int = 1  # of an alarm that looks at more than fits into one
+    part: int = 1  # if one alarm cannot hold all metrics
 
     @property
     def full_name(self) -> str:
-        """What tells it from the others of the deployment."""
+        """Return the name that is unique within the deployment."""
         return self.name if self.part == 1 else f"{self.name}-{self.part}"

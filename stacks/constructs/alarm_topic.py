@@ -1,4 +1,4 @@
-"""Where alarms go: one encrypted topic, to which only they may publish."""
+"""The encrypted SNS topic of all alarms; only these alarms may publish to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdclake.stacks.constructs.service_role import only_for
 
 
 class AlarmTopic(Construct):
-    """A topic under the deployment's key; those who are listed get a mail to confirm."""
+    """Topic under the deployment's key; each listed address receives a confirmation mail."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class AlarmTopic(Construct):
         )
 
     def _over_tls(self) -> aws_iam.PolicyStatement:
-        """Only of publishing: a topic's policy takes no `sns:*`."""
+        """Deny publishing without TLS; a topic policy rejects `sns:*`."""
         return aws_iam.PolicyStatement(
             sid="OverTlsOnly",
             effect=aws_iam.Effect.DENY,

@@ -1,6 +1,6 @@
-"""What is watched: each alarm, when it is on, and what it says. Its name is its runbook's, too.
+"""The alarms of a deployment. An alarm has the name of its runbook.
 
-None of them is of one table: 500 tables have as many alarms as one, but for what Firehose delivers.
+No alarm is per table: 500 tables have as many alarms as one, except for Firehose's streams.
 """
 
 from __future__ import annotations
@@ -24,9 +24,12 @@ _GIB = 1024**3
 def watches(
     deployment: Deployment, *, failed_queue: str | None, functions: Sequence[str]
 ) -> Iterator[AlarmSpec]:
-    """Those of the parts that this deployment has, from the source to the lake.
+    """Yield the alarms of this deployment's parts, from the source to the lake.
 
-    `functions` are the names of Firehose's; without the queue there are no jobs.
+    Args:
+        deployment: whose parts are monitored.
+        failed_queue: name of the schedules' dead-letter queue; None without jobs.
+        functions: names of the functions that Firehose calls.
     """
     known = DeploymentMetrics(deployment.prefix)
     if deployment.plan.tables:
@@ -103,7 +106,7 @@ def _of_kafka(deployment: Deployment, known: DeploymentMetrics) -> AlarmSpec:
 
 
 def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """A stream that always runs and says nothing is one that does not run."""
+    """Yield the stream's alarms; for an always-on stream missing data is an alarm, too."""
     limits = deployment.aws.monitoring
     always = deployment.plan.mode == "always_on"
     yield AlarmSpec(
@@ -162,7 +165,7 @@ def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
 def _of_jobs(
     deployment: Deployment, known: DeploymentMetrics, failed_queue: str
 ) -> Iterator[AlarmSpec]:
-    """What happens once a day stays on for a day: nobody may have looked at night."""
+    """Yield the jobs' alarms; those of daily jobs stay on for a day, so that they are noticed."""
     most, a_day = deployment.aws.monitoring.small_files, Duration.days(1)
     yield AlarmSpec(
         name="schedules",

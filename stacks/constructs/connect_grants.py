@@ -1,4 +1,4 @@
-"""What the connector may do: write its topics, keep its offsets, read one secret.
+"""Grants of the connector: write its topics, store its offsets, read secrets.
 
 Sources: MSK's developer guide ("Understand service execution role", "Manage source connector
 offsets"), Service Authorization Reference of Apache Kafka APIs for MSK.
@@ -18,9 +18,9 @@ _KEEPS = ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData", "Wri
 
 
 def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list[Grant]:
-    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`.
+    """Allow writing the pipeline's topics; all of them exist as resources of the deployment.
 
-    None is created: all of them are resources of the deployment.
+    `cluster` is `name/id` as in the ARNs of topics; the id may be `*`.
     """
     return [
         Grant(
@@ -37,9 +37,9 @@ def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list
 
 
 def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
-    """The worker's own topics and groups, which MSK Connect names after the connector."""
-    # MSK's developer guide names them in two ways, by page: "Use default offset storage topic" has
-    # the first, "Understand state management" the second.
+    """Allow using the worker's topics and groups, which MSK Connect names after the connector."""
+    # Pages of MSK's developer guide disagree: "Use default offset storage topic" has the first
+    # name, "Understand state management" the second.
     own = [f"__amazon_msk_connect_*_{connector}_*", f"__msk_connect_*_{connector}_*"]
     return [
         Grant(
@@ -61,7 +61,7 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
 
 
 def reads_secrets(secret_arns: Sequence[str], key_arn: str) -> list[Grant]:
-    """Logins, decrypted by nobody but Secrets Manager."""
+    """Allow reading secrets; only Secrets Manager may use the key for it."""
     through = {"StringEquals": {"kms:ViaService": f"secretsmanager.{Aws.REGION}.amazonaws.com"}}
     return [
         Grant(actions=["secretsmanager:GetSecretValue"], on=list(secret_arns)),

@@ -1,7 +1,7 @@
-"""What MSK Connect loads: a plugin and a worker configuration, neither of which ever changes.
+"""Plugin and worker configuration of MSK Connect, both immutable.
 
-Both can only be set at their creation, and a second one is made before the first goes. So what is
-in them is in their names.
+CloudFormation creates the replacement before it deletes the old one, so two must be able to exist
+at once: their names contain a hash of the content.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _Plugin = aws_kafkaconnect.CfnCustomPlugin
 
 
 def content_hash(scope: Construct, content: object) -> str:
-    """Tells the content from any other; what only the deployment knows counts as its name."""
+    """Return a hash of the content; values known only at deployment count as their references."""
     text = json.dumps(Stack.of(scope).resolve(content), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:_HASH_DIGITS]
 
 
 class ConnectPlugin(Construct):
-    """A zip of jars; `digest` is that of its bytes."""
+    """Plugin from a zip of jars; `digest` is the digest of the zip."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, prefix: str, file: Path, digest: str
@@ -51,7 +51,7 @@ class ConnectPlugin(Construct):
 
 
 class WorkerConfiguration(Construct):
-    """The settings of a worker."""
+    """Settings of a worker."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, prefix: str, settings: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The connector on MSK Connect: one worker, whose name never changes."""
+"""The connector on MSK Connect: one worker, with a fixed name."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _Connector = aws_kafkaconnect.CfnConnector
 
 
 class Connector(Construct):
-    """Settings and size change in place; of all else a change would be another connector.
+    """Connector whose settings and size change in place; any other change would replace it.
 
-    Connect keeps offsets by the connector's name, and CloudFormation makes the second before it
-    deletes the first: of one name there cannot be two, so such a change fails. `made_of` tells it
-    beforehand.
+    Connect stores offsets by the connector's name, and CloudFormation creates the replacement
+    before it deletes the old connector. Two connectors cannot share a name, so a replacement
+    fails. `made_of` identifies the replacing properties, so that synth can refuse the change.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class Connector(Construct):
             capacity=_one_worker(mcus),
             connector_configuration=dict(settings),
         )
-        # Plugin and worker configuration are references there, behind which the content changes.
+        # `fixed` only refers to plugin and worker configuration; their names identify the content.
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 
     def _logged(
         self, ground: DeploymentContext
     ) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
-        # Under this prefix a service's right to deliver is not counted against the account's few
-        # policies on logs.
+        # Under this prefix log delivery does not count against the account's limit of resource
+        # policies for CloudWatch Logs.
         log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/connect")
         to_group = _Connector.CloudWatchLogsLogDeliveryProperty(enabled=True, log_group=log.name)
         return _Connector.LogDeliveryProperty(
@@ -116,7 +116,7 @@ def _loaded(plugin: ConnectPlugin, worker: WorkerConfiguration) -> dict[str, Any
 
 
 def _one_worker(mcus: int) -> aws_kafkaconnect.CfnConnector.CapacityProperty:
-    """Provisioned: a slot has one reader, so there is nothing to scale out to."""
+    """Return provisioned capacity: a slot has one reader, so scaling out is impossible."""
     return _Connector.CapacityProperty(
         provisioned_capacity=_Connector.ProvisionedCapacityProperty(mcu_count=mcus, worker_count=1)
     )

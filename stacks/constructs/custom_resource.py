@@ -1,4 +1,4 @@
-"""Something that is done at a deployment by a function of ours, with rights for just that."""
+"""A custom resource: an action of `lambda/custom_resources`, with its own role."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MODULE = "custom_resources"
 class CdclakeResource(Construct):
     """`Custom::Cdclake<what>`, one of the actions in `lambda/custom_resources`.
 
-    It is done when it is created and whenever a property changes.
+    The action runs at creation and whenever a property changes.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""One page that follows the data, hop by hop. No widget is of one table, however many there are."""
+"""One dashboard that follows the data, hop by hop. No widget is per table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WIDTH, _HEIGHT, _IN_A_ROW = 24, 6, 3
 
 
 class Dashboard(Construct):
-    """The deployment's dashboard, called like it: the alarms, then a graph a hop."""
+    """Dashboard with the deployment's name: the alarms, then the graphs of each hop."""
 
     def __init__(
         self,
@@ -35,7 +35,16 @@ class Dashboard(Construct):
         failed_queue: str | None,
         functions: Sequence[str],
     ) -> None:
-        """`functions` are the names of Firehose's; without the queue there are no jobs."""
+        """Add the dashboard.
+
+        Args:
+            scope: the stack.
+            construct_id: id within the stack.
+            deployment: whose parts are shown.
+            alarms: shown with their states.
+            failed_queue: name of the schedules' dead-letter queue; None without jobs.
+            functions: names of the functions that Firehose calls.
+        """
         super().__init__(scope, construct_id)
         known = DeploymentMetrics(deployment.prefix)
         graphs: list[IWidget] = []
@@ -54,7 +63,7 @@ class Dashboard(Construct):
 
 
 def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWidget]:
-    """What exists already is on its owner's dashboard."""
+    """Yield graphs of the created parts; existing ones are on their owners' dashboards."""
     if isinstance(deployment.aws.source.declared, CreatedSource):
         on_disk = known.source("TransactionLogsDiskUsage", "Maximum")
         yield _graph("Source: WAL retained by the slot", known.slot_lag(), on_disk)

@@ -1,4 +1,4 @@
-"""What everything of a deployment stands on."""
+"""The context that all parts of a deployment share."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from aws_cdk import RemovalPolicy
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeploymentContext:
-    """Network, key, and how long things are kept: the same for every part of a deployment."""
+    """Network, key and retention, the same for every part of a deployment."""
 
     prefix: str
     vpc_id: str
     subnet_ids: tuple[str, ...]
-    zones: tuple[str, ...]  # of the subnets; empty for a network that exists already
+    zones: tuple[str, ...]  # of the subnets; empty for an existing network
     key_arn: str
     log_days: int
     protect: bool
 
     @property
     def kept(self) -> RemovalPolicy:
-        """What becomes of a resource that holds data when it leaves its stack."""
+        """Return the removal policy of resources that hold data."""
         return kept(self.protect)
 
 
 def kept(protect: bool) -> RemovalPolicy:
-    """What `protect` in the pipeline file means to CloudFormation.
+    """Return the removal policy for `protect` in the pipeline file.
 
-    What was made by a creation that then failed goes with it: left behind, it would hold its name
-    against the next one.
+    Resources of a failed creation are deleted in any case: left behind, they would block their
+    names for the next attempt.
     """
     return RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE if protect else RemovalPolicy.DESTROY

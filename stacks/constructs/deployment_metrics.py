@@ -1,9 +1,9 @@
-"""The metrics of one deployment, AWS's and our own, by names that are known before it is made.
+"""The metrics of one deployment, AWS's and our own, by names that are known before deployment.
 
 Sources: RDS user guide, "Amazon CloudWatch metrics for Amazon RDS"; MSK developer guide,
 "Monitoring Amazon MSK Connect" and "Metrics for monitoring Standard brokers"; Glue user guide,
-"Monitoring with AWS Glue observability metrics". Glue's own figure of a consumer's lag belongs to
-its own source and does not exist here.
+"Monitoring with AWS Glue observability metrics". Glue's consumer lag metric
+requires Glue's Kafka source, which the stream does not use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FIVE_MINUTES, HOUR = Duration.minutes(5), Duration.hours(1)
 
 @dataclass(frozen=True, slots=True)
 class DeploymentMetrics:
-    """Metrics by where they come from; a period is five minutes unless another is named."""
+    """Metrics by origin; the default period is five minutes."""
 
     prefix: str
 
@@ -32,7 +32,7 @@ class DeploymentMetrics:
         job: str | None = None,
         period: Duration = FIVE_MINUTES,
     ) -> Metric:
-        """What jobs and keeper publish; `job` for what each job over tables has."""
+        """Return a metric of the jobs or the stream keeper; `job` selects one table job."""
         named = {metrics.DEPLOYMENT: self.prefix, metrics.JOB: job}
         return Metric(
             namespace=metrics.NAMESPACE,
@@ -44,12 +44,12 @@ class DeploymentMetrics:
         )
 
     def source(self, name: str, statistic: str) -> Metric:
-        """Of the database server that the deployment has made."""
+        """Return a metric of the created database server."""
         server = naming.source_server(self.prefix)
         return _of("AWS/RDS", name, statistic, {"DBInstanceIdentifier": server})
 
     def slot_lag(self) -> IMetric:
-        """Bytes of WAL that the slot furthest behind keeps; RDS tells it of both kinds of slots."""
+        """Return the WAL bytes retained by the slot furthest behind, logical or physical."""
         return MathExpression(
             expression="MAX([FILL(logical, 0), FILL(physical, 0)])",
             using_metrics={
@@ -61,12 +61,12 @@ class DeploymentMetrics:
         )
 
     def connector(self, name: str, statistic: str) -> Metric:
-        """Of the connector."""
+        """Return a metric of the connector."""
         connector = naming.connector_name(self.prefix)
         return _of("AWS/KafkaConnect", name, statistic, {"ConnectorName": connector})
 
     def fullest_kafka_disk(self) -> IMetric:
-        """Per cent of the fullest broker's disk, however many brokers there are."""
+        """Return the disk usage of the fullest broker in percent, for any number of brokers."""
         return MathExpression(
             expression=(
                 'SELECT MAX(KafkaDataLogsDiskUsed) FROM SCHEMA("AWS/Kafka", "Broker ID",'
@@ -78,7 +78,7 @@ class DeploymentMetrics:
         )
 
     def growing_lag(self, beyond: int) -> IMetric:
-        """1 where more records than that are unread and there are more than before, else 0."""
+        """Return 1 where the lag exceeds `beyond` records and is growing, else 0."""
         return MathExpression(
             expression=f"IF(lag > {beyond} AND DIFF(lag) > 0, 1, 0)",
             using_metrics={"lag": self.own(metrics.LAG, "Maximum")},
@@ -87,7 +87,7 @@ class DeploymentMetrics:
         )
 
     def failures(self, job: str, period: Duration) -> IMetric:
-        """Tables that the job could not do, and runs that ended before they could tell."""
+        """Return the tables that the job failed on, plus the runs that failed as a whole."""
         return MathExpression(
             expression="FILL(tables, 0) + FILL(runs, 0)",
             using_metrics={
@@ -109,7 +109,7 @@ class DeploymentMetrics:
 
 
 def waiting_messages(queue: str) -> Metric:
-    """Messages that lie in a queue."""
+    """Return the number of messages in a queue."""
     name = "ApproximateNumberOfMessagesVisible"
     return _of("AWS/SQS", name, "Maximum", {"QueueName": queue})
 

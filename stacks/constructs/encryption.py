@@ -1,4 +1,4 @@
-"""The key that everything of one deployment is encrypted with at rest."""
+"""The KMS key that encrypts all data at rest of one deployment."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdclake.stacks.constructs.service_role import only_for
 
 
 class Encryption(Construct):
-    """A key that rotates every year; roles of this account use it as their own policies say."""
+    """Key that rotates yearly; roles of this account use it as their own policies allow."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, prefix: str, kept: RemovalPolicy
@@ -29,7 +29,9 @@ class Encryption(Construct):
 
 
 def _logs_statement() -> aws_iam.PolicyStatement:
-    """CloudWatch Logs uses a key only if the key says so; here for log groups of this account.
+    """Allow CloudWatch Logs to use the key for log groups of this account.
+
+    CloudWatch Logs requires this in the key's policy.
 
     Source: CloudWatch Logs user guide, "Encrypt log data using AWS KMS".
     """
@@ -44,7 +46,7 @@ def _logs_statement() -> aws_iam.PolicyStatement:
 
 
 def _alarms_statement(prefix: str) -> aws_iam.PolicyStatement:
-    """What CloudWatch has to do to send the deployment's alarms to a topic under this key.
+    """Allow CloudWatch to send the deployment's alarms to a topic under this key.
 
     Source: SNS developer guide, "Enable compatibility between event sources from AWS services and
     encrypted topics".
@@ -59,5 +61,5 @@ def _alarms_statement(prefix: str) -> aws_iam.PolicyStatement:
 
 
 def alarms_arn(prefix: str) -> str:
-    """All alarms of a deployment: what follows `arn:<partition>:`."""
+    """Return the ARN pattern of a deployment's alarms, without `arn:<partition>:`."""
     return f"cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{prefix}-*"

@@ -1,6 +1,6 @@
-"""What is watched of Firehose's streams.
+"""Alarms of Firehose's streams.
 
-AWS has a figure for each stream, and an alarm looks at ten metrics: nine streams share an alarm.
+AWS publishes metrics per stream, and an alarm holds ten metrics: nine streams share an alarm.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from cdclake.stacks.constructs.firehose_metrics import (
 )
 from cdclake.web_logs.model import WebLogs
 
-_MAX_FUNCTIONS_PER_ALARM = 4  # of two metrics each, of the ten that an alarm looks at
+_MAX_FUNCTIONS_PER_ALARM = 4  # two metrics each; an alarm holds ten
 
 
 def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> Iterator[AlarmSpec]:
-    """`functions` are the names of those that make the rows."""
+    """Yield the alarms of the deliveries; `functions` are the names of those Firehose calls."""
     parts = metrics_of(deployment.prefix, deployment.delivered)
     for streams in parts:
         yield from _of_streams(deployment, streams)
@@ -61,7 +61,7 @@ def watches_of_delivery(deployment: Deployment, *, functions: Sequence[str]) -> 
 
 
 def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[AlarmSpec]:
-    """That it runs, and that its stream takes what it sends."""
+    """Yield the alarms of a web server: it runs, and its stream does not throttle it."""
     part = deployment.plan.web_logs.index(logs) + 1
     yield AlarmSpec(
         name="web-server",

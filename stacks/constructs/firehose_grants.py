@@ -1,7 +1,7 @@
-"""What a stream of Firehose may do where it delivers.
+"""Grants of a Firehose stream on its destination.
 
 Source: Firehose's developer guide, "Grant Firehose access to an Apache Iceberg Tables
-destination", narrowed to database, prefix and log.
+destination", narrowed to database, prefix and changelog.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _OBJECTS = ["s3:AbortMultipartUpload", "s3:DeleteObject", "s3:GetObject", "s3:Pu
 
 
 def appends(database: str, tables: Sequence[str], warehouse: BucketReference) -> list[Grant]:
-    """Commits to these tables, some of which end in `*`."""
+    """Allow commits to these tables; names may end in `*`."""
     spelled = ", ".join(tables)
     return [
         on_tables(
@@ -38,7 +38,7 @@ def appends(database: str, tables: Sequence[str], warehouse: BucketReference) ->
 
 
 def keeps_failed(state: BucketReference, folder: str) -> list[Grant]:
-    """Puts what it could not deliver below the folder."""
+    """Allow writing failed records below the folder."""
     return [
         Grant(
             actions=["s3:AbortMultipartUpload", "s3:GetObject", "s3:PutObject"],
@@ -50,7 +50,7 @@ def keeps_failed(state: BucketReference, folder: str) -> list[Grant]:
 
 
 def calls(function_arn: str) -> Grant:
-    """Its function, whose newest version it asks for."""
+    """Allow calling the function and reading its latest version's configuration."""
     return Grant(
         actions=["lambda:GetFunctionConfiguration", "lambda:InvokeFunction"],
         on=[function_arn, f"{function_arn}:$LATEST"],
@@ -58,7 +58,7 @@ def calls(function_arn: str) -> Grant:
 
 
 def logs_to(group_name: str, stream: str) -> Grant:
-    """The log stream in which it says why something failed."""
+    """Allow writing errors to the log stream."""
     group = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{group_name}"
     return Grant(actions=["logs:PutLogEvents"], on=[f"{group}:log-stream:{stream}"])
 

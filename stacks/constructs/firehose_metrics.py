@@ -1,7 +1,8 @@
-"""The metrics of Firehose's streams, by names that are known before they are made.
+"""The metrics of Firehose's streams, by names that are known before deployment.
 
 Source: Firehose's developer guide, "Monitor Amazon Data Firehose with CloudWatch metrics" and
-"Monitor metrics" of Iceberg tables. It has none of a stream that reads nothing at all.
+"Monitor metrics" of Iceberg tables. None of them shows that a stream reads nothing
+at all.
 """
 
 from __future__ import annotations
@@ -16,19 +17,19 @@ from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.stacks.constructs.deployment_metrics import FIVE_MINUTES, HOUR
 
-# An alarm looks at ten metrics, of which one is what is made of the others.
+# An alarm holds ten metrics, including the expression over the others.
 _STREAMS = 9
 _LAG = "KafkaOffsetLag"  # only a stream from Kafka has it
 
 
 def metrics_of(prefix: str, streams: Sequence[DeliveryStream]) -> Iterator[DeliveryMetrics]:
-    """The streams' metrics, in parts that an alarm can look at."""
+    """Yield the streams' metrics, in parts that fit into one alarm."""
     for part, first in enumerate(range(0, len(streams), _STREAMS), start=1):
         yield DeliveryMetrics(prefix, streams[first : first + _STREAMS], part)
 
 
 def throttled(prefix: str, stream: str) -> IMetric:
-    """Records that a stream of Direct PUT did not take, of which the sender tries each again."""
+    """Return the records that a Direct PUT stream throttled; the sender retries them."""
     return Metric(
         namespace="AWS/Firehose",
         metric_name="ThrottledRecords",
@@ -40,7 +41,7 @@ def throttled(prefix: str, stream: str) -> IMetric:
 
 
 def running(prefix: str, name: str) -> IMetric:
-    """Points of a web server's load, of which its running tasks send one a minute."""
+    """Return the number of CPU samples: each running task of the web server sends one a minute."""
     server = naming.delivery_stream_name(prefix, name)
     return Metric(
         namespace="AWS/ECS",
@@ -54,32 +55,32 @@ def running(prefix: str, name: str) -> IMetric:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryMetrics:
-    """Of at most nine streams of Firehose, as many as an alarm can look at."""
+    """Metrics of at most nine Firehose streams, as many as fit into one alarm."""
 
     prefix: str
     streams: Sequence[DeliveryStream]
-    part: int  # a graph shows several, and knows metrics by their names
+    part: int  # makes the metric ids unique in a graph of several parts
 
     @property
     def of_kafka(self) -> bool:
-        """Whether one of them reads a topic."""
+        """Return whether a stream reads a Kafka topic."""
         return any(each.source == "msk" for each in self.streams)
 
     @property
     def collecting_seconds(self) -> int:
-        """How long the slowest of them may collect before it appends."""
+        """Return the longest time that one of the streams may buffer records."""
         return max(each.function_seconds + each.buffer_seconds for each in self.streams)
 
     def age(self) -> IMetric:
-        """Seconds that the oldest record has been in Firehose."""
+        """Return the age in seconds of the oldest record in Firehose."""
         return self._folded("MAX", "DeliveryToIceberg.DataFreshness", "Maximum", "oldest record, s")
 
     def lag(self) -> IMetric:
-        """Records that Kafka has and Firehose has not read, of the stream furthest behind."""
+        """Return the consumer lag in records of the stream furthest behind."""
         return self._folded("MAX", _LAG, "Maximum", "consumer lag, records")
 
     def growing_lag(self, beyond: int) -> IMetric:
-        """1 where more records than that are unread and there are more than before, else 0."""
+        """Return 1 where the lag exceeds `beyond` records and is growing, else 0."""
         used = self._each(_LAG, "Maximum", FIVE_MINUTES)
         lag = f"MAX([{', '.join(used)}])"
         return MathExpression(
@@ -90,11 +91,11 @@ class DeliveryMetrics:
         )
 
     def appended(self) -> IMetric:
-        """Rows that were appended."""
+        """Return the number of appended rows."""
         return self._folded("SUM", "DeliveryToIceberg.SuccessfulRowCount", "Sum", "appended rows")
 
     def failed(self, period: Duration = FIVE_MINUTES) -> IMetric:
-        """Rows that went to S3 since they could not be appended."""
+        """Return the number of rows that could not be appended and went to S3."""
         metric = "DeliveryToIceberg.FailedRowCount"
         return self._folded("SUM", metric, "Sum", "failed rows", period)
 
@@ -128,7 +129,7 @@ class DeliveryMetrics:
 
 
 def refused(prefix: str) -> IMetric:
-    """Events that the function could not make rows of, within an hour."""
+    """Return the number of events per hour that the function could not decode."""
     return Metric(
         namespace=naming.delivery_metrics(prefix),
         metric_name=naming.REFUSED_METRIC,
@@ -139,7 +140,7 @@ def refused(prefix: str) -> IMetric:
 
 
 def failed_calls(functions: Sequence[str]) -> IMetric:
-    """Calls of these functions, four at most, that ended badly or were not let in."""
+    """Return the failed and throttled calls of these functions, at most four."""
     used: dict[str, IMetric] = {
         f"{name.lower()}{number}": Metric(
             namespace="AWS/Lambda",

@@ -1,4 +1,4 @@
-"""Where a stream of Firehose reads: what it is told of it, and what its role may do there."""
+"""Sources of a Firehose stream: their properties and grants."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from cdclake.stacks.constructs.grant import Grant, arn
 from cdclake.stacks.constructs.nag_suppressions import suppress
 
 _Stream = aws_kinesisfirehose.CfnDeliveryStream
-# All that Kafka keeps: what came before the stream was there is not skipped, and the log may hold
-# an event twice.
+# Read everything that Kafka retains, so that no earlier event is skipped. The changelog may then
+# contain an event twice.
 _EARLIEST = "1970-01-01T00:00:00Z"
 
 
 class DeliverySource(Protocol):
-    """One of Firehose's sources."""
+    """Source of a Firehose stream."""
 
     def grants(self) -> Sequence[Grant]:
-        """What the stream's role needs to read it."""
+        """Return the grants to read the source."""
 
     def properties(self, role_arn: str) -> dict[str, Any]:
-        """What the stream is made with."""
+        """Return the properties that configure the source."""
 
     def suppress(self, stream: Construct) -> None:
-        """Acknowledge what rules ask of streams of other sources."""
+        """Suppress findings that do not apply to this source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaTopicSource:
-    """A topic of MSK, read by private links; `cluster` is `name/id` as in ARNs, the id maybe `*`.
+    """Topic of MSK, read through private links.
+
+    `cluster` is `name/id` as in the ARNs of topics; the id may be `*`.
 
     Source of its grants: Firehose's developer guide, "Configure source settings for Amazon MSK",
     and the Service Authorization Reference.
@@ -44,8 +46,8 @@ class KafkaTopicSource:
     topic: str
 
     def grants(self) -> Sequence[Grant]:
-        """Finding the brokers, signing in there, and reading this topic."""
-        made_up = "MSK makes up the end of a cluster's ARN; the cluster's name is ours"
+        """Return the grants to find the brokers, connect, and read this topic."""
+        generated = "MSK generates the end of a cluster's ARN; the cluster name is fixed"
         return [
             Grant(
                 actions=[
@@ -63,17 +65,17 @@ class KafkaTopicSource:
                     "kafka-cluster:ReadData",
                 ],
                 on=[arn("kafka", f"topic/{self.cluster}/{self.topic}")],
-                because=made_up,
+                because=generated,
             ),
             Grant(
                 actions=["kafka-cluster:DescribeGroup"],
                 on=[arn("kafka", f"group/{self.cluster}/*")],
-                because="Firehose names its consumer group itself, and does not say how",
+                because="Firehose chooses the name of its consumer group, and does not document it",
             ),
         ]
 
     def properties(self, role_arn: str) -> dict[str, Any]:
-        """Beginning with what Kafka still keeps; none of it can be changed later."""
+        """Return the topic, read from its earliest record; no property can be changed later."""
         source = _Stream.MSKSourceConfigurationProperty(
             msk_cluster_arn=self.cluster_arn,
             topic_name=self.topic,
@@ -85,22 +87,22 @@ class KafkaTopicSource:
         return {"delivery_stream_type": "MSKAsSource", "msk_source_configuration": source}
 
     def suppress(self, stream: Construct) -> None:
-        """Firehose encrypts what it collects by a key of ours only if it is put there directly."""
+        """Suppress the rule on server-side encryption, which Firehose has for Direct PUT only."""
         suppress(stream, "KDF1", "Firehose accepts a key for Direct PUT only; Kafka has the key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectPutSource:
-    """Whoever may put records into the stream, which Firehose keeps under our key."""
+    """Direct PUT: permitted clients put records, which Firehose encrypts with our key."""
 
     key_arn: str
 
     def grants(self) -> Sequence[Grant]:
-        """None: it reads nothing."""
+        """Return no grants: the stream reads nothing."""
         return []
 
     def properties(self, role_arn: str) -> dict[str, Any]:
-        """The key is used by a grant that Firehose makes for whoever deploys."""
+        """Return the encryption; Firehose uses the key by a grant for the deploying principal."""
         del role_arn
         encryption = _Stream.DeliveryStreamEncryptionConfigurationInputProperty(
             key_type="CUSTOMER_MANAGED_CMK", key_arn=self.key_arn
@@ -111,18 +113,18 @@ class DirectPutSource:
         }
 
     def suppress(self, stream: Construct) -> None:
-        """Nothing: it has its key."""
+        """Suppress nothing: the stream is encrypted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KinesisStreamSource:
-    """A stream of Kinesis under our key."""
+    """Kinesis stream under our key."""
 
     stream_arn: str
     key_arn: str
 
     def grants(self) -> Sequence[Grant]:
-        """Reading it.
+        """Return the grants to read the Kinesis stream.
 
         Source: Firehose's developer guide, "Grant Firehose access to an Amazon S3 destination".
         """
@@ -144,7 +146,7 @@ class KinesisStreamSource:
         ]
 
     def properties(self, role_arn: str) -> dict[str, Any]:
-        """Firehose begins with the oldest record that Kinesis keeps."""
+        """Return the Kinesis stream; Firehose starts at its oldest record."""
         source = _Stream.KinesisStreamSourceConfigurationProperty(
             kinesis_stream_arn=self.stream_arn, role_arn=role_arn
         )
@@ -154,5 +156,5 @@ class KinesisStreamSource:
         }
 
     def suppress(self, stream: Construct) -> None:
-        """As of a topic."""
+        """Suppress the rule on server-side encryption, which Firehose has for Direct PUT only."""
         suppress(stream, "KDF1", "Firehose accepts a key for Direct PUT only; Kinesis has the key")

@@ -1,4 +1,4 @@
-"""A stream of Firehose into Iceberg tables: it appends, and keeps in S3 what it could not."""
+"""A Firehose stream into Iceberg tables: it appends rows, and stores failed records in S3."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _JQ = "JQ-1.6"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collecting:
-    """How much Firehose collects before it appends, how long it tries, what it also keeps."""
+    """Buffering, retries and backup of a stream."""
 
     seconds: int
     mib: int
@@ -37,7 +37,7 @@ class Collecting:
 
     @staticmethod
     def of(stream: DeliveryStream) -> Collecting:
-        """As the plan has it."""
+        """Return the values of the plan's stream."""
         return Collecting(
             seconds=stream.buffer_seconds,
             mib=stream.buffer_mib,
@@ -49,7 +49,7 @@ class Collecting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirehoseDestination:
-    """Tables of one database; `writable` are their names as the role has them, maybe with `*`."""
+    """Tables of one database; `writable` are their name patterns in the role, maybe with `*`."""
 
     database: str
     tables: Sequence[str]
@@ -59,7 +59,7 @@ class FirehoseDestination:
 
 
 class FirehoseStream(Construct):
-    """The stream, the role that it takes on, and the log stream of what fails in it."""
+    """Stream with its role and the log stream of its errors."""
 
     def __init__(
         self,
@@ -71,11 +71,10 @@ class FirehoseStream(Construct):
         into: FirehoseDestination,
         collecting: Collecting,
         processors: Sequence[Processor],
-        calls: Sequence[Grant],
+        calls: Sequence[Grant],  # that the processors need
         log: LogGroup,
         ground: DeploymentContext,
     ) -> None:
-        """`calls`: what the processors ask of the role."""
         super().__init__(scope, construct_id)
         grants = [*source.grants(), *_delivers(into, collecting), *calls]
         grants += [firehose_grants.logs_to(log.name, name), through_s3(ground.key_arn)]
@@ -105,7 +104,7 @@ class FirehoseStream(Construct):
     def _logged(
         self, name: str, log: LogGroup
     ) -> aws_kinesisfirehose.CfnDeliveryStream.CloudWatchLoggingOptionsProperty:
-        """Firehose makes no log stream itself."""
+        """Add the log stream: Firehose does not create one."""
         made = aws_logs.CfnLogStream(self, "Log", log_group_name=log.name, log_stream_name=name)
         return _Stream.CloudWatchLoggingOptionsProperty(
             enabled=True, log_group_name=log.name, log_stream_name=made.ref
@@ -113,7 +112,7 @@ class FirehoseStream(Construct):
 
 
 def by_function(function_arn: str, *, seconds: int, mib: int, retries: int) -> Processor:
-    """Have the function make the rows of what was collected for it."""
+    """Return a processor that decodes buffered records with a function."""
     return _processor(
         "Lambda",
         LambdaArn=function_arn,
@@ -124,7 +123,7 @@ def by_function(function_arn: str, *, seconds: int, mib: int, retries: int) -> P
 
 
 def by_query(query: str) -> Processor:
-    """Have a query in jq tell the table of each row."""
+    """Return a processor that chooses the table of each row with a jq query."""
     return _processor("MetadataExtraction", MetadataExtractionQuery=query, JsonParsingEngine=_JQ)
 
 
@@ -146,9 +145,9 @@ def _delivers(into: FirehoseDestination, collecting: Collecting) -> list[Grant]:
 
 
 def _appended(into: FirehoseDestination) -> dict[str, Any]:
-    """Without keys, for nothing is ever updated here; then Firehose grows by itself.
+    """Return the destination tables, append-only, so that Firehose scales automatically.
 
-    The tables have owners, and a schema with two has none: it makes and changes none of them.
+    Firehose neither creates the tables nor changes their schemas: other parts own them.
     """
     tables = [
         _Stream.DestinationTableConfigurationProperty(
@@ -188,7 +187,7 @@ def _collected(collecting: Collecting) -> dict[str, Any]:
 def _kept(
     name: str, collecting: Collecting, state: BucketReference, role_arn: str
 ) -> aws_kinesisfirehose.CfnDeliveryStream.S3DestinationConfigurationProperty:
-    """Not encrypted by a setting of the stream: the bucket's own key does it."""
+    """Return the S3 destination of failed records; the bucket's default key encrypts them."""
     return _Stream.S3DestinationConfigurationProperty(
         bucket_arn=state.arn,
         role_arn=role_arn,

@@ -1,4 +1,4 @@
-"""What the VPC's network interfaces refused, for whoever searches why something cannot connect."""
+"""The VPC's flow log of rejected connections, to debug connectivity."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdclake.stacks.constructs.service_role import ServiceRole
 
 
 class FlowLog(Construct):
-    """Refused connections only: a log of all of Kafka's traffic would cost more than Kafka."""
+    """Flow log of rejected connections: logging all Kafka traffic would cost more than Kafka."""
 
     def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)

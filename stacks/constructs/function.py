@@ -1,4 +1,4 @@
-"""A Lambda function of ours: its zip, a role for just what it does, a log of its own."""
+"""A Lambda function with its own role and log group."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cdclake.stacks.constructs.grant import Grant, arn
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.service_role import ServiceRole
 
-_RUNTIME = "python3.14"  # what the packages in zips were fetched for
+_RUNTIME = "python3.14"  # the version that the packages in the zips were fetched for
 _Function = aws_lambda.CfnFunction
 
 
 class LambdaFunction(Construct):
-    """`handler` of `<module>.py` in the zip `code`; in the network, if it has a security group."""
+    """Function with the handler `<module>.handler`; in the VPC if it has a security group."""
 
     def __init__(
         self,
@@ -67,10 +67,10 @@ def _logged(log: LogGroup) -> aws_lambda.CfnFunction.LoggingConfigProperty:
 
 
 def _stands_in_network(ground: DeploymentContext, security_group: str) -> list[Grant]:
-    """What Lambda asks of a function's role to give it addresses in our subnets.
+    """Allow Lambda to create network interfaces in our subnets.
 
     Source: Lambda's developer guide, "Giving Lambda functions access to resources in an Amazon
-    VPC", narrowed as far as it lets.
+    VPC", narrowed as far as Lambda accepts.
     """
     interfaces = arn("ec2", "network-interface/*")
     subnets = [arn("ec2", f"subnet/{subnet}") for subnet in ground.subnet_ids]
@@ -78,7 +78,7 @@ def _stands_in_network(ground: DeploymentContext, security_group: str) -> list[G
         Grant(
             actions=["ec2:CreateNetworkInterface"],
             on=[*subnets, arn("ec2", f"security-group/{security_group}"), interfaces],
-            because="an interface has no id before it is made; subnets and group are ours",
+            because="an interface has no id before its creation; subnets and group are fixed",
         ),
         Grant(
             actions=[
@@ -87,11 +87,11 @@ def _stands_in_network(ground: DeploymentContext, security_group: str) -> list[G
                 "ec2:UnassignPrivateIpAddresses",
             ],
             on=[arn("ec2", "*/*")],
-            because="Lambda asks for all resources of the account here, or gives no addresses",
+            because="Lambda requires all resources of the account here, or creates no interfaces",
         ),
         Grant(
             actions=["ec2:DescribeNetworkInterfaces", "ec2:DescribeSubnets"],
             on=["*"],
-            because="EC2 knows no resources for these calls, which only look",
+            because="EC2 has no resource-level permissions for these read-only calls",
         ),
     ]

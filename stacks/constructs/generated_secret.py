@@ -1,4 +1,4 @@
-"""Secrets whose value AWS makes up: it is in no file, no template and no log."""
+"""Secrets with a value that AWS generates: it is in no file, template or log."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _LENGTH = 40
 
 
 class MadeUpSecret(Construct):
-    """A secret of which one key's value is made up, under a name without the colons of an ARN.
+    """Secret with one generated value.
 
-    Kafka parts the references of its configuration at colons, so the connector names it by name.
+    The connector refers to it by name: Kafka splits references in its configuration at colons,
+    and an ARN contains colons.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class MadeUpSecret(Construct):
 
 
 class LoginSecret(MadeUpSecret):
-    """`username` and `password`; the login goes with its pipeline."""
+    """`username` and `password` of the connector's role; deleted with the stack."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, name: str, username: str, key_arn: str
@@ -77,7 +78,7 @@ class LoginSecret(MadeUpSecret):
 
 
 class SaltSecret(MadeUpSecret):
-    """The `salt` of `mask: hash`; kept like data, for without it no value hashes as before."""
+    """The `salt` of `mask: hash`; retained like data, since hashes depend on it."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, name: str, ground: DeploymentContext

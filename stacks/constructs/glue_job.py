@@ -1,4 +1,4 @@
-"""One Glue job: its role, its logs, its arguments; never two runs at once."""
+"""One Glue job with its role, log groups and arguments; at most one concurrent run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Job = aws_glue.CfnJob
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """What a job is, apart from where it stands."""
+    """Specification of a job, without its network and encryption."""
 
     job: str
     purpose: str
@@ -35,7 +35,7 @@ class JobSpec:
 
 
 class GlueJob(Construct):
-    """A job of Glue 5.1 in the deployment's network, under its security configuration."""
+    """Job of Glue 5.1 in the deployment's network, under its security configuration."""
 
     def __init__(
         self,
@@ -65,15 +65,14 @@ class GlueJob(Construct):
             worker_type=spec.size.worker,
             number_of_workers=spec.size.workers,
             timeout=spec.timeout_minutes,
-            # A second writer would be refused at the table; a retry is the keeper's, or comes by
-            # schedule.
+            # The tables reject a second writer. The keeper or the schedule retries.
             execution_property=_Job.ExecutionPropertyProperty(max_concurrent_runs=1),
             max_retries=0,
         )
         self.resource.node.add_dependency(after, *logs)
 
     def _add_logs(self, job: str, ground: DeploymentContext) -> list[LogGroup]:
-        """Glue would make these groups itself, without an end."""
+        """Add the log groups: Glue would create them without retention."""
         name = log_group_name(ground.prefix, job)
         return [
             LogGroup(self, kind.capitalize(), ground=ground, name=f"{name}/{kind}")
@@ -97,7 +96,7 @@ class GlueJob(Construct):
 
 
 def log_group_name(prefix: str, job: str) -> str:
-    """Begins the names of the job's two log groups."""
+    """Return the prefix of the job's two log groups."""
     return f"/aws-glue/jobs/{prefix}/{job}"
 
 

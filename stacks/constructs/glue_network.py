@@ -1,4 +1,4 @@
-"""What all Glue jobs of a deployment share: their place in the network, and encryption."""
+"""Network connection and encryption that all Glue jobs of a deployment share."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _Security = aws_glue.CfnSecurityConfiguration
 
 
 class GlueNetwork(Construct):
-    """A connection into the first private subnet, and a security configuration with our key.
+    """Connection into the first private subnet, and security configuration with our key.
 
-    Glue's workers stand in one subnet; when its zone is away, another subnet has to come first.
+    Glue's workers run in one subnet; if its zone fails, another subnet must be listed first.
     """
 
     def __init__(
@@ -28,7 +28,7 @@ class GlueNetwork(Construct):
         place = aws_glue.CfnConnection.PhysicalConnectionRequirementsProperty(
             subnet_id=self.subnet_id,
             security_group_id_list=[security_group],
-            # Glue refuses a wrong zone, and perhaps a missing one, only when a job runs.
+            # Glue rejects a wrong zone, and maybe a missing one, only when a job runs.
             availability_zone=self._zone(ground),
         )
         aws_glue.CfnConnection(
@@ -49,7 +49,7 @@ class GlueNetwork(Construct):
         self.security_configuration = security.name
 
     def _zone(self, ground: DeploymentContext) -> str:
-        """Return the availability zone of the jobs' subnet; ask EC2 for that of an existing one."""
+        """Return the availability zone of the jobs' subnet; look it up for an existing network."""
         if ground.zones:
             return ground.zones[0]
         found = CdclakeResource(
@@ -61,7 +61,7 @@ class GlueNetwork(Construct):
                 Grant(
                     actions=["ec2:DescribeSubnets"],
                     on=["*"],
-                    because="EC2 knows no resources for this call, which only reads",
+                    because="EC2 has no resource-level permissions for this read-only call",
                 )
             ],
             ground=ground,
@@ -77,7 +77,7 @@ def _by(key_arn: str) -> aws_glue.CfnSecurityConfiguration.EncryptionConfigurati
         cloud_watch_encryption=_Security.CloudWatchEncryptionProperty(
             cloud_watch_encryption_mode="SSE-KMS", kms_key_arn=key_arn
         ),
-        # No job keeps a bookmark: their place is in the tables' stamps and the checkpoint.
+        # No job uses bookmarks: positions are in the tables' stamps and the checkpoint.
         job_bookmarks_encryption=_Security.JobBookmarksEncryptionProperty(
             job_bookmarks_encryption_mode="CSE-KMS", kms_key_arn=key_arn
         ),

@@ -1,4 +1,4 @@
-"""One thing that a role may do; a wildcard in it stands beside the reason for it."""
+"""Permissions of a role, with the reason for each wildcard."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Actions on resources; `because` says why a resource ends in `*`, and none may without."""
+    """Actions on resources; `because` is the reason that a wildcard in a resource requires."""
 
     actions: Sequence[str]
     on: Sequence[str]
@@ -22,13 +22,13 @@ class Grant:
     because: str = ""
 
     def statement(self) -> aws_iam.PolicyStatement:
-        """As a policy has it."""
+        """Return the statement of a policy."""
         return aws_iam.PolicyStatement(
             actions=list(self.actions), resources=list(self.on), conditions=dict(self.only_if)
         )
 
     def accept_wildcards(self, role: Construct) -> None:
-        """Acknowledge to cdk-nag what `because` explains, and nothing else."""
+        """Suppress cdk-nag's findings on the wildcards that `because` explains, and no others."""
         for resource in self.on if self.because else ():
             spelled = _as_reported(Stack.of(role).resolve(resource))
             if "*" in spelled:
@@ -36,7 +36,7 @@ class Grant:
 
 
 def through_s3(key_arn: str) -> Grant:
-    """What reading and writing objects of our buckets asks of our key."""
+    """Allow using the key to read and write objects in S3."""
     return Grant(
         actions=["kms:Decrypt", "kms:GenerateDataKey"],
         on=[key_arn],
@@ -45,14 +45,14 @@ def through_s3(key_arn: str) -> Grant:
 
 
 def joins_cluster(cluster_arn: str) -> Grant:
-    """Connects to Kafka, which lets nobody else in."""
+    """Allow connecting to the Kafka cluster."""
     return Grant(
         actions=["kafka-cluster:Connect", "kafka-cluster:DescribeCluster"], on=[cluster_arn]
     )
 
 
 def on_tables(*actions: str, database: str, because: str, tables: Sequence[str] = ("*",)) -> Grant:
-    """Actions of the Glue catalog on tables of one database; Glue asks for all three levels."""
+    """Allow Glue catalog actions on tables of one database, at all three levels of the catalog."""
     return Grant(
         actions=actions,
         on=[
@@ -65,12 +65,12 @@ def on_tables(*actions: str, database: str, because: str, tables: Sequence[str] 
 
 
 def arn(service: str, rest: str) -> str:
-    """An ARN of this account and region."""
+    """Return an ARN in this account and region."""
     return f"arn:{Aws.PARTITION}:{service}:{Aws.REGION}:{Aws.ACCOUNT_ID}:{rest}"
 
 
 def _as_reported(value: Any) -> str:
-    """A resource as cdk-nag 3.0.2 spells it in the id of its finding."""
+    """Return a resource as cdk-nag 3.0.2 writes it in the id of its finding."""
     if not isinstance(value, dict):
         return str(value)
     [(function, argument)] = value.items()

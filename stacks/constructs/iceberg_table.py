@@ -1,7 +1,7 @@
-"""An Iceberg table whose columns never change, made by CloudFormation.
+"""An Iceberg table with fixed columns, created by CloudFormation.
 
-The tables of a database's changes are made by the jobs, which also change them
-(docs/decisions/0013-tables-made-by-the-jobs.md). This one has no job.
+The jobs create and evolve the tables of a database's changes
+(docs/decisions/0013-tables-made-by-the-jobs.md). This table has no job.
 """
 
 from __future__ import annotations
@@ -14,16 +14,17 @@ from constructs import Construct
 from cdclake.iceberg.schemas import TableSchema
 
 _Table = aws_glue.CfnTable
-# Spark's types as Iceberg calls them; each is flat, since CloudFormation takes a text for a type.
+# Iceberg's names of Spark's types; all primitive, since CloudFormation takes a string as type.
 _TYPES = {"string": "string", "int": "int", "bigint": "long", "timestamp": "timestamptz"}
 _DAYS = re.compile(r"days\((\w+)\)")
-_FIRST_PARTITION = 1000  # where Iceberg begins to count the fields of partitions
+_FIRST_PARTITION = 1000  # Iceberg's first id of partition fields
 
 
 class IcebergTableResource(Construct):
-    """The table by Glue's own making of Iceberg tables, without a `TableInput` beside it.
+    """Table created by Glue's Iceberg support, without a `TableInput`.
 
-    With one, the service refuses the resource, or loses what makes it Iceberg at the next change.
+    With a `TableInput`, the service rejects the resource, or drops its Iceberg properties at the
+    next change.
     """
 
     def __init__(

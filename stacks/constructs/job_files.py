@@ -1,4 +1,4 @@
-"""What the jobs are made of, in the deployment's own bucket under names that follow the content."""
+"""Files of the jobs, in the deployment's bucket, named by their content."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _HASH_LENGTH = 16
 
 
 class JobFiles(Construct):
-    """Files that are copied into the bucket when their content is new; older ones stay.
+    """Files that a deployment copies into the bucket if their content is new.
 
-    A run that began with an older file may ask for it until its end, days later. They are small.
-    The CDK's own way (BucketDeployment) would bring a function with managed policies and `*`.
+    Older files stay: a run that started with them may read them until it ends, days later. They
+    are small. The CDK's BucketDeployment would add a function with managed policies and `*`.
     """
 
     def __init__(
@@ -39,9 +39,9 @@ class JobFiles(Construct):
         self.hashes: dict[str, str] = {}
 
     def add(self, path: Path, stem: str | None = None, suffix: str | None = None) -> str:
-        """The URI at which the file will be; whoever uses it comes after `publish`.
+        """Add a file and return its future URI; resources that use it must depend on `publish`.
 
-        Its name is `stem` and `suffix` (None: the file's own) with its content's hash between them.
+        The name is `stem`, the content's hash and `suffix` (None: those of the file).
         """
         stem, suffix = stem or path.stem, suffix or path.suffix
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:_HASH_LENGTH]
@@ -51,14 +51,14 @@ class JobFiles(Construct):
         return f"s3://{self._bucket.name}/{naming.DEPLOYED_PREFIX}/{name}"
 
     def add_text(self, name: str, text: str) -> str:
-        """The same for a file that is not there yet."""
+        """Add a file with this content and return its future URI."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
             path.write_text(text)
             return self.add(path)
 
     def publish(self) -> CdclakeResource:
-        """Copy everything that was added; whoever needs a file comes after this."""
+        """Add the resource that copies the files; resources that use a file must depend on it."""
         return CdclakeResource(
             self,
             "Copies",
@@ -79,7 +79,7 @@ class JobFiles(Construct):
         ]
 
     def _reads(self) -> Grant:
-        """Of the bucket into which `cdk deploy` uploads: these objects and no other."""
+        """Allow reading these objects in the bucket of `cdk deploy`'s uploads."""
         objects = [
             f"arn:{Aws.PARTITION}:s3:::{asset.s3_bucket_name}/{asset.s3_object_key}"
             for asset in self._assets.values()

@@ -1,4 +1,4 @@
-"""What the jobs may do, each capability by itself: a job's role is a list of these."""
+"""Grants of the Glue jobs, one capability each: a job's role is a list of these."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _READS_TOPIC = [
 
 
 def reads_its_files(state: BucketReference) -> Grant:
-    """Its script, the shared code and the plan."""
+    """Allow reading scripts, shared code and plan."""
     return reads_objects(
         state,
         naming.DEPLOYED_PREFIX,
@@ -28,7 +28,7 @@ def reads_its_files(state: BucketReference) -> Grant:
 
 
 def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
-    """Reads, writes and removes objects below a prefix."""
+    """Allow reading, writing and deleting objects below a prefix."""
     return Grant(
         actions=[
             "s3:AbortMultipartUpload",
@@ -53,67 +53,70 @@ def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:
 
 
 def reads_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
-    """Reads objects below a prefix."""
+    """Allow reading objects below a prefix."""
     return Grant(actions=["s3:GetObject"], on=[f"{bucket.arn}/{prefix}/*"], because=because)
 
 
 def lists(bucket: BucketReference) -> Grant:
-    """Sees which objects there are; without it one that is missing would look forbidden."""
+    """Allow listing objects; without it S3 answers 403 instead of 404 for a missing object."""
     return Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn])
 
 
 def uses_tables(database: str, *, creates: bool) -> Grant:
-    """The catalog's side of reading and committing to the lake's tables."""
+    """Allow the catalog calls of reading the lake's tables and committing to them."""
     actions = ["glue:GetDatabase", "glue:GetTable", "glue:GetTables", "glue:UpdateTable"]
     return on_tables(
         *actions,
         *(["glue:CreateTable"] if creates else []),
         database=database,
-        because="every table of the pipeline's own database, also those that are added later",
+        because="every table of the pipeline's own database, including future tables",
     )
 
 
 def looks_up_tables(database: str) -> Grant:
-    """The catalog's side of reading the lake's tables."""
+    """Allow the catalog calls of reading the lake's tables."""
     return on_tables(
         "glue:GetTable",
         database=database,
-        because="every table of the pipeline's own database, also those that are added later",
+        because="every table of the pipeline's own database, including future tables",
     )
 
 
 def describes_topics(*, cluster_arn: str, cluster: str, pipeline: str) -> list[Grant]:
-    """Where the pipeline's topics begin and end; `cluster` as in `reads_topics`."""
+    """Allow reading the topics' first and last offsets; `cluster` as in `reads_topics`."""
     return [
         joins_cluster(cluster_arn),
         Grant(
             actions=["kafka-cluster:DescribeTopic"],
             on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
-            because="the topics of the pipeline's tables, also of those that are added later",
+            because="the topics of the pipeline's tables, including future tables",
         ),
     ]
 
 
 def reads_topics(*, cluster_arn: str, cluster: str, pipeline: str, groups: str) -> list[Grant]:
-    """The pipeline's topics; `cluster` is `name/id` as it stands in the ARNs, the id maybe `*`."""
+    """Allow consuming the pipeline's topics.
+
+    `cluster` is `name/id` as in the ARNs of topics; the id may be `*`.
+    """
     return [
         joins_cluster(cluster_arn),
         Grant(
             actions=_READS_TOPIC,
             on=[arn("kafka", f"topic/{cluster}/{pipeline}.*")],
-            because="the topics of the pipeline's tables, also of those that are added later",
+            because="the topics of the pipeline's tables, including future tables",
         ),
         _joins_groups(cluster, groups),
     ]
 
 
 def reads_offsets(*, cluster: str, topic: str, groups: str) -> list[Grant]:
-    """The topic in which Connect keeps how far the connector has read."""
+    """Allow consuming the topic of the connector's offsets."""
     return [
         Grant(
             actions=_READS_TOPIC,
             on=[arn("kafka", f"topic/{cluster}/{topic}")],
-            because="MSK makes up the end of a cluster's ARN; the cluster's name is ours",
+            because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
         ),
         _joins_groups(cluster, groups),
     ]
@@ -123,14 +126,14 @@ def _joins_groups(cluster: str, prefix: str) -> Grant:
     return Grant(
         actions=["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],
         on=[arn("kafka", f"group/{cluster}/{prefix}*")],
-        because="Spark makes up a consumer group for every start, under this prefix",
+        because="Spark generates a consumer group for every start, under this prefix",
     )
 
 
 def stands_in_network(
     *, connection: str, subnet_ids: Sequence[str], security_group: str
 ) -> list[Grant]:
-    """What Glue asks of a job's role to give its workers addresses in our subnets.
+    """Allow Glue to create network interfaces for the workers in our subnets.
 
     Source: Glue's developer guide, "Step 2: Create an IAM role for AWS Glue", narrowed.
     """
@@ -145,40 +148,40 @@ def stands_in_network(
         Grant(
             actions=["ec2:CreateNetworkInterface"],
             on=[*subnets, arn("ec2", f"security-group/{security_group}"), interfaces],
-            because="an interface has no id before it is made; subnet and group are ours",
+            because="an interface has no id before its creation; subnet and group are fixed",
         ),
         Grant(
             actions=["ec2:CreateTags", "ec2:DeleteTags"],
             on=[interfaces],
             only_if={"ForAllValues:StringEquals": {"aws:TagKeys": [_GLUES_TAG]}},
-            because="an interface has no id before it is made; Glue's own tag only",
+            because="an interface has no id before its creation; only Glue's own tag",
         ),
         Grant(
             actions=["ec2:DeleteNetworkInterface"],
             on=[interfaces],
             only_if={"ArnLike": {"ec2:Subnet": subnets}},
-            because="an interface has no id before it is made; those in our subnets only",
+            because="an interface has no id before its creation; only in our subnets",
         ),
         Grant(
             actions=[f"ec2:Describe{what}" for what in (*described, "Vpcs", "VpcAttribute")],
             on=["*"],
-            because="EC2 knows no resources for these calls, which only look",
+            because="EC2 has no resource-level permissions for these read-only calls",
         ),
     ]
 
 
 def publishes_metrics(*namespaces: str) -> Grant:
-    """CloudWatch metrics of these namespaces."""
+    """Allow publishing CloudWatch metrics in these namespaces."""
     return Grant(
         actions=["cloudwatch:PutMetricData"],
         on=["*"],
         only_if={"StringEquals": {"cloudwatch:namespace": list(namespaces)}},
-        because="CloudWatch knows no resources for this call; the namespace bounds it",
+        because="CloudWatch has no resource-level permissions here; the namespace limits the grant",
     )
 
 
 def encrypts_its_logs(group_name: str) -> Grant:
-    """What a security configuration with encrypted logs has Glue do to the job's log groups."""
+    """Allow Glue to set the key of the job's log groups, as encrypted logs require."""
     return Grant(
         actions=["logs:AssociateKmsKey"],
         on=[f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:{group_name}/*"],

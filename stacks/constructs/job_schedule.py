@@ -1,4 +1,4 @@
-"""Jobs that begin by the clock: EventBridge Scheduler, and a queue for what could not begin."""
+"""Schedules of jobs: EventBridge Scheduler, and a dead-letter queue for failed starts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from cdclake.stacks.constructs.service_role import ServiceRole
 _Schedule = aws_scheduler.CfnSchedule
 _DEAD_LETTER_RETENTION_S = 14 * 24 * 3600  # the longest that SQS keeps a message
 _MAX_RETRIES = 3
-_MAX_EVENT_AGE_S = 900  # an older start is not worth while: the next one is near
+_MAX_EVENT_AGE_S = 900  # a later start is pointless: the next one is due soon
 _START_RUN = "aws-sdk:glue:startJobRun"
 
 
 class JobSchedules(Construct):
-    """A group of schedules whose failed calls end in one queue."""
+    """Group of schedules with one dead-letter queue."""
 
     def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
@@ -31,7 +31,7 @@ class JobSchedules(Construct):
         self.failed_queue = self._queue.attr_queue_name
 
     def start_job(self, construct_id: str, *, schedule: str, job: str) -> None:
-        """Start the Glue job whenever the schedule says."""
+        """Start the Glue job on this schedule."""
         self._add(
             construct_id,
             schedule=schedule,
@@ -41,7 +41,7 @@ class JobSchedules(Construct):
         )
 
     def call(self, construct_id: str, *, schedule: str, function_arn: str) -> None:
-        """Call the function whenever the schedule says."""
+        """Invoke the function on this schedule."""
         self._add(
             construct_id,
             schedule=schedule,
@@ -63,8 +63,8 @@ class JobSchedules(Construct):
             self,
             f"{construct_id}Role",
             service="scheduler",
-            # Of the group, not of the schedule: so the scheduler names itself (its user guide,
-            # "Confused deputy prevention").
+            # The ARN of the group: EventBridge Scheduler sends no schedule ARN as its source
+            # (user guide, "Confused deputy prevention").
             for_arn=f"scheduler:{Aws.REGION}:{Aws.ACCOUNT_ID}:schedule-group/{self._ground.prefix}",
             statements=[grant, *self._sends_what_failed()],
         )

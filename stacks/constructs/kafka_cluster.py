@@ -1,4 +1,4 @@
-"""The brokers: MSK provisioned, reached by IAM over TLS and in no other way."""
+"""The Kafka cluster: MSK provisioned, with IAM over TLS only."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 
-# The KRaft mode: a cluster with ZooKeeper and two zones cannot be migrated later.
+# KRaft: a ZooKeeper cluster in two zones could not be migrated later.
 _VERSION = "3.9.x.kraft"
 _MAX_REPLICAS = 3
-# What a cluster's policy lets Firehose do to come by private links.
+# The actions that a cluster policy must allow Firehose for private connectivity.
 FIREHOSE_ACTIONS = (
     "kafka:CreateVpcConnection",
     "kafka:DescribeCluster",
@@ -27,7 +27,7 @@ _Cluster = aws_msk.CfnCluster
 
 
 class KafkaCluster(Construct):
-    """A cluster with as many brokers in each subnet, on which no topic creates itself."""
+    """Cluster with equally many brokers per subnet, without automatic topic creation."""
 
     def __init__(
         self,
@@ -39,18 +39,18 @@ class KafkaCluster(Construct):
         security_group: str,
         ground: DeploymentContext,
     ) -> None:
-        """`is_private`: services of AWS may reach it by private links; not while it is created."""
+        """Add the cluster; `is_private` enables private connectivity, impossible at creation."""
         super().__init__(scope, construct_id)
         subnet_ids = ground.subnet_ids
         self.replicas = min(_MAX_REPLICAS, len(subnet_ids))
-        # Under this prefix a service's right to deliver is not counted against the account's few
-        # policies on logs (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
+        # Under this prefix log delivery does not count against the account's limit of resource
+        # policies (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
         log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/kafka")
         configuration = self._add_configuration(ground.prefix)
         cluster = _Cluster(
             self,
             "Cluster",
-            # A replacement of the cluster would want the same name, and so cannot happen unseen.
+            # With a fixed name a replacement fails instead of going unnoticed.
             cluster_name=ground.prefix,
             kafka_version=_VERSION,
             number_of_broker_nodes=sizes.brokers_per_zone * len(subnet_ids),
@@ -61,7 +61,7 @@ class KafkaCluster(Construct):
                 arn=configuration.attr_arn,
                 revision=configuration.attr_latest_revision_revision,
             ),
-            # The one level without a charge; alarms and dashboard use none of the others.
+            # The only free level; alarms and dashboard need no metrics of the others.
             enhanced_monitoring="DEFAULT",
             logging_info=_logged(log.name),
         )
@@ -71,7 +71,7 @@ class KafkaCluster(Construct):
             self._admit_firehose()
 
     def _admit_firehose(self) -> None:
-        """Without conditions, as its guide has it; who then reads is told by roles of ours."""
+        """Admit Firehose without conditions, as its guide says; our roles limit reading."""
         aws_msk.CfnClusterPolicy(
             self,
             "Policy",
@@ -93,12 +93,12 @@ class KafkaCluster(Construct):
         settings = {
             "auto.create.topics.enable": "false",
             "default.replication.factor": str(self.replicas),
-            # One broker may be away, as every update of the cluster wants it.
+            # Every update of the cluster restarts the brokers one by one.
             "min.insync.replicas": str(self.replicas - 1),
             "unclean.leader.election.enable": "false",
             "log.retention.hours": str(RETENTION_DAYS * 24),
             "message.max.bytes": str(MAX_RECORD_BYTES),
-            # Else a record of that size would never reach the other replicas.
+            # Otherwise records of that size would never be replicated.
             "replica.fetch.max.bytes": str(MAX_RECORD_BYTES),
         }
         return aws_msk.CfnConfiguration(
@@ -113,7 +113,7 @@ class KafkaCluster(Construct):
 def _brokers(
     sizes: CreatedKafka, is_private: bool, subnet_ids: Sequence[str], security_group: str
 ) -> aws_msk.CfnCluster.BrokerNodeGroupInfoProperty:
-    """MSK refuses connectivity settings when a cluster is created."""
+    """Return the brokers; MSK rejects connectivity settings at creation."""
     return _Cluster.BrokerNodeGroupInfoProperty(
         client_subnets=list(subnet_ids),
         instance_type=sizes.instance,
@@ -126,7 +126,7 @@ def _brokers(
 
 
 def _by_private_links() -> aws_msk.CfnCluster.ConnectivityInfoProperty:
-    """For clients that sign in by IAM, as all do here."""
+    """Return private connectivity for IAM, which all clients use."""
     iam = _Cluster.VpcConnectivityIamProperty(enabled=True)
     return _Cluster.ConnectivityInfoProperty(
         vpc_connectivity=_Cluster.VpcConnectivityProperty(

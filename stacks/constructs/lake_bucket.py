@@ -1,4 +1,4 @@
-"""Buckets of one account: encrypted, private, over TLS, and not growing for ever."""
+"""Buckets: encrypted, private, TLS only, with expiration."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ _PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(
     ignore_public_acls=True,
     restrict_public_buckets=True,
 )
-# An upload that nobody ended is paid for, and listed nowhere.
+# Incomplete uploads cost money and appear in no listing.
 _ABORT_UPLOADS_AFTER_DAYS = 1
 _NOTHING: Mapping[str, int] = {}
 
 
 class AccessLog(Construct):
-    """The bucket in which S3 writes who asked for what in the others."""
+    """Bucket of the S3 access logs of the other buckets."""
 
     def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
         super().__init__(scope, construct_id)
         bucket = _Bucket(
             self,
             "Bucket",
-            # S3 delivers access logs to no bucket that a key of KMS encrypts by default (its user
+            # S3 cannot deliver access logs to a bucket with default encryption by KMS (S3 user
             # guide, "Enabling server access logging").
             bucket_encryption=_encrypted_by("AES256"),
             public_access_block_configuration=_PRIVATE,
@@ -51,22 +51,29 @@ class AccessLog(Construct):
 
 
 class LakeBucket(Construct):
-    """A bucket whose deleted objects can be restored for some days, and are gone afterwards."""
+    """Bucket whose deleted objects can be restored for `restorable_days`."""
 
     def __init__(
         self,
         scope: Construct,
         construct_id: str,
         *,
-        access_log: AccessLog,
+        access_log: str,
         restorable_days: int,
         days: int | None = None,
         expiring: Mapping[str, int] = _NOTHING,
         ground: DeploymentContext,
     ) -> None:
-        """`days`: objects are deleted when they are older; None: they stay.
+        """Add the bucket.
 
-        `expiring` says it of folders.
+        Args:
+            scope: the stack.
+            construct_id: id within the stack, and the prefix of the access log.
+            access_log: name of the bucket of access logs.
+            restorable_days: how long deleted objects can be restored.
+            days: age of objects when they expire; None: never.
+            expiring: the same by folder.
+            ground: context of the deployment.
         """
         super().__init__(scope, construct_id)
         bucket = _Bucket(
@@ -80,7 +87,7 @@ class LakeBucket(Construct):
                 days=days, restorable_days=restorable_days, folders=expiring
             ),
             logging_configuration=_Bucket.LoggingConfigurationProperty(
-                destination_bucket_name=access_log.name, log_file_prefix=f"{construct_id.lower()}/"
+                destination_bucket_name=access_log, log_file_prefix=f"{construct_id.lower()}/"
             ),
         )
         bucket.apply_removal_policy(ground.kept)
@@ -88,9 +95,9 @@ class LakeBucket(Construct):
         self.name, self.arn = bucket.ref, bucket.attr_arn
 
     def seen_from_elsewhere(self) -> BucketReference:
-        """The bucket for other stacks, which import its name and ARN.
+        """Return the bucket for other stacks, which import its name and ARN.
 
-        The CDK does not see from this that they come after this one: they have to say so.
+        The CDK derives no dependency from exported values: add it explicitly.
         """
         stack = Stack.of(self)
         return BucketReference(stack.export_value(self.name), stack.export_value(self.arn))

@@ -1,4 +1,4 @@
-"""Logs that are encrypted with our key and end after the declared days."""
+"""Log groups, encrypted with our key and with the declared retention."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cdclake.stacks.constructs.grant import Grant
 
 
 class LogGroup(Construct):
-    """One log group; `name` where the service that writes it prescribes one."""
+    """One log group; set `name` if the service that writes to it prescribes one."""
 
     def __init__(
         self,
@@ -28,10 +28,10 @@ class LogGroup(Construct):
             retention_in_days=ground.log_days,
             kms_key_id=ground.key_arn,
         )
-        # Logs are no data of the user's; a named group that stays would refuse its next creation.
+        # Logs are not user data, and a retained named group would block its next creation.
         group.apply_removal_policy(RemovalPolicy.DESTROY)
         self.name, self.arn = group.ref, group.attr_arn
 
     def written_to(self) -> Grant:
-        """What its writer may do."""
+        """Return the grant to write to the group."""
         return Grant(actions=["logs:CreateLogStream", "logs:PutLogEvents"], on=[self.arn])

@@ -1,4 +1,4 @@
-"""Findings of cdk-nag that are right as they are, each beside its resource, with its reason."""
+"""Suppression of accepted cdk-nag findings, at their resource and with the reason."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ _PACK = "AwsSolutions"
 def suppress(construct: Construct, rule: str, reason: str) -> None:
     """Acknowledge the rule's finding on this construct, and only there.
 
-    The pack stands before the rule: without it a finding would be silenced and leave no trace in
-    the report (tried with cdk-nag 3.0.2).
+    The id includes the pack: without it the finding would disappear from the report (tested with
+    cdk-nag 3.0.2).
     """
     Validations.of(construct).acknowledge(
         Acknowledgment(id=f"{_PACK}::{_PACK}-{rule}", reason=reason)

@@ -1,4 +1,4 @@
-"""The source's database server: RDS for PostgreSQL, ready to stream its changes."""
+"""The source database: RDS for PostgreSQL with logical replication."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import suppress
 
-# The major version that the local lake runs (pom.xml). RDS chooses the minor version: one that is
-# named here could not be created or restored any longer once RDS withdraws it.
+# The major version of the local lake (pom.xml). RDS chooses the minor version: once RDS withdraws
+# a minor version, instances with it can be neither created nor restored.
 _VERSION = "17"
 _FAMILY = f"postgres{_VERSION}"
 PORT = 5432
@@ -24,10 +24,10 @@ _MB_IN_GB = 1024
 
 
 class PostgresServer(Construct):
-    """An encrypted instance that nobody reaches without TLS, with backups and a bounded slot.
+    """Encrypted instance with enforced TLS, backups and a WAL limit for the slot.
 
-    RDS makes the administrator's password, keeps it in a secret of its own and renews it: no
-    template ever holds it.
+    RDS generates the administrator's password, stores it in its own secret and rotates it: no
+    template contains it.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class PostgresServer(Construct):
         instance = aws_rds.CfnDBInstance(
             self,
             "Instance",
-            # A replacement of the database would want the same name, and so cannot happen unseen.
+            # With a fixed name a replacement fails instead of going unnoticed.
             db_instance_identifier=naming.source_server(ground.prefix),
             db_name=database,
             engine="postgres",
@@ -76,7 +76,8 @@ class PostgresServer(Construct):
             parameters={
                 "rds.logical_replication": "1",
                 "rds.force_ssl": "1",
-                # Beyond this the slot is given up: the lake takes a new snapshot, the disk lives.
+                # Beyond this PostgreSQL invalidates the slot: the lake needs a new snapshot, but
+                # the disk does not fill up.
                 "max_slot_wal_keep_size": str(slot_wal_gb * _MB_IN_GB),
             },
         )
@@ -90,7 +91,7 @@ class PostgresServer(Construct):
         )
 
     def _add_logs(self, instance: aws_rds.CfnDBInstance) -> None:
-        """RDS would make these groups itself, without an end and without our key."""
+        """Add the log groups: RDS would create them without retention and without our key."""
         instance.enable_cloudwatch_logs_exports = list(_LOGS)
         for log in _LOGS:
             name = f"/aws/rds/instance/{naming.source_server(self._ground.prefix)}/{log}"
@@ -104,12 +105,12 @@ class PostgresServer(Construct):
         suppress(
             instance,
             "RDS11",
-            "the usual port: nobody but the groups of this pipeline is admitted, over TLS",
+            "the default port: only the security groups of this pipeline are admitted, over TLS",
         )
         if not protect:
-            suppress(instance, "RDS10", "the pipeline file says `protect: false`")
+            suppress(instance, "RDS10", "the pipeline file sets `protect: false`")
         if not sizes.multi_az:
-            suppress(instance, "RDS3", "the pipeline file says `multi_az: false`")
+            suppress(instance, "RDS3", "the pipeline file sets `multi_az: false`")
 
 
 def _administered(key_arn: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A VPC without a way to the internet, in which AWS's services answer at private addresses."""
+"""A VPC without internet access, with private endpoints of the AWS services in use."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from constructs import Construct
 
 from cdclake.plan import Plan
 
-# S3 is reached by route, the others at an address in each subnet. Each is called from inside: by
-# Connect for the database's password, by Glue's jobs for tables, logs, metrics, roles and keys.
+# S3 has a gateway endpoint, the others an interface in each subnet. They are called from inside: by
+# Connect for the database's password, by Glue jobs for tables, logs, metrics, roles and keys.
 _OF_CHANGES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
-# Of a web server's tasks: their images, the router's own log, where it sends.
+# Called by a web server's tasks: for images, the router's log, and the stream.
 _OF_WEB_LOGS = ("ecr.api", "ecr.dkr", "logs")
 _SENT_TO = {"direct_put": "kinesis-firehose", "kinesis": "kinesis-streams"}
-_SUBNET_BITS = 2  # bits: a quarter of the addresses for each of up to three zones, one left over
+_SUBNET_BITS = 2  # a quarter of the addresses for each of up to three zones, one spare
 
 
 def interfaces_of(plan: Plan) -> list[str]:
-    """The services that this plan's parts call from inside the network."""
+    """Return the services that the plan's parts call from inside the network."""
     found = [*_OF_CHANGES] if plan.tables else []
     if plan.web_logs:
         found += [*_OF_WEB_LOGS, *(_SENT_TO[logs.stream.source] for logs in plan.web_logs)]
@@ -29,7 +29,7 @@ def interfaces_of(plan: Plan) -> list[str]:
 
 
 class PrivateNetwork(Construct):
-    """A VPC with one private subnet a zone, and a gateway to S3."""
+    """VPC with one private subnet per zone, and a gateway endpoint of S3."""
 
     def __init__(
         self, scope: Construct, construct_id: str, *, name: str, cidr: str, zones: Sequence[str]
@@ -46,8 +46,7 @@ class PrivateNetwork(Construct):
         )
         self.vpc_id = vpc.attr_vpc_id
         self._routes = aws_ec2.CfnRouteTable(self, "Routes", vpc_id=self.vpc_id, tags=tags)
-        # Whole names from letters: a list of zones asked of AWS may change its order, and with it
-        # every subnet.
+        # Built from letters: the order of a list from AWS may change, and with it every subnet.
         self.zones = [f"{Aws.REGION}{zone}" for zone in zones]
         blocks = ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_SUBNET_BITS)
         self.subnet_ids = [
@@ -85,7 +84,7 @@ class PrivateNetwork(Construct):
         )
 
     def add_endpoints(self, services: Sequence[str], *, security_group: str) -> None:
-        """Let the services be reached through this group, under their usual names."""
+        """Add interface endpoints in this security group, with the services' usual DNS names."""
         for service in services:
             aws_ec2.CfnVPCEndpoint(
                 self,

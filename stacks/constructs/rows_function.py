@@ -1,4 +1,4 @@
-"""A function that makes rows for streams of Firehose, and counts what it refuses."""
+"""A function that decodes rows for Firehose streams, and counts rejected events."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 
 _TIMEOUT_S = 300  # the longest that Firehose waits
-_MEMORY_MB = 1024  # a call's records, their rows and both spelled in base64
+_MEMORY_MB = 1024  # for a call's records, their rows, and both in base64
 
 
 class RowsFunction(LambdaFunction):
-    """`lambda/<module>`, which says in a field of its log how many records it refused."""
+    """`lambda/<module>`, which logs the number of rejected records in the field `refused`."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Who may connect to whom. Groups name groups, never addresses, and rules stand with the server."""
+"""Security groups. Rules refer to groups, not addresses, and are in the server's stack."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from constructs import Construct
 
 _HTTPS = 443
 _LAST_PORT = 65535
-# Without a rule of its own a group may connect to everything; this one reaches nobody.
+# A group without egress rules may connect to everything; this rule matches no address in use.
 _NOWHERE = aws_ec2.CfnSecurityGroup.EgressProperty(
     ip_protocol="icmp",
     cidr_ip="255.255.255.255/32",
@@ -25,7 +25,7 @@ _TO_ENDPOINTS = aws_ec2.CfnSecurityGroup.EgressProperty(
 
 
 class _Group(Construct):
-    """One security group; what it admits are resources of their own, in its own stack."""
+    """One security group; its ingress rules are separate resources in the same stack."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class _Group(Construct):
         self.group_id = group.attr_group_id
 
     def admit_itself(self) -> None:
-        """Let its members connect to each other on every port."""
+        """Allow the members to connect to each other on every port."""
         aws_ec2.CfnSecurityGroupIngress(
             self,
             "FromItself",
@@ -72,16 +72,16 @@ class _Group(Construct):
 
 
 class ClientGroup(_Group):
-    """A group for something that only connects: to AWS's services, and to servers that admit it.
+    """Group of clients: they connect to AWS services, and to servers that admit them.
 
-    In a network of the lake's own, port 443 leads to the endpoints alone: nothing else is there.
+    In a created network port 443 reaches only the endpoints, since there is nothing else.
     """
 
     def __init__(self, scope: Construct, construct_id: str, *, vpc_id: str, who: str) -> None:
         super().__init__(scope, construct_id, vpc_id=vpc_id, who=who, egress=_TO_ENDPOINTS)
 
     def may_reach(self, scope: Construct, *, server: str, port: int) -> None:
-        """Add to `scope` the rule by which this group may connect to that one."""
+        """Add the egress rule to the group `server` to `scope`."""
         aws_ec2.CfnSecurityGroupEgress(
             scope,
             f"Of{self.node.id}",
@@ -95,13 +95,13 @@ class ClientGroup(_Group):
 
 
 class ServerGroup(_Group):
-    """A group for something that is only connected to, by those who are admitted."""
+    """Group of servers: admitted clients connect to them, and they connect to nothing."""
 
     def __init__(self, scope: Construct, construct_id: str, *, vpc_id: str, who: str) -> None:
         super().__init__(scope, construct_id, vpc_id=vpc_id, who=who, egress=_NOWHERE)
 
     def admit(self, *clients: ClientGroup, port: int) -> None:
-        """Let these connect to this port, with the rule on either side."""
+        """Admit the clients to this port, with a rule on each side."""
         for client in clients:
             aws_ec2.CfnSecurityGroupIngress(
                 self,

@@ -1,4 +1,4 @@
-"""A role that one AWS service takes on for one thing of this account."""
+"""A role that one AWS service assumes for one resource of this account."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from cdclake.stacks.constructs.grant import Grant
 
 
 class ServiceRole(Construct):
-    """A role with statements of our own; never a managed policy.
+    """Role with inline statements; never a managed policy.
 
-    Conditions on the caller's account and resource keep the service from being used by somebody
-    else's (the confused deputy). `for_arn` is what follows `arn:<partition>:`, and may end in `*`;
-    Lambda alone says nothing of its caller when it takes on a role, and has none.
+    Conditions on source account and ARN prevent the confused deputy problem: the service cannot
+    assume the role for another account's resource. `for_arn` is the source ARN without
+    `arn:<partition>:`, and may end in `*`; Lambda sends no source ARN, so its roles have none.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class ServiceRole(Construct):
 
 
 def only_for(arn: str) -> dict[str, Any]:
-    """Conditions under which a service acts for such a resource of this account alone."""
+    """Return conditions that restrict a service to matching resources of this account."""
     return {
         "StringEquals": {"aws:SourceAccount": Aws.ACCOUNT_ID},
         "ArnLike": {"aws:SourceArn": f"arn:{Aws.PARTITION}:{arn}"},

@@ -1,4 +1,4 @@
-"""The source made ready for the connector, and left again when the stack is deleted."""
+"""Preparation of the source for the connector, undone when the stack is deleted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant
 
-_TIMEOUT_S = 600  # a lock that a long transaction holds is waited for
+_TIMEOUT_S = 600  # long enough to wait for locks of long transactions
 _MEMORY_MB = 512
 
 
 class Preparation(LambdaFunction):
-    """`lambda/prepare_source` in the network, called whenever its zip changes: plan or code."""
+    """`lambda/prepare_source` in the VPC, invoked whenever its zip changes: plan or code."""
 
     def __init__(
         self,

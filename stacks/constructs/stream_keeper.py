@@ -1,4 +1,4 @@
-"""The keeper of the stream: a function on the job's events and the clock."""
+"""The stream keeper: a function invoked by the job's events and on a schedule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIMEOUT_S = 60
 
 
 class StreamKeeper(Construct):
-    """`lambda/stream_keeper`: starts the job's stream, and ends that of an older deployment."""
+    """`lambda/stream_keeper`: starts the stream, and stops a run of an older deployment."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class StreamKeeper(Construct):
         schedules: JobSchedules,
         ground: DeploymentContext,
     ) -> None:
-        """`deployment_id`: whose stream is to run; None if none is."""
+        """Add the keeper; `deployment_id` is the deployment to run, None to run no stream."""
         super().__init__(scope, construct_id)
         order = f"{naming.CONTROL_PREFIX}/{naming.STREAM_ORDER}"
         function = LambdaFunction(
@@ -59,13 +59,13 @@ class StreamKeeper(Construct):
             timeout_s=_TIMEOUT_S,
             ground=ground,
         )
-        # The job's new arguments first: a stream that ends is started again with them.
+        # Update the job's arguments first: the keeper restarts an ended stream with them.
         function.resource.node.add_dependency(job.resource)
         schedules.call("Keeper", schedule=_EVERY, function_arn=function.arn)
         self._listen(function, job.name)
 
     def _listen(self, function: LambdaFunction, job: str) -> None:
-        """An event that is lost is made up for by the clock."""
+        """Invoke the keeper when a run ends; the schedule covers lost events."""
         rule = aws_events.CfnRule(
             self,
             "Ended",
@@ -92,7 +92,7 @@ class StreamKeeper(Construct):
 
 
 def _orders(state: BucketReference, key: str) -> list[Grant]:
-    """One object; without the right to list, one that is missing would look forbidden."""
+    """Allow using one object; without listing, S3 answers 403 instead of 404 if it is missing."""
     return [
         Grant(actions=["s3:GetObject", "s3:PutObject"], on=[f"{state.arn}/{key}"]),
         Grant(actions=["s3:ListBucket"], on=[state.arn]),

@@ -1,4 +1,4 @@
-"""Glue's own upkeep of one table: it compacts, expires snapshots and removes orphans."""
+"""Glue's table optimizers: compaction, snapshot expiration and orphan file deletion."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from cdclake.stacks.constructs.grant import Grant, arn, on_tables, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.service_role import ServiceRole
 
-# Of a table's snapshots one carries the stamp of its last append, and it must stay: after it come
-# compactions alone, of which there are never so many.
+# The snapshot with the stamp of the last append must be retained: only compactions follow it, and
+# never as many as this.
 _SNAPSHOTS, _SNAPSHOT_DAYS = 100, 5
 _ORPHAN_DAYS = 3  # longer than any commit takes
 _Optimizer = aws_glue.CfnTableOptimizer
@@ -21,7 +21,7 @@ _LOGS = ("iceberg-compaction", "iceberg-retention", "iceberg-orphan-file-deletio
 
 
 class OptimizerRole(ServiceRole):
-    """What Glue takes on to look after the tables of one database.
+    """Role that Glue assumes to maintain the tables of one database.
 
     Source: Glue's user guide, "Table optimization prerequisites", narrowed to database and prefix.
     """
@@ -56,7 +56,7 @@ class OptimizerRole(ServiceRole):
                 Grant(
                     actions=["logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"],
                     on=[arn("logs", f"log-group:/aws-glue/{each}/logs:*") for each in _LOGS],
-                    because="the groups that Glue writes for every optimizer, by its own names",
+                    because="log groups that Glue names itself, one per optimizer type",
                 ),
                 through_s3(ground.key_arn),
             ],
@@ -64,7 +64,7 @@ class OptimizerRole(ServiceRole):
 
 
 class TableOptimizers(Construct):
-    """The three optimizers of one table; the table must be there before them."""
+    """The three optimizers of one table, which must exist before them."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class TableOptimizers(Construct):
 
 
 def _configurations(location: str) -> dict[str, dict[str, Any]]:
-    """By optimizer what is said to it alone."""
+    """Return the specific configuration of each optimizer."""
     compaction = _Optimizer.CompactionConfigurationProperty(
         iceberg_configuration=_Optimizer.IcebergCompactionConfigurationProperty(strategy="binpack")
     )

@@ -1,4 +1,4 @@
-"""One Kafka topic, with the settings that it has locally."""
+"""One Kafka topic, with the same settings as in the local lake."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from cdclake.debezium.topics import PARTITIONS, TOPIC_SETTINGS
 
 
 class Topic(Construct):
-    """A topic of the cluster; its name and replicas never change, for Kafka would forget it."""
+    """Topic with immutable name and replication factor: a change would delete its records."""
 
     def __init__(
         self,

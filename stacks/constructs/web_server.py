@@ -1,4 +1,4 @@
-"""nginx on ECS Fargate, with Fluent Bit beside it that sends its access log on."""
+"""nginx on ECS Fargate, with a Fluent Bit sidecar that forwards its access log."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ _Settings = aws_ecs.CfnCluster.ClusterSettingsProperty
 _SERVICE = "ecs-tasks"
 _TASKS = 2  # in different zones
 _CPU, _MEMORY_MB = 256, 512
-_ROUTER_MEMORY_MB = 128  # kept for Fluent Bit, whose unsent records lie in memory
+_ROUTER_MEMORY_MB = 128  # reserved for Fluent Bit, which buffers unsent records in memory
 _SCRATCH = "scratch"
 _ROUTER = "router"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Router:
-    """What the task's Fluent Bit is told."""
+    """Configuration of the Fluent Bit sidecar."""
 
-    files: Sequence[str]  # ARNs of objects that it includes
+    files: Sequence[str]  # ARNs of included configuration objects
     output: Mapping[str, str]
     grants: Sequence[Grant]
 
 
 class WebServer(Construct):
-    """A service of two tasks in the private subnets, whom its security group admits nobody to."""
+    """Service of two tasks in the private subnets; its security group admits no client."""
 
     def __init__(
         self,
@@ -112,7 +112,7 @@ class WebServer(Construct):
     def _router(
         self, image: str, files: Sequence[str]
     ) -> aws_ecs.CfnTaskDefinition.ContainerDefinitionProperty:
-        """Its disk can be written: what it includes is put beside its configuration."""
+        """Return the sidecar; its disk is writable, since it downloads the included files."""
         return _Task.ContainerDefinitionProperty(
             name=_ROUTER,
             image=image,
@@ -164,7 +164,7 @@ def _server(
         command=nginx.command(),
         environment=[_Task.KeyValuePairProperty(name=nginx.TEXT, value=nginx.configuration())],
         port_mappings=[_Task.PortMappingProperty(container_port=port, protocol="tcp")],
-        # Its lines are lost if the router is not there yet.
+        # Log lines are lost until the router runs.
         depends_on=[_Task.ContainerDependencyProperty(container_name=_ROUTER, condition="START")],
         log_configuration=_Task.LogConfigurationProperty(
             log_driver="awsfirelens", options=dict(output)

@@ -1,4 +1,4 @@
-"""What a web server's task may do: be pulled, read its router's files, send requests on."""
+"""Grants of a web server's task: pull images, read the router's files, send requests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _ECR = re.compile(r"(\d{12})[.]dkr[.]ecr[.]([a-z0-9-]+)[.]amazonaws[.]com(?:[.]c
 
 
 def is_of_ecr(image: str) -> bool:
-    """Whether the image is in a registry of an account, which endpoints in the network lead to."""
+    """Return whether the image is in ECR, which the network's endpoints reach."""
     return _ECR.match(image) is not None
 
 
 def pulls(images: Sequence[str]) -> Iterator[Grant]:
-    """Nothing for images of a public registry."""
+    """Yield grants to pull the images from ECR; public registries need none."""
     found = [match.groups() for image in images if (match := _ECR.match(image))]
     if not found:
         return
@@ -44,7 +44,7 @@ def pulls(images: Sequence[str]) -> Iterator[Grant]:
 
 
 def reads_files(state: BucketReference, keys: Sequence[str], key_arn: str) -> list[Grant]:
-    """What the router includes, and where it lies."""
+    """Allow reading the files that the router includes."""
     return [
         Grant(actions=["s3:GetObject"], on=[f"{state.arn}/{key}" for key in keys]),
         Grant(actions=["s3:GetBucketLocation"], on=[state.arn]),
@@ -53,12 +53,12 @@ def reads_files(state: BucketReference, keys: Sequence[str], key_arn: str) -> li
 
 
 def puts_directly(stream_arn: str) -> list[Grant]:
-    """Batches into a stream of Firehose."""
+    """Allow putting batches into a Firehose stream."""
     return [Grant(actions=["firehose:PutRecordBatch"], on=[stream_arn])]
 
 
 def puts_into_shards(stream_arn: str, key_arn: str) -> list[Grant]:
-    """Batches into a stream of Kinesis under our key."""
+    """Allow putting batches into a Kinesis stream under our key."""
     return [
         Grant(actions=["kinesis:PutRecords"], on=[stream_arn]),
         Grant(

@@ -1,4 +1,4 @@
-"""Where people query: settings that no query can change, and results that do not stay."""
+"""The Athena workgroup: enforced settings, and results that expire."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Workgroup = aws_athena.CfnWorkGroup
 
 
 class Workgroup(Construct):
-    """An Athena workgroup called like the deployment; its results lie encrypted in `bucket`."""
+    """Workgroup with the deployment's name; its results are stored encrypted in `bucket`."""
 
     def __init__(
         self,

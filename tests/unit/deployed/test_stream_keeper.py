@@ -135,7 +135,7 @@ def test_somebody_else_who_was_faster_is_fine(stream, monkeypatch):
     stream.call()
     monkeypatch.setattr(stream.keeper, "recent_runs", list)  # as they were a moment before
     seen = stream.call()
-    assert (seen.running, seen.did) == (True, "nothing: somebody else has started it")
+    assert (seen.running, seen.did) == (True, "nothing: another call has started it")
     assert len(stream.runs) == 1
 
 

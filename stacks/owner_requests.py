@@ -1,0 +1,32 @@
+"""Texts that ask the owners of existing parts for what this deployment needs from them."""
+
+from __future__ import annotations
+
+from cdclake.config.aws_model import IAM_PORT, ExistingKafka, ExistingSource
+from cdclake.stacks.constructs.kafka_cluster import FIREHOSE_ACTIONS
+
+
+def source_request(existing: ExistingSource, groups: str) -> str:
+    """Return what the owner of an existing source database must set up."""
+    return (
+        f"{existing.security_group} must admit {groups} on port {existing.port}; the server"
+        " needs logical replication (rds.logical_replication = 1, effective after a restart),"
+        " TLS, and a WAL limit for inactive slots (max_slot_wal_keep_size)"
+    )
+
+
+def kafka_request(existing: ExistingKafka, groups: str) -> str:
+    """Return what the owner of an existing Kafka cluster must set up."""
+    return (
+        f"{existing.security_group} must admit {groups} on port {IAM_PORT}; the cluster needs"
+        " IAM access control, Kafka 3.6 or newer, and a message.max.bytes that fits large rows"
+    )
+
+
+def firehose_request(existing: ExistingKafka) -> str:
+    """Return what the owner of an existing Kafka cluster must set up for Firehose."""
+    return (
+        f"{existing.cluster_arn} needs multi-VPC private connectivity with IAM, and a"
+        f" cluster policy that allows firehose.amazonaws.com {', '.join(FIREHOSE_ACTIONS)};"
+        " then set `aws: {private_connectivity: on}`"
+    )
