@@ -116,14 +116,6 @@ def stop_component(home: Home, name: str) -> None:
             supervisor_client.remove(home, name)
 
 
-def restart_component(
-    home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float
-) -> ProcessStatus:
-    """Stop the process of that name and run this spec, even when it is the same."""
-    stop_component(home, spec.name)
-    return run_component(home, spec, ready, timeout_s)
-
-
 def shut_down(home: Home) -> bool:
     """Stop everything, in reverse order of starting; whether there was anything to stop."""
     if not home.path.is_dir():
