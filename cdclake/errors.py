@@ -1,13 +1,17 @@
-"""What can go wrong, named by what the caller has to do about it.
+"""Errors that cdclake raises on purpose, by what the caller has to do about them.
 
 CdcError
-├── InputError        refuse to start: file, command or database is not as it must be (exit 2)
-├── NotRunning        there is no lake to ask (exit 3)
-├── ComponentFailed   a part of the lake failed or a wait ran out (exit 4)
-├── TableError        stop that table, let the others go on
-└── RecordError       quarantine that event, let the batch go on
+├── InputError                  refuse to start: invalid file, command or database (exit 2)
+│   └── InvalidPipeline         report every problem of the pipeline file
+├── NotRunning                  report that no lake is running (exit 3)
+├── ComponentFailed             report the failed or late component and its log (exit 4)
+├── TableError                  stop this table; the others continue
+│   └── CommitConflict          postpone the work, or stop this table
+└── Fenced                      end this stream: another one writes the changelogs
 
-Every message says what is wrong and where; `remedy` says what to do.
+Every message states what is wrong and where; `remedy` states what to do, as an imperative. The
+stream's reaction to each kind of error is in `glue_jobs/iceberg/error_policy.py`. An event that
+cannot be decoded is no error of this tree: it goes to quarantine with its reason.
 """
 
 from __future__ import annotations
@@ -29,21 +33,21 @@ class CdcError(Exception):
 
 
 class InputError(CdcError):
-    """The pipeline file, the command line or the source database is not as it must be."""
+    """Invalid pipeline file, command line or source database."""
 
     code = "bad_input"
     exit_code = 2
 
 
 class NotRunning(CdcError):
-    """The command needs a running lake and there is none."""
+    """Missing lake: the command needs one that is running."""
 
     code = "not_running"
     exit_code = 3
 
 
 class ComponentFailed(CdcError):
-    """A component of the lake failed, or did not get ready in time."""
+    """Component of the lake that failed, or was not ready in time."""
 
     code = "component_failed"
     exit_code = 4
@@ -58,7 +62,7 @@ class ComponentFailed(CdcError):
 
 
 class TableError(CdcError):
-    """One table cannot go on; it stops with its resume offsets kept, the others flow."""
+    """Failure of one table: it stops and keeps its resume offsets, the others continue."""
 
     code = "table_stopped"
 
@@ -71,15 +75,11 @@ class TableError(CdcError):
         return f"table {self.table!r}: {super().__str__()}"
 
 
-class RecordError(CdcError):
-    """One event cannot be applied; it goes to quarantine with its bytes and this reason."""
+class CommitConflict(TableError):
+    """Work on a table that lost to other writers' commits at every try."""
 
-    code = "event_refused"
 
-    def __init__(self, reason: str, topic: str, partition: int, offset: int) -> None:
-        super().__init__(reason)
-        self.args = (reason, topic, partition, offset)
-        self.topic, self.partition, self.offset = topic, partition, offset
+class Fenced(CdcError):
+    """Stream that may no longer write a changelog, since another stream has written to it."""
 
-    def __str__(self) -> str:
-        return f"{self.topic}[{self.partition}]@{self.offset}: {self.message}"
+    code = "fenced"

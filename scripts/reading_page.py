@@ -40,7 +40,7 @@ _ABOUT = {
         "Every event of the key in the source's commit order, with the changed values and the time."
         " Deletes are included, but not their values: PostgreSQL does not send them."
     ),
-    "the log, each event once": (
+    "the changelog, each event once": (
         "Firehose writes events at least once, in any order. Duplicates share the event's position"
         " in the source; the state and the views remove them already."
     ),

@@ -56,7 +56,7 @@ def import_violations(path: str, source: str) -> list[str]:
     if is_within(path, "stacks/constructs", "/"):  # a construct knows no stack
         stacks = {module for module in modules if is_within(module, "cdclake.stacks")}
         wrong |= {module for module in stacks if not module.startswith(ALLOWED_OF_STACKS)}
-    if not is_within(path, "glue_jobs/runtime", "/") and path != "glue_jobs/runtime.py":
+    if not is_within(path, "glue_jobs/runtime", "/"):
         wrong |= {module for module in modules if is_within(module, "awsglue")}
     wrong |= {module for module in modules if module.split(".")[0] in NO_ROOTS}
     return [f"{path} imports {module}" for module in sorted(wrong)]

@@ -1,4 +1,4 @@
-"""One pipeline in one environment of AWS: what the CDK app builds."""
+"""Deployment of one pipeline in one AWS environment, as the CDK app builds it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cdclake.plan import Plan
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The plan, which is the same everywhere, and what this environment gives it to run on."""
+    """Plan, equal in all environments, and the resources that it runs on in this one."""
 
     plan: Plan
     aws: Aws
@@ -26,22 +26,22 @@ class Deployment:
 
     @property
     def prefix(self) -> str:
-        """Begins the name of every stack and named resource, so that environments stay apart."""
+        """Return the prefix of every stack and named resource; it separates environments."""
         return "-".join(filter(None, (self.plan.name, self.environment)))
 
     @property
     def delivers(self) -> bool:
-        """Whether streams of Firehose from Kafka are deployed."""
+        """Check whether Firehose streams from Kafka are deployed."""
         return bool(self.plan.deliveries) and self.aws.delivery == "on"
 
     @property
     def delivered(self) -> list[DeliveryStream]:
-        """The streams of Firehose that are deployed, those from Kafka first."""
+        """Return the deployed Firehose streams, those from Kafka first."""
         of_kafka = self.plan.deliveries if self.delivers else ()
         return [*of_kafka, *(logs.stream for logs in self.plan.web_logs)]
 
     def refusal(self, location: Location, message: str, remedy: str) -> InvalidPipeline:
-        """What only the stacks can see of the file, said as all else: with its line and column."""
+        """Return an error that only the stacks can detect, with its line and column in the file."""
         document = read_document(self.file)
         if self.environment is not None:
             document = document.overlaid(self.environment)
@@ -49,19 +49,21 @@ class Deployment:
 
 
 def load_deployment(path: Path, environment: str | None = None) -> Deployment:
-    """The file's deployment in `environment`; without one, the file as it stands.
+    """Load the file's deployment in `environment`; without one, the file without an overlay.
 
-    Raises `InvalidPipeline` with every problem, `InputError` if there is no such environment.
+    Raises:
+        InvalidPipeline: the file has problems; the error holds all of them.
+        InputError: there is no such environment.
     """
     file = load_file(path, environment, deployed=True)
     return Deployment(plan=_planned(file), aws=file.aws, environment=environment, file=path)
 
 
 def _planned(file: PipelineFile) -> Plan:
-    """The plan; without a table to stream, the stream only makes tables and reads heartbeats.
+    """Return the plan; a stream without tables is scheduled unless the file sets its mode.
 
-    A job that always runs would be dear for that, so it begins by schedule unless the file says
-    otherwise.
+    Such a stream only creates tables and reads heartbeats, which does not justify the cost of a job
+    that always runs.
     """
     plan = resolve_plan(file)
     streams = any(table.delivery == "stream" for table in plan.tables)

@@ -1,7 +1,7 @@
-"""A YAML file as plain values that remember where each of them stands.
+"""A YAML file as plain values, each with its place in the file.
 
-Only what JSON can hold comes out: no tags, no merge keys, no dates. Keys are always text, so that
-a column may be called `null` or `1`. Whatever is wrong with the YAML itself is a `Problem`.
+The values are those that JSON can hold: no tags, no merge keys, no dates. Keys are always text, so
+that a column may be called `null` or `1`. Every mistake in the YAML itself is a `Problem`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ Location = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Where a value stands, and where its key does; (line, column) counted from 1."""
+    """Places of a value and its key, as (line, column) counted from 1."""
 
     key: tuple[int, int]
     value: tuple[int, int]
-    empty: bool = False  # nothing is written there, which YAML reads as null
+    empty: bool = False  # the file has no value here, which YAML reads as null
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file: its values, their places, and what was wrong with the YAML."""
+    """Values of one file, their places, and the mistakes in the YAML."""
 
     values: dict[str, Any]
     spans: Mapping[Location, Span]
     problems: tuple[Problem, ...] = field(default=())
 
     def get(self, *location: str | int) -> Any:
-        """The value there; None where there is nothing of the kind."""
+        """Return the value at `location`; None if there is none."""
         here: Any = self.values
         for part in location:
             try:
@@ -43,14 +43,15 @@ class Document:
         return here
 
     def mapping(self, *location: str | int) -> dict[str, Any]:
-        """The mapping there; empty where there is none."""
+        """Return the mapping at `location`; empty if there is none."""
         value = self.get(*location)
         return value if isinstance(value, dict) else {}
 
     def place(self, location: Location) -> tuple[int, int]:
-        """Line and column for a message about `location`, or about the nearest that is written.
+        """Return line and column of `location`, or of its nearest ancestor in the file.
 
-        A scalar's own place; a mapping's or list's key, since its first line says nothing.
+        For a scalar its own place; for a mapping or list that of its key, since its first line
+        shows nothing.
         """
         while location and location not in self.spans:
             location = location[:-1]
@@ -61,18 +62,18 @@ class Document:
         return span.key if by_key else span.value
 
     def problem(self, location: Location, message: str, remedy: str) -> Problem:
-        """A problem with the value at `location`."""
+        """Return a problem with the value at `location`."""
         return Problem(*self.place(location), message, remedy)
 
     def key_problem(self, location: Location, message: str, remedy: str) -> Problem:
-        """A problem with the key at `location`, not with what it holds."""
+        """Return a problem with the key at `location`, not with its value."""
         span = self.spans.get(location)
         return Problem(*(span.key if span else self.place(location)), message, remedy)
 
     def overlaid(self, environment: str) -> Document:
-        """This document with `environments.<environment>` merged over it, mapping by mapping.
+        """Return this document with `environments.<environment>` merged over it, key by key.
 
-        Places come along: a mistake in an overlay is reported where the overlay has it.
+        Places are merged too: a mistake in an overlay is reported at its place in the overlay.
         """
         root = ("environments", environment)
         overlay = self.mapping(*root)

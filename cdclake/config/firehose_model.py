@@ -1,7 +1,6 @@
-"""Shape of `firehose:`: how the tables with `delivery: firehose` are delivered.
+"""Model of `firehose:`: delivery of the tables with `delivery: firehose`.
 
-Limits of single values are Firehose's own; what only several together can break is in
-`checks.firehose`.
+Limits of single values are those of Firehose; `checks.firehose` checks combinations of values.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ STREAMS_PER_REGION = 5000  # AWS's default (API reference of CreateDeliveryStrea
 def _check_domain(name: str) -> str:
     if _DOMAIN.fullmatch(name) is None:
         raise Refused(
-            f"{name!r} is no name of a domain",
-            "write 1 to 30 lower-case letters, digits and hyphens, a letter first",
+            f"invalid domain name {name!r}",
+            "use 1 to 30 lowercase letters, digits and hyphens, starting with a letter",
         )
     return name
 
@@ -35,13 +34,13 @@ def _check_domain(name: str) -> str:
 def _check_prefix(prefix: str) -> str:
     if _PREFIX.fullmatch(prefix) is None or len(prefix) > _MAX_PREFIX_CHARACTERS:
         raise Refused(
-            f"{prefix!r} is no folder for what fails",
-            "write lower-case letters, digits, `-`, `_` and `.`, with `/` between folders only;"
-            " date and kind of error are added",
+            f"invalid error prefix {prefix!r}",
+            "use lowercase letters, digits, `-`, `_` and `.`, with `/` only between folders;"
+            " Firehose adds the kind of error and the date",
         )
     taken = (naming.CONTROL_PREFIX, naming.CHECKPOINT_PREFIX, naming.DEPLOYED_PREFIX)
     if prefix.split("/")[0] in taken:
-        raise Refused(f"the folder {prefix.split('/')[0]!r} is cdclake's own", "write another one")
+        raise Refused(f"the folder {prefix.split('/')[0]!r} is reserved", "choose another one")
     return prefix
 
 
@@ -50,29 +49,29 @@ def _check_route(query: str) -> str:
         raise Refused("the query is empty or has several lines", "fold it into one with `>-`")
     if len(query) > MAX_CHARACTERS:
         raise Refused(
-            f"the query has {len(query)} characters, and Firehose takes {MAX_CHARACTERS}",
-            "part the domain, or leave `route:` out: the function knows its tables",
+            f"the query has {len(query)} characters; Firehose accepts at most {MAX_CHARACTERS}",
+            "split the domain, or remove `route:`: the function can route by table itself",
         )
     return query
 
 
 class Buffer(Section):
-    """What is collected before it is appended to the logs; Firehose takes both as hints."""
+    """Buffer in front of the changelogs; Firehose treats both limits as hints."""
 
-    seconds: int = Field(default=300, ge=0, le=900, description="At most so long.")
-    mib: int = Field(default=64, ge=1, le=128, description="At most so much.")
+    seconds: int = Field(default=300, ge=0, le=900, description="Maximum time.")
+    mib: int = Field(default=64, ge=1, le=128, description="Maximum size.")
 
 
 class Function(Section):
-    """What is collected before the function makes rows of it, and how often it is tried."""
+    """Buffer in front of the function that decodes rows, and its retries."""
 
-    seconds: int = Field(default=60, ge=0, le=900, description="At most so long.")
-    mib: int = Field(default=1, ge=1, le=3, description="At most so much.")
-    retries: int = Field(default=3, ge=0, le=300, description="Calls after one that failed.")
+    seconds: int = Field(default=60, ge=0, le=900, description="Maximum time.")
+    mib: int = Field(default=1, ge=1, le=3, description="Maximum size.")
+    retries: int = Field(default=3, ge=0, le=300, description="Retries of a failed call.")
 
 
 class StreamSettings(Section):
-    """One stream of Firehose."""
+    """Settings of one Firehose stream."""
 
     buffer: Buffer = Field(default_factory=Buffer)
     function: Function = Field(default_factory=Function)
@@ -80,56 +79,58 @@ class StreamSettings(Section):
         default=300,
         ge=0,
         le=7200,
-        description="How long Firehose tries to append before it puts the rows to what failed.",
+        description="Seconds that Firehose retries an append before it writes the rows to S3 as"
+        " failed.",
     )
     backup: Literal["failed", "all"] = Field(
-        default="failed", description="What also lies in S3 as it came: what failed, or everything."
+        default="failed", description="Raw records kept in S3: the failed ones, or all."
     )
     mib_per_second: int = Field(
-        default=1, ge=1, le=1000, description="The most that its topic is expected to bring."
+        default=1, ge=1, le=1000, description="Expected peak throughput of its topic."
     )
 
 
 class Domain(StreamSettings):
-    """The stream of a domain."""
+    """Settings of a domain's stream."""
 
     route: Annotated[str, AfterValidator(_check_route)] | None = Field(
         default=None,
-        description="A query in jq 1.6 that finds the log of each row that the function makes:"
+        description="jq 1.6 query that returns the changelog of each row that the function decodes:"
         " one object with `destinationDatabaseName` and `destinationTableName`. Without it, the"
-        " function says where its rows go.",
+        " function routes its rows.",
     )
 
 
 class Firehose(StreamSettings):
-    """Delivery by Firehose: every stream's settings, and domains of tables that share one."""
+    """Delivery by Firehose: settings of all streams, and domains of tables that share a stream."""
 
     error_prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
-        default="firehose", description="Folder of the bucket for state, for what fails."
+        default="firehose", description="Folder for failed records, in the bucket for state."
     )
     account_streams: int = Field(
         default=STREAMS_PER_REGION,
         ge=1,
-        description="Streams that the account may still have in the region.",
+        description="Number of further streams that the account may have in the region.",
     )
     domains: dict[Annotated[str, AfterValidator(_check_domain)], Domain] = Field(
         default_factory=dict,
-        description="Streams over a topic that several tables share, with what they have of their"
-        " own of the settings above; tables name theirs as `domain:`.",
+        description="Streams over a topic that several tables share. Each may override the settings"
+        " above; tables name their domain as `domain:`.",
     )
 
 
 def settings_of(section: Mapping[str, Any], domain: str | None) -> Domain:
-    """The settings of a domain's stream, or of one with a single table (None).
+    """Return the settings of a domain's stream, or (None) of a stream with a single table.
 
-    `section` is `firehose:` as it is written; pydantic's ValidationError if it is wrong.
+    `section` is `firehose:` as written in the file; raises pydantic's ValidationError if it is
+    invalid.
     """
     own = section.get("domains", {}).get(domain, {}) if domain else {}
     return Domain.model_validate(with_settings_of_all(section, own))
 
 
 def with_settings_of_all(section: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
-    """What a stream has of its own, over what `section`, `firehose:`, says for all of them."""
+    """Return a stream's own settings merged over those of `section` (`firehose:`)."""
     merged = {key: value for key, value in section.items() if key in StreamSettings.model_fields}
     for key, value in own.items():
         merged[key] = {**merged.get(key, {}), **value} if isinstance(value, dict) else value

@@ -1,4 +1,4 @@
-"""Shape of `aws: jobs:`: how large the Glue jobs are, and for how long they may run."""
+"""Model of `aws: jobs:`: sizes of the Glue jobs, and their timeouts."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from cdclake.config.table_model import Section
 
 
 class Workers(Section):
-    """What a Glue job runs on."""
+    """Workers of a Glue job."""
 
     worker: Literal["G.1X", "G.2X", "G.4X", "G.8X"] = Field(
-        default="G.1X", description="Kind of its workers: 4, 8, 16 or 32 cores each."
+        default="G.1X", description="Type of the workers: 4, 8, 16 or 32 cores each."
     )
     workers: int = Field(
-        default=3, ge=2, le=299, description="Its workers, the driver among them; at most so many."
+        default=3, ge=2, le=299, description="Maximum number of workers, including the driver."
     )
     autoscaling: bool = Field(
-        default=True, description="Fewer workers than that where fewer do; `false`: always all."
+        default=True, description="Use fewer workers when they suffice; `false`: always use all."
     )
 
 
 class StreamWorkers(Workers):
-    """The streaming job's."""
+    """Workers of the streaming job."""
 
 
 class BatchWorkers(Workers):
-    """Those of each job that goes over tables and ends."""
+    """Workers of each batch job."""
 
-    timeout_minutes: int = Field(
-        default=240, ge=5, le=10080, description="A run that takes longer is ended."
-    )
+    timeout_minutes: int = Field(default=240, ge=5, le=10080, description="Timeout of a run.")
 
 
 class Jobs(Section):

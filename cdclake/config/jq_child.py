@@ -1,8 +1,8 @@
-"""Runs one jq query over records, in a process of its own: a query may not end, or crash libjq.
+"""Runs one jq query over records in its own process: a query may not end, or crash libjq.
 
-Called by its path with neither environment nor arguments. Standard input is a JSON object with the
-`query` and the `records` as text; standard output one with the `error` of the compiler, or with the
-`results`: for each record what the query yields, or its error as text.
+Run by its path, without environment and arguments. Standard input is a JSON object with the `query`
+and the `records` as text; standard output is one with the `error` of the compiler, or with the
+`results`: for each record the values that the query yields, or its error as text.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 import jq
 
-_MAX_MEMORY_BYTES = 1 << 30  # bytes; a query may ask for all there is
+_MAX_MEMORY_BYTES = 1 << 30  # a query may ask for all available memory
 
 
 def main() -> None:
-    """Answer the question on standard input."""
+    """Run the query from standard input."""
     resource.setrlimit(resource.RLIMIT_AS, (_MAX_MEMORY_BYTES, _MAX_MEMORY_BYTES))
     question = json.load(sys.stdin)
     try:

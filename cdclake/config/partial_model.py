@@ -1,4 +1,4 @@
-"""What can be told of a document's tables although parts of it may be wrong.
+"""Outline of a document's tables, also if parts of the document are invalid.
 
 The cross checks read this instead of the model, so that one mistake never hides another.
 """
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class ColumnOutline:
-    """A declared column; `type` is None where it is missing or wrong."""
+    """Declared column; `type` is None if it is missing or invalid."""
 
     location: Location
     source: str
@@ -31,13 +31,13 @@ class ColumnOutline:
 
     @property
     def name(self) -> str:
-        """The column's name in the lake."""
+        """Return the column's name in the lake."""
         return naming.lake_name(self.renamed_from[0] if self.renamed_from else self.source)
 
 
 @dataclass(frozen=True, slots=True)
 class TableOutline:
-    """A declared table; schema, table and name are None where the spelling is wrong."""
+    """Declared table; schema, table and name are None if they are invalid."""
 
     location: Location
     schema: str | None
@@ -48,16 +48,16 @@ class TableOutline:
 
     @property
     def spelled(self) -> str:
-        """The table as the file has it."""
+        """Return the table's key in the file."""
         return str(self.location[-1])
 
     @property
     def key(self) -> list[tuple[Location, str]]:
-        """Each key column with its place."""
+        """Return each key column with its place."""
         return self.texts("key")
 
     def texts(self, field: str) -> list[tuple[Location, str]]:
-        """The text items of the list `field`, each with its place."""
+        """Return the text items of the list `field`, each with its place."""
         items = self.entry.get(field)
         listed = enumerate(items) if isinstance(items, list) else ()
         return [
@@ -65,12 +65,12 @@ class TableOutline:
         ]
 
     def column(self, source: str) -> ColumnOutline | None:
-        """The declared column of this exact spelling."""
+        """Return the declared column of this exact spelling."""
         return next((column for column in self.columns if column.source == source), None)
 
 
 def outline_tables(document: Document) -> list[TableOutline]:
-    """Every entry of `tables` that is a mapping."""
+    """Outline every entry of `tables` that is a mapping."""
     tables = document.mapping("tables")
     return [
         _outline_table(spelled, entry)
@@ -115,7 +115,7 @@ def _outline_column(location: Location, source: str, value: Any) -> ColumnOutlin
 
 
 def try_parse(parse: Callable[[str], T], spelling: Any) -> T | None:
-    """What `parse` makes of the spelling; None where the model refuses it already."""
+    """Return the parsed spelling; None if the model already refuses it."""
     try:
         return parse(spelling) if isinstance(spelling, str) else None
     except Refused:

@@ -1,4 +1,4 @@
-"""`partition_by`: Iceberg's transforms over declared columns."""
+"""Iceberg's partition transforms over declared columns, as in `partition_by`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdclake.debezium.types import ColumnType
 _TIMES = frozenset({"timestamp", "timestamp_ntz"})
 _DATES = _TIMES | {"date"}
 _EXACT = frozenset({"int", "bigint", "string", "binary"})
-# transform -> the lake types it takes; `decimal` stands for every decimal
+# transform -> the lake types that it accepts; `decimal` means every decimal
 _TAKES: dict[str, frozenset[str]] = {
     "year": _DATES,
     "month": _DATES,
@@ -29,7 +29,7 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """One partition field; `kind` is `identity` or a transform, `column` the source's spelling."""
+    """Partition field; `kind` is `identity` or a transform, `column` the source's spelling."""
 
     kind: str
     column: str
@@ -37,34 +37,34 @@ class Transform:
 
     @property
     def family(self) -> tuple[str, str]:
-        """What Iceberg allows once for a column: one temporal transform, one of each other."""
+        """Return the group; Iceberg allows one transform of each group per column."""
         return self.column, "time" if self.kind in _TEMPORAL else self.kind
 
     def field_name(self, lake_column: str) -> str:
-        """The name that Iceberg gives to the partition field."""
+        """Return the name that Iceberg gives to the partition field."""
         if self.kind == "identity":
             return lake_column
         return f"{lake_column}_{_FIELD_SUFFIX.get(self.kind, self.kind)}"
 
     def render(self, lake_column: str) -> str:
-        """The transform in Spark SQL."""
+        """Return the transform in Spark SQL."""
         if self.kind == "identity":
             return lake_column
         return f"{self.kind}({'' if self.width is None else f'{self.width}, '}{lake_column})"
 
     def check_type(self, column_type: ColumnType) -> None:
-        """`Refused` where Iceberg has no such transform for the column's lake type."""
+        """Raise `Refused` if Iceberg has no such transform for the column's lake type."""
         lake_type = column_type.state.split("(")[0]
         takes = _TAKES.get(self.kind)
         if takes is not None and lake_type not in takes:
             raise Refused(
-                f"{self.kind}() does not take {self.column!r}, which is {lake_type} in the lake",
-                f"{self.kind}() takes {', '.join(sorted(takes))}",
+                f"{self.kind}() does not support {self.column!r}, which is {lake_type} in the lake",
+                f"use {self.kind}() with {', '.join(sorted(takes))}",
             )
 
 
 def parse_transform(spelling: str) -> Transform:
-    """The transform that one entry of `partition_by` names.
+    """Parse one entry of `partition_by`.
 
     >>> parse_transform("bucket(16, Customer Id)")
     Transform(kind='bucket', column='Customer Id', width=16)
@@ -84,7 +84,7 @@ def parse_transform(spelling: str) -> Transform:
         raise Refused(f"unknown partition transform {match[1]!r}", _FORMS)
     if kind in _TEMPORAL:
         if width is not None:
-            raise Refused(f"{kind}() takes a column only", f"write `{kind}({column})`")
+            raise Refused(f"{kind}() accepts only a column", f"write `{kind}({column})`")
         return Transform(kind, _column(column))
     if width is None or not re.fullmatch(r"[1-9][0-9]{0,8}", width):
         raise Refused(f"{kind}() needs a whole number first", f"write `{kind}(16, {column})`")

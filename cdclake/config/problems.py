@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline file: where, what, and what to do about it."""
+"""Problems of a pipeline file: the place, the message and the remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_SHOWN = 5
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake; sorts by where it stands. Line and column count from 1."""
+    """One mistake; sorts by its place. Line and column count from 1."""
 
     line: int
     column: int
@@ -21,12 +21,12 @@ class Problem:
     remedy: str
 
     def render(self, file: str) -> str:
-        """`file:line:column: what is wrong; what to do`, which editors and CI can jump to."""
+        """Return `file:line:column: message; remedy`, which editors and CI can jump to."""
         return f"{file}:{self.line}:{self.column}: {self.message}; {self.remedy}"
 
 
 class Refused(ValueError):
-    """A spelling in the file that means nothing to us; it becomes a `Problem` where it stands."""
+    """Invalid value in the file; it becomes a `Problem` at its place."""
 
     def __init__(self, message: str, remedy: str) -> None:
         super().__init__(message, remedy)
@@ -38,15 +38,15 @@ class Refused(ValueError):
 
 
 def check_distinct(values: list[str]) -> list[str]:
-    """`values`, if none of them stands twice."""
+    """Return `values` if they are distinct."""
     for value in values:
         if values.count(value) > 1:
-            raise Refused(f"{value!r} stands twice", "remove one of the two")
+            raise Refused(f"{value!r} is listed twice", "remove one of the two")
     return values
 
 
 class InvalidPipeline(InputError):
-    """The pipeline file has mistakes; `problems` holds every one, the message the first few."""
+    """Invalid pipeline file; `problems` holds every problem, the message the first few."""
 
     code = "invalid_pipeline"
 
@@ -68,12 +68,12 @@ class InvalidPipeline(InputError):
 
 
 def sort_problems(problems: Iterable[Problem]) -> list[Problem]:
-    """The problems in the file's order, each once."""
+    """Return the distinct problems in the file's order."""
     return sorted(set(problems))
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """`did you mean 'x'?` for the nearest of `known`, else an empty string."""
+    """Return `did you mean 'x'?` for the nearest of `known`, or an empty string."""
     nearest = get_close_matches(word.lower(), list(known), n=3, cutoff=0.6)
     if not nearest:
         return ""

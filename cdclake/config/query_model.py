@@ -1,4 +1,4 @@
-"""Shape of `aws: query:`: what a query in Athena may cost, and how long its result stays."""
+"""Model of `aws: query:`: cost limit of an Athena query, and retention of its result."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from cdclake.config.table_model import Section
 
 
 class Query(Section):
-    """The workgroup in which people query the lake."""
+    """Athena workgroup for users of the lake."""
 
     scan_gb: int = Field(
-        default=100, ge=1, le=1_000_000, description="A query that reads more than that is ended."
+        default=100, ge=1, le=1_000_000, description="Athena cancels a query that scans more."
     )
     result_days: int = Field(
-        default=7, ge=1, le=365, description="Days after which a result is deleted."
+        default=7, ge=1, le=365, description="Days after which results are deleted."
     )

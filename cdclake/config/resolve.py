@@ -1,4 +1,4 @@
-"""From a pipeline file to the `Plan`, with every problem at once."""
+"""Resolution of a pipeline file to its `Plan`; reports all problems at once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from cdclake.plan import Column, Plan, Table
 
 
 def load_plan(path: Path, environment: str | None = None) -> Plan:
-    """The file's plan, with the overlay of `environment` merged in.
+    """Load the file's plan, with the overlay of `environment` merged in.
 
-    Raises `InvalidPipeline` with all problems if there is any, in whatever environment.
+    Raises `InvalidPipeline` with all problems if any environment has one.
     """
     return resolve_plan(load_file(path, environment))
 
@@ -32,10 +32,9 @@ def load_plan(path: Path, environment: str | None = None) -> Plan:
 def load_file(
     path: Path, environment: str | None = None, *, deployed: bool = False
 ) -> PipelineFile:
-    """The checked file, with the overlay of `environment` merged in; raises as `load_plan` does.
+    """Load and check the file, with the overlay of `environment` merged in, as `load_plan` does.
 
-    `deployed`: what AWS asks of a pipeline is checked of this environment also where the file does
-    not speak of it.
+    With `deployed`, the checks for AWS include this environment even if the file has no `aws:`.
     """
     document = read_document(path)
     problems = find_problems(document, deployed=deployed, environment=environment)
@@ -56,10 +55,10 @@ def load_file(
 def find_problems(
     document: Document, *, deployed: bool = False, environment: str | None = None
 ) -> list[Problem]:
-    """Every problem of the file and of each environment's overlay, in the file's order.
+    """Return every problem of the file and of each environment's overlay, in the file's order.
 
-    A pipeline that never goes to AWS need not fit it: that is checked where `aws:` is declared, and
-    of what is `deployed`, the file in this environment.
+    The checks for AWS run only if `aws:` is declared and, with `deployed`, for this environment: a
+    local pipeline need not satisfy them.
     """
     found = list(document.problems)
     if not document.values:
@@ -75,7 +74,7 @@ def find_problems(
         checks = (*CHECKS, *AWS_CHECKS) if on_aws else CHECKS
         checked = [problem for check in checks for problem in check(version, tables)]
         wrong = [*structure_problems(version), *checked]
-        if has_routes(version) and not found and not wrong:  # else there is no plan
+        if has_routes(version) and not found and not wrong:  # otherwise there is no plan
             wrong += check_routes(version, _plan_of(version))
         for problem in wrong:
             if (problem.line, problem.column) not in unreadable:
@@ -88,7 +87,7 @@ def _plan_of(document: Document) -> Plan:
 
 
 def resolve_plan(file: PipelineFile) -> Plan:
-    """The plan of a file without problems."""
+    """Return the plan of a valid file."""
     tables = {key: _resolve_table(file.name, key, entry) for key, entry in file.tables.items()}
     return Plan(
         name=file.name,
@@ -154,9 +153,10 @@ def _resolve_column(source: str, entry: ColumnEntry) -> Column:
 
 
 def _lake_name(source: str, entry: ColumnEntry) -> str:
-    """A renamed column keeps its name in the lake: rows and queries that are there know no other.
+    """Return the column's name in the lake; a renamed column keeps its first one.
 
-    What the log says of a value that was not sent names its column, too.
+    Existing rows and queries use that name, and so does the changelog where it marks values that
+    were not sent.
     """
     return naming.lake_name(entry.renamed_from[0] if entry.renamed_from else source)
 

@@ -1,4 +1,4 @@
-"""The streams of Firehose that a file without problems asks for."""
+"""Firehose streams of a valid pipeline file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from cdclake.web_logs.model import FUNCTION, WebLogs, request_tables, status_que
 
 
 def resolve_deliveries(file: PipelineFile, tables: Mapping[str, Table]) -> list[DeliveryStream]:
-    """One for each domain and for each table without one; `tables` are by their key in the file."""
+    """Return a stream per domain and per table without one; `tables` are by key in the file."""
     delivered = {key: entry for key, entry in file.tables.items() if entry.delivery == "firehose"}
     domains: dict[str, list[Table]] = {}
     streams = []
@@ -28,7 +28,7 @@ def resolve_deliveries(file: PipelineFile, tables: Mapping[str, Table]) -> list[
 
 
 def topic_of(pipeline: str, domain: str | None, own: str) -> str:
-    """The domain's topic for its tables, else the table's own."""
+    """Return the topic of the table's domain, or the table's own topic."""
     return own if domain is None else naming.domain_topic(pipeline, domain)
 
 
@@ -45,7 +45,7 @@ def _stream(file: PipelineFile, domain: str | None, tables: Sequence[Table]) -> 
 
 
 def resolve_web_logs(file: PipelineFile) -> list[WebLogs]:
-    """Those of the file, each with its stream."""
+    """Return the file's web logs, each with its stream."""
     shared = file.firehose.model_dump(exclude_unset=True)
     return [
         _web_logs(file, name, web_logs_settings(shared, entry.model_dump(exclude_unset=True)))
@@ -54,7 +54,7 @@ def resolve_web_logs(file: PipelineFile) -> list[WebLogs]:
 
 
 def web_logs_settings(section: Mapping[str, Any], own: Mapping[str, Any]) -> WebLogsEntry:
-    """Web logs as they are written, over what `section`, `firehose:`, says for all streams."""
+    """Return the web logs' own settings merged over those of `section` (`firehose:`)."""
     return WebLogsEntry.model_validate(with_settings_of_all(section, own))
 
 

@@ -1,9 +1,9 @@
-"""Where a jq query sends records: what Firehose's `MetadataExtraction` does, through real libjq.
+"""Routing of records by a jq query, like Firehose's `MetadataExtraction`, through the real libjq.
 
-Firehose runs jq 1.6 on what its function answered. The package `jq` is kept at the version whose
-wheel holds libjq 1.6: a newer one takes syntax and functions that Firehose has not. Numbers are
-doubles there and here. What Firehose does with records that a query sends nowhere is by its
-documentation: they go to the error prefix.
+Firehose runs jq 1.6 on the output of its function. The package `jq` is pinned to the version whose
+wheel contains libjq 1.6: a newer one accepts syntax and functions that Firehose does not have.
+Numbers are doubles in both. According to its documentation, Firehose writes records that a query
+does not route to the error prefix.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from cdclake.config.problems import Refused
 
-MAX_CHARACTERS = 5120  # of a processor's parameter, by Firehose's API
+MAX_CHARACTERS = 5120  # limit of a processor's parameter in Firehose's API
 OPERATIONS = ("insert", "update", "delete")
 _CHILD = Path(__file__).with_name("jq_child.py")
 _TIMEOUT_S = 20
@@ -29,7 +29,7 @@ _DATABASE, _TABLE, _OPERATION = (
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where one record goes."""
+    """Destination of one record."""
 
     database: str
     table: str
@@ -37,15 +37,15 @@ class Destination:
 
 
 class Nowhere(str):
-    """Why a record goes nowhere."""
+    """Reason why a record is not routed."""
 
     __slots__ = ()
 
 
 def destinations(query: str, records: Sequence[bytes]) -> list[Destination | Nowhere]:
-    """Where the query sends each record, which never fails for the others.
+    """Return the destination of each record; a failing record does not affect the others.
 
-    Refused if the query does not compile, does not end, or breaks off.
+    Raises `Refused` if the query does not compile, does not end, or aborts.
     """
     texts = [_json_text(record) for record in records]
     readable = [text for text in texts if text is not None]
@@ -71,16 +71,16 @@ def _ask(query: str, records: Sequence[str]) -> list[Any]:
             alone, input=question, capture_output=True, text=True, env={}, timeout=_TIMEOUT_S
         )
     except subprocess.TimeoutExpired:
-        message = f"the query has not ended after {_TIMEOUT_S} seconds"
-        raise Refused(message, "write one that yields one object and ends") from None
+        message = f"the query did not end within {_TIMEOUT_S} seconds"
+        raise Refused(message, "write a query that yields one object and ends") from None
     if told.returncode != 0 or not told.stdout:
         raise Refused(
-            "the query breaks off jq", "write one without `input`, `include` and large values"
+            "the query aborts jq", "write a query without `input`, `include` and large values"
         )
     answer = json.loads(told.stdout)
     if "error" in answer:
         said = " ".join(str(answer["error"]).replace("jq: ", "").split())
-        raise Refused(f"jq 1.6 does not take the query: {said}", "correct it; jq 1.7 has more")
+        raise Refused(f"invalid jq 1.6 query: {said}", "correct it; do not use features of jq 1.7")
     return list(answer["results"])
 
 
@@ -88,7 +88,7 @@ def _destination(yielded: list[Any] | str) -> Destination | Nowhere:
     if isinstance(yielded, str):
         return Nowhere(f"the query fails: {yielded}")
     if len(yielded) != 1 or not isinstance(yielded[0], dict):
-        return Nowhere(f"the query yields {len(yielded)} values, and not one object")
+        return Nowhere(f"the query yields {len(yielded)} values instead of one object")
     found = yielded[0]
     for name in (_DATABASE, _TABLE):
         if not isinstance(found.get(name), str) or not found[name]:

@@ -1,4 +1,4 @@
-"""Rows of a log as Firehose's function answers them, made up: what queries are tried on."""
+"""Synthetic changelog rows, as Firehose's function returns them, to test routing queries on."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BY_CONVERSION = {
 
 
 def sample_rows(table: Table, plan: Plan) -> dict[str, bytes]:
-    """One row for each operation: with every value, or with those that it has at most."""
+    """Return one row per operation, with every value that the operation can have."""
     rows = LogRows(table, plan)
     made = {op: rows.row(_event(table, op), Place(0, 1), _MOMENT) for op in "rcudt"}
     return {op: json.dumps(row, ensure_ascii=False).encode() for op, row in made.items()}

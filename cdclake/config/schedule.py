@@ -1,4 +1,4 @@
-"""Schedules in EventBridge's words: `rate(5 minutes)` and `cron(0 3 * * ? *)`."""
+"""Schedules in EventBridge's syntax: `rate(5 minutes)` and `cron(0 3 * * ? *)`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdclake.config.problems import Refused
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 _DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 _DAY = "|".join(["[1-7]", *_DAYS])
-# name, least, greatest, words that stand for numbers from `least` on
+# name, minimum, maximum, names of the numbers from the minimum on
 _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("minutes", 0, 59, []),
     ("hours", 0, 23, []),
@@ -23,7 +23,7 @@ _EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
 
 
 def parse_schedule(spelling: str) -> str:
-    """The schedule as EventBridge takes it; `Refused` where EventBridge would refuse it."""
+    """Return the schedule; raise `Refused` if EventBridge would refuse it."""
     text = spelling.strip()
     match = re.fullmatch(r"(\w+)\((.*)\)", text)
     kind = match[1] if match else ""
@@ -32,16 +32,16 @@ def parse_schedule(spelling: str) -> str:
     elif match and kind == "cron":
         _check_cron(match[2])
     elif kind == "at":
-        raise Refused("a schedule of `at(...)` runs only once", _EXAMPLES)
+        raise Refused("a schedule with `at(...)` runs only once", _EXAMPLES)
     else:
-        raise Refused(f"{spelling!r} is not a schedule", _EXAMPLES)
+        raise Refused(f"invalid schedule {spelling!r}", _EXAMPLES)
     return text
 
 
 def shortest_minutes(spelling: str) -> int | None:
     """Return the shortest time between two runs in minutes; None if the schedule is not valid.
 
-    Of a cron schedule only its minutes count: its hours and days can make no two runs closer.
+    For a cron schedule only the minutes matter: hours and days cannot bring two runs closer.
 
     >>> shortest_minutes("rate(2 hours)"), shortest_minutes("cron(0/5 8-17 ? * MON-FRI *)")
     (120, 5)
@@ -60,7 +60,7 @@ def shortest_minutes(spelling: str) -> int | None:
 
 
 def _listed(item: str) -> range:
-    """Return the minutes that `*`, `n`, `n-m`, `n/step` or `n-m/step` stand for."""
+    """Return the minutes that `*`, `n`, `n-m`, `n/step` or `n-m/step` means."""
     span, _, step = item.partition("/")
     least, _, greatest = span.partition("-")
     first = 0 if least == "*" else int(least)
@@ -71,7 +71,7 @@ def _listed(item: str) -> range:
 def _check_rate(text: str, inside: str) -> None:
     match = re.fullmatch(r"([1-9][0-9]{0,5}) (minute|hour|day)(s?)", inside)
     if match is None:
-        raise Refused(f"{text!r} is not a rate", "write it like `rate(5 minutes)`, `rate(1 hour)`")
+        raise Refused(f"invalid rate {text!r}", "write it like `rate(5 minutes)` or `rate(1 hour)`")
     plural = "s" if match[1] != "1" else ""
     if match[3] != plural:
         raise Refused(
@@ -83,20 +83,20 @@ def _check_cron(inside: str) -> None:
     parts = inside.split()
     if len(parts) != len(_FIELDS):
         raise Refused(
-            f"a cron schedule has 6 fields, this one has {len(parts)}",
+            f"a cron schedule needs 6 fields, this one has {len(parts)}",
             "write minutes, hours, day of month, month, day of week, year: `cron(0 3 * * ? *)`",
         )
     if (parts[2] == "?") == (parts[4] == "?"):
         raise Refused(
             "exactly one of a cron schedule's day of month and day of week must be `?`",
-            "write `?` for the one that does not matter: `cron(0 3 * * ? *)`",
+            "write `?` for one of the two: `cron(0 3 * * ? *)`",
         )
     for part, (name, least, greatest, words) in zip(parts, _FIELDS, strict=True):
         days = name.startswith("day")
         for item in part.split(","):
             if not (_fits(item, least, greatest, words) or (days and _is_day_word(item))):
                 raise Refused(
-                    f"{part!r} is no {name} in a cron schedule",
+                    f"invalid {name} {part!r} in a cron schedule",
                     f"write `*`, or numbers from {least} to {greatest}: n, n-m, n/step, n,m",
                 )
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of the pipeline file, for editors: completion and help while typing."""
+"""JSON Schema of the pipeline file, for completion and help in editors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ID = "urn:cdclake:pipeline:1"
 
 
 def pipeline_schema() -> dict[str, Any]:
-    """The schema as a mapping; cross checks (`cdclake validate`) are beyond it."""
+    """Return the schema as a mapping; it does not include the cross checks of `validate`."""
     generated = PipelineFile.model_json_schema()
     generated.pop("title", None)
     return {
@@ -23,5 +23,5 @@ def pipeline_schema() -> dict[str, Any]:
 
 
 def render_schema() -> str:
-    """The schema as the text of `pipelines/pipeline.schema.json`."""
+    """Return the schema as the text of `pipelines/pipeline.schema.json`."""
     return json.dumps(pipeline_schema(), indent=2, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""Shape of one entry under `tables:`. Descriptions become the JSON Schema that editors show."""
+"""Model of one entry under `tables:`; its descriptions become the JSON Schema for editors."""
 
 from __future__ import annotations
 
@@ -25,22 +25,20 @@ _MAX_LAKE_NAME_CHARACTERS = 128
 
 
 class Section(BaseModel):
-    """A mapping of the file: unknown keys and values of another type are refused."""
+    """Mapping in the file; refuses unknown keys and values of another type."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def check_lake_name(name: str) -> str:
-    """`name`, if Glue, Athena, Spark and DuckDB all take it unquoted."""
+    """Return `name` if Glue, Athena, Spark and DuckDB all accept it unquoted."""
     if naming.LAKE_NAME.fullmatch(name) is None:
         raise Refused(
-            f"{name!r} is no name in the lake",
-            f"write lower-case letters, digits and underscores, like `{naming.lake_name(name)}`",
+            f"invalid lake name {name!r}",
+            f"use lowercase letters, digits and underscores, like `{naming.lake_name(name)}`",
         )
     if len(name) > _MAX_LAKE_NAME_CHARACTERS:
-        raise Refused(
-            "the name is too long", f"write at most {_MAX_LAKE_NAME_CHARACTERS} characters"
-        )
+        raise Refused("the name is too long", f"use at most {_MAX_LAKE_NAME_CHARACTERS} characters")
     return name
 
 
@@ -81,7 +79,7 @@ _NAME_OR_NAMES = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"typ
 
 
 class ColumnEntry(Section):
-    """A column: its PostgreSQL type, or a mapping with the type and what to do with its values."""
+    """Column: its PostgreSQL type, or a mapping with the type and further settings."""
 
     type: TypeSpelling | None = Field(
         default=None,
@@ -89,18 +87,18 @@ class ColumnEntry(Section):
         examples=["bigint", "numeric(12,2)", "timestamptz", "text[]", "enum"],
     )
     exclude: bool = Field(
-        default=False, description="Never leaves the database: the publication does not list it."
+        default=False, description="Never leaves the database: not part of the publication."
     )
     mask: Annotated[str, AfterValidator(_check_mask)] | None = Field(
         default=None,
-        description="`hash`, or `truncate(n)`: done in the connector, before Kafka.",
+        description="`hash`, or `truncate(n)`; masked in the connector, before Kafka.",
         json_schema_extra={"pattern": r"^(hash|truncate\([1-9][0-9]*\))$"},
     )
 
     renamed_from: Annotated[list[str], BeforeValidator(_listed), WithJsonSchema(_NAME_OR_NAMES)] = (
         Field(
             default_factory=list,
-            description="Earlier names in the source, first to last; the lake keeps the first.",
+            description="Earlier names in the source, oldest first; the lake keeps the oldest.",
             examples=["email", ["mail", "email"]],
         )
     )
@@ -112,7 +110,7 @@ class ColumnEntry(Section):
             return {"type": value}
         if not isinstance(value, dict):
             raise Refused(
-                "a column is its type, or a mapping with it",
+                "a column must be its type, or a mapping with the type",
                 "write `column: bigint`, or `column: {type: text, mask: hash}`",
             )
         return value
@@ -120,7 +118,7 @@ class ColumnEntry(Section):
     @model_validator(mode="after")
     def _check(self) -> ColumnEntry:
         if self.type is None and not self.exclude:
-            raise Refused("the column has no type", "write `type:`, or `exclude: true`")
+            raise Refused("the column has no type", "add `type:`, or `exclude: true`")
         if self.exclude and self.renamed_from:
             raise Refused("the column is excluded and renamed", "remove `renamed_from`")
         if self.mask is None:
@@ -131,8 +129,8 @@ class ColumnEntry(Section):
             parsed = literals.parse_column_type(self.type)
             if parsed.array or parsed.base not in literals.MASKABLE:
                 raise Refused(
-                    f"a mask does not take a {parsed} column",
-                    "masks take text, varchar, char and citext; `exclude: true` hides any column",
+                    f"a {parsed} column cannot be masked",
+                    "mask only text, varchar, char and citext; exclude others with `exclude: true`",
                 )
         return self
 
@@ -155,36 +153,36 @@ _SHOWN = ("description", "examples")
 
 
 class TableEntry(Section):
-    """A source table, under its exact name, and what becomes of it in the lake."""
+    """Source table, by its exact name, and its tables in the lake."""
 
     name: LakeName | None = Field(
-        default=None, description="Name in the lake; without it, the source's name in lower case."
+        default=None, description="Name in the lake; default: the source's name in lowercase."
     )
     key: list[str] = Field(
         min_length=1,
-        description="Columns that identify a row: the primary key, or columns that never repeat"
-        " together with `replica_identity: full`.",
+        description="Columns that identify a row: the primary key, or, with `replica_identity:"
+        " full`, other columns that are unique together.",
     )
     columns: dict[str, ColumnEntry] = Field(
         min_length=1, description="Every column that flows, in the source's exact spelling."
     )
     delivery: Literal["stream", "firehose"] = Field(
         default="stream",
-        description="Who writes the change log: the Glue streaming job, or Firehose.",
+        description="Writer of the changelog: the Glue streaming job, or Firehose.",
     )
     domain: str | None = Field(
         default=None,
-        description="Under `delivery: firehose`, the domain whose stream and topic the table"
-        " shares; without it, it has its own.",
+        description="With `delivery: firehose`: the domain whose stream and topic the table shares;"
+        " default: its own stream and topic.",
     )
     apply: Literal["each_batch", "scheduled"] | None = Field(
         default=None,
-        description="When the state table follows the log. Without it `each_batch`; under"
+        description="When changes are applied to the state table. Default: `each_batch`; with"
         " `delivery: firehose` `scheduled`.",
     )
     replica_identity: Annotated[str, AfterValidator(_check_replica_identity)] | None = Field(
         default=None,
-        description="What the source must have: `default` (what is assumed), `full`, `index NAME`.",
+        description="Required replica identity of the source: `default`, `full` or `index NAME`.",
         examples=["default", "full", "index orders_number_idx"],
     )
     partition_by: list[Transform] = Field(
@@ -194,15 +192,15 @@ class TableEntry(Section):
     )
     maintenance: Literal["own", "glue", "none"] = Field(
         default="own",
-        description="Who compacts and expires: our job, Glue's optimizers, or nobody.",
+        description="Compaction and expiration: by cdclake's job, by Glue's optimizers, or none.",
     )
     deletes: Literal["hard", "soft"] = Field(
         default="hard",
-        description="hard: a tombstone, purged when safe. soft: the last values stay, marked.",
+        description="hard: a tombstone, purged when safe. soft: keeps the last values, marked.",
     )
     shard: int = Field(
         default=1,
         ge=1,
         le=99,
-        description="On AWS, the number of the stack that the table stands in. It never changes.",
+        description="On AWS, the number of the stack that holds the table. Must never change.",
     )

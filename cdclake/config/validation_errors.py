@@ -1,4 +1,4 @@
-"""Pydantic's complaints in our words: each a `Problem` at its place, with a remedy."""
+"""Translation of pydantic's validation errors to a `Problem` each, with its place and remedy."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from cdclake.config.problems import Problem, Refused, did_you_mean
 
 _SECRET_WORDS = ("password", "passwd", "secret")
 NO_PASSWORDS = (
-    "remove it: no password is ever in this file; give `--source DSN` or CDCLAKE_SOURCE_DSN for an"
-    " existing database, and on AWS the name of a secret"
+    "remove it: never write a password into this file; use `--source DSN` or CDCLAKE_SOURCE_DSN for"
+    " an existing database, and on AWS the name of a secret"
 )
 _KINDS = {
     "int_type": ("a whole number", "write digits without quotes"),
-    "string_type": ("text", "write it in quotes if it looks like something else"),
+    "string_type": ("text", "write it in quotes"),
     "bool_type": ("true or false", "write `true` or `false` without quotes"),
-    "list_type": ("a list", "write `[a, b]`, or one `- a` a line"),
+    "list_type": ("a list", "write `[a, b]`, or one `- a` per line"),
     "dict_type": ("a mapping", "write `name: value` lines beneath it"),
     "model_type": ("a mapping", "write `name: value` lines beneath it"),
 }
 _KEY_REMEDY = (
-    "declare `key: [...]`, the columns that identify a row; with `replica_identity: full` unless"
+    "declare `key: [...]`, the columns that identify a row; add `replica_identity: full` unless"
     " they are the primary key"
 )
 
 
 def structure_problems(document: Document) -> list[Problem]:
-    """What the shape of the file and its single values have wrong."""
+    """Validate the document's structure and single values."""
     try:
         PipelineFile.model_validate(document.values)
     except ValidationError as error:
@@ -59,7 +59,7 @@ def _explain(document: Document, error: Mapping[str, Any]) -> Problem:
     if kind == "literal_error":
         return document.problem(location, *_not_one_of(subject, error))
     if kind == "string_pattern_mismatch":
-        remedy = "write 2 to 21 lower-case letters, digits and hyphens, a letter first"
+        remedy = "use 2 to 21 lowercase letters, digits and hyphens, starting with a letter"
         if location != ("name",):
             remedy = f"write it like `{_example_at(location)}`"
         return document.problem(location, f"{subject} cannot be {value}", remedy)
@@ -97,7 +97,7 @@ def _missing(location: Location, kind: str) -> tuple[str, str]:
     empty = "is empty" if kind == "too_short" else "is missing"
     if name == "key":
         return f"the table's `key` {empty}", _KEY_REMEDY
-    return f"`{name}` {empty}", f"add `{name}:`; the JSON Schema (`cdclake schema`) describes it"
+    return f"`{name}` {empty}", f"add `{name}:`; see the JSON Schema (`cdclake schema`)"
 
 
 def _unknown_key(location: Location) -> tuple[str, str]:
@@ -112,11 +112,11 @@ def _unknown_key(location: Location) -> tuple[str, str]:
     for section, field in PipelineFile.model_fields.items():
         if _is_model(field.annotation) and key in _fields_at((section,)):
             return message, f"did you mean `{section}.{key}`? move it under `{section}:`"
-    return message, f"known here: {', '.join(known)}"
+    return message, f"use one of {', '.join(known)}"
 
 
 def _example_at(location: Location) -> str:
-    """The example that the model gives for the value at this place, or for the list around it."""
+    """Return the model's example for the value at this place, or for the list around it."""
     here: Any = PipelineFile
     examples: list[Any] = []
     for part in location:
@@ -135,11 +135,11 @@ def _of_optional(annotation: Any) -> Any:
 
 
 def _fields_at(location: Location) -> list[str]:
-    """The keys that a mapping at this place may have."""
+    """Return the keys that a mapping at this place may have."""
     here: Any = PipelineFile
     for part in location:
         if _is_model(here):
             here = _of_optional(here.model_fields[str(part)].annotation)
         else:
-            here = get_args(here)[-1]  # what a mapping by name holds
+            here = get_args(here)[-1]  # the values of a mapping by name
     return list(here.model_fields) if _is_model(here) else []

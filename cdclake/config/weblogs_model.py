@@ -1,4 +1,4 @@
-"""Shape of `weblogs:`: web servers whose requests Firehose brings into tables of their own."""
+"""Model of `weblogs:`: web servers whose requests Firehose writes into separate tables."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ USUAL_STATUSES = (200, 301, 302, 304, 400, 403, 404, 500)
 def _check_name(name: str) -> str:
     if _NAME.fullmatch(name) is None:
         raise Refused(
-            f"{name!r} is no name of web logs",
-            "write 1 to 30 lower-case letters, digits and underscores, a letter first",
+            f"invalid web logs name {name!r}",
+            "use 1 to 30 lowercase letters, digits and underscores, starting with a letter",
         )
     return name
 
 
 def _check_status(status: Any) -> Any:
     if type(status) is not int or not 100 <= status <= 599:
-        raise Refused(f"{status!r} is no status of HTTP", "write whole numbers of 100 to 599")
+        raise Refused(f"invalid HTTP status {status!r}", "use whole numbers from 100 to 599")
     return status
 
 
 def _check_image(image: str) -> str:
     if _IMAGE.fullmatch(image) is None:
         raise Refused(
-            f"{image!r} names no image by its digest",
-            "write `registry/name:tag@sha256:...`: a tag alone may mean another image tomorrow",
+            f"the image {image!r} has no digest",
+            "write `registry/name:tag@sha256:...`, since a tag alone can move to another image",
         )
     return image
 
@@ -46,35 +46,35 @@ Status = Annotated[int, AfterValidator(_check_status)]
 
 
 class Images(Section):
-    """What runs on AWS; a local lake runs neither."""
+    """Container images to run on AWS; a local lake runs neither."""
 
     nginx: Image | None = Field(
-        default=None, description="The web server; it logs in the format `combined`."
+        default=None, description="Web server, which logs in the format `combined`."
     )
     router: Image | None = Field(
         default=None,
-        description="Fluent Bit for FireLens, of AWS's kind `init`, which reads files from S3.",
+        description="Fluent Bit for FireLens, AWS's `init` variant, which reads files from S3.",
     )
 
 
 class WebLogsEntry(StreamSettings):
-    """One web server: how its requests come, and which tables they go to."""
+    """Web server: delivery of its requests, and the tables that they are routed to."""
 
     source: Literal["direct_put", "kinesis"] = Field(
         default="direct_put",
-        description="direct_put: Fluent Bit sends to Firehose. kinesis: to a stream of Kinesis,"
-        " which Firehose reads, and others may. Not changed once deployed:"
-        " see docs/web-logs.md.",
+        description="direct_put: Fluent Bit sends to Firehose. kinesis: Fluent Bit sends to a"
+        " Kinesis stream, which Firehose and others can read. Must not change once deployed: see"
+        " docs/web-logs.md.",
     )
     route: Literal["status", "day"] = Field(
         default="status",
-        description="status: a table for each listed status, and one for all others. day: one"
+        description="status: one table per listed status, and one for all others. day: a single"
         " table. All are partitioned by the day of the request.",
     )
     statuses: Annotated[list[Status], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: [*USUAL_STATUSES],
         min_length=1,
         max_length=100,
-        description="With `route: status`: those with a table of their own.",
+        description="With `route: status`: the statuses with a separate table.",
     )
     images: Images = Field(default_factory=Images)

@@ -1,4 +1,4 @@
-"""YAML text to a `Document`; the only module that knows ruamel.yaml."""
+"""Parser from YAML text to a `Document`; the only module that uses ruamel.yaml."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from cdclake.config.problems import InvalidPipeline, Problem
 
 MAX_BYTES = 1024 * 1024
 _TAG = "tag:yaml.org,2002:"
-_MAX_VALUES = 100_000  # aliases may repeat values; a few lines of them must not fill the memory
-_TOO_DEEP = Problem(1, 1, "the file is nested too deeply", "a pipeline file has a few levels only")
+_MAX_VALUES = 100_000  # a few lines of nested aliases must not exhaust the memory
+_TOO_DEEP = Problem(1, 1, "the file is nested too deeply", "remove the extra levels")
 
 
 class _TooLarge(Exception):
-    """The aliases of the file unfold to more values than any pipeline holds."""
+    """Aliases that expand to more values than any pipeline has."""
 
 
 def read_document(path: Path) -> Document:
-    """The file's document; `InvalidPipeline` if it cannot be read at all."""
+    """Read the file's document; raise `InvalidPipeline` if it cannot be read at all."""
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -37,7 +37,9 @@ def read_document(path: Path) -> Document:
         return parse_document(data.decode("utf-8-sig"))
     except OSError as error:
         reason = error.strerror or str(error)
-        problem = Problem(1, 1, f"the file cannot be read ({reason})", "check its path and rights")
+        problem = Problem(
+            1, 1, f"the file cannot be read ({reason})", "check its path and permissions"
+        )
         raise InvalidPipeline(str(path), [problem]) from None
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
@@ -46,7 +48,7 @@ def read_document(path: Path) -> Document:
 
 
 def parse_document(text: str) -> Document:
-    """The text's document, with every mistake of the YAML itself among its problems."""
+    """Parse the text; mistakes in the YAML itself become problems of the document."""
     try:
         node = YAML(typ="safe", pure=True).compose(text)
         return _Reader().read(node)
@@ -62,7 +64,7 @@ def parse_document(text: str) -> Document:
     except RecursionError:
         return Document({}, {}, (_TOO_DEEP,))
     except _TooLarge:
-        problem = Problem(1, 1, "the file's aliases unfold to too many values", "write them out")
+        problem = Problem(1, 1, "the file's aliases expand to too many values", "write them out")
         return Document({}, {}, (problem,))
 
 
@@ -72,7 +74,7 @@ def _syntax_problem(error: MarkedYAMLError) -> Problem:
     line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
     remedy = "correct the YAML: check indentation, quotes and brackets here and on the line above"
     if "another document" in words:
-        remedy = "keep one pipeline in one file"
+        remedy = "write one pipeline per file"
     return Problem(line, column, f"not valid YAML: {words}", remedy)
 
 
@@ -123,7 +125,7 @@ class _Reader:
             if key in values:
                 first = self.spans[here].key[0]
                 remedy = f"remove one of the two; the first is on line {first}"
-                self._refuse(key_node, f"the key {key!r} stands twice", remedy)
+                self._refuse(key_node, f"the key {key!r} is duplicated", remedy)
                 continue
             empty = isinstance(value_node, ScalarNode) and value_node.value == ""
             empty = empty and value_node.tag == f"{_TAG}null"
@@ -136,7 +138,7 @@ class _Reader:
             self._refuse(node, "a key must be text", "write one name before the colon")
             return None
         if node.tag == f"{_TAG}merge":
-            self._refuse(node, "merge keys (`<<`) are not read", "write the keys out")
+            self._refuse(node, "merge keys (`<<`) are not supported", "write the keys out")
             return None
         return str(node.value)
 
@@ -166,7 +168,7 @@ class _Reader:
         except (ValueError, KeyError, IndexError):
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
-            self._refuse(node, f"{node.value[:20]!r} is not a number we take", "quote it as text")
+            self._refuse(node, f"{node.value[:20]!r} is not a valid number", "quote it as text")
             return None
         return value
 

@@ -1,1 +1,1 @@
-"""Debezium's side of the contract: types, envelope, position, connector configuration."""
+"""Debezium's formats: types, envelope, position, connector configuration."""

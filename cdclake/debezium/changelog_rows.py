@@ -1,10 +1,10 @@
-"""Debezium events to rows of `<t>_changes`, one at a time and without Spark: Firehose's way.
+"""Decoder from Debezium events to rows of `<t>_changes`, one at a time without Spark, for Firehose.
 
-A pure function of the event, its place in Kafka and the table's declaration. Firehose hands over
-neither key nor headers: a row's key stands in the row, a delete's in `before`, which has it under
-every replica identity. What else `before` holds under another identity than full is made up, and
-never read. Every row equals the one that the stream writes (`cdclake.jobs.stream.decode`), but for
-`cdc_ingested_at`; what the stream can tell only from other events is refused here.
+It is a pure function of the event, its place in Kafka and the table's declaration. Firehose passes
+neither key nor headers: the key is in the row, or for a delete in `before`, which contains it under
+every replica identity. With an identity other than full, the rest of `before` is filler and is
+never read. Every row equals the one that the stream writes (`cdclake.jobs.stream.decode`), except
+for `cdc_ingested_at`; events that the stream can only decode with the help of others are refused.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _decode = json.JSONDecoder(parse_float=Digits, parse_constant=Digits).decode
 
 
 class Place(NamedTuple):
-    """Where Kafka has the event; None where nobody knows any more.
+    """Place of the event in Kafka; None if it is no longer known.
 
-    The offset orders copies of one event only: no two events of a key share what stands before it
-    in a position.
+    The offset only orders copies of one event: no two events of a key share the part of the
+    position in front of it.
     """
 
     partition: int | None
@@ -38,10 +38,10 @@ class Place(NamedTuple):
 
 
 def read_event(value: bytes) -> Event | None:
-    """The event that a record's value holds; None for what is no change of a table.
+    """Parse the event in a record's value; None for tombstones and Debezium's heartbeats.
 
-    That is a tombstone, and Debezium's heartbeat. An event that the converter wrapped up with its
-    schema is taken out. RefusedEvent if the value is no JSON object.
+    An event that the converter wrapped with its schema is unwrapped. Raises RefusedEvent if the
+    value is not a JSON object.
     """
     try:
         event = _decode(value.decode())
@@ -58,13 +58,13 @@ def read_event(value: bytes) -> Event | None:
 
 
 def source_of(event: Event) -> tuple[Any, Any]:
-    """Schema and table, in the source's spelling."""
+    """Return schema and table, in the source's spelling."""
     source = _part(event, "source")
     return source.get("schema"), source.get("table")
 
 
 class LogRows:
-    """Makes rows of one table's log."""
+    """Decoder of one table's changelog rows."""
 
     def __init__(self, table: Table, plan: Plan) -> None:
         self.table = table
@@ -73,7 +73,7 @@ class LogRows:
         self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
         self._deleted = self._keys
-        if self._whole:  # where nothing of a deleted row stays, only the log holds its last values
+        if self._whole:  # with hard deletes only the changelog has a deleted row's last values
             forgotten = table.deletes == "hard"
             self._deleted = [
                 field._replace(holds=None) if forgotten and not field.is_key else field
@@ -82,9 +82,9 @@ class LogRows:
         self._nothing: Mapping[str, Any] = dict.fromkeys(c.name for c in table.columns)
 
     def row(self, event: Event, place: Place, ingested_at: int) -> dict[str, Any]:
-        """The log's columns by name, each of them; times are microseconds since 1970.
+        """Return all columns of the changelog by name; times are microseconds since 1970.
 
-        RefusedEvent if the event can be no row.
+        Raises RefusedEvent if the event cannot be decoded.
         """
         op = event.get("op")
         if op not in ("c", "u", "r", "d", "t"):
@@ -95,7 +95,7 @@ class LogRows:
         return row
 
     def _read(self, event: Event, op: str, row: dict[str, Any]) -> list[str]:
-        """Fill in the columns' values; the names of those that were not sent."""
+        """Fill in the columns' values; return the names of those that were not sent."""
         if op == "t":
             return []
         image = event.get("before" if op == "d" else "after")
@@ -109,14 +109,14 @@ class LogRows:
 
 
 class _Field(NamedTuple):
-    """A column, and what to do with its field."""
+    """Column with the decoder of its field."""
 
     column: Column
     name: str
     source: str
     is_key: bool
     read: Read
-    unsent: frozenset[str]  # the log's values that stand for one that was not sent
+    unsent: frozenset[str]  # placeholders of an unsent value
     holds: Callable[[Any], bool] | None
 
     @staticmethod
@@ -138,7 +138,7 @@ def _read_fields(
     fields: Sequence[_Field], image: Mapping[str, Any], row: dict[str, Any], whole: bool
 ) -> list[str]:
     unavailable = []
-    for column, name, source, _, read, unsent, held in fields:  # unpacked, for it is run so often
+    for column, name, source, _, read, unsent, held in fields:  # unpacked for speed
         try:
             value = image[source]
         except KeyError:
@@ -163,7 +163,7 @@ def _read_fields(
 
 
 def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
-    """Everything about the event that is not its row, but for what was not sent."""
+    """Return the columns about the event itself, except the list of unsent values."""
     source = _part(event, "source")
     prev, lsn = _sequence(source)
     epoch = _epoch(event)
@@ -183,9 +183,9 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
 
 
 def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
-    """The LSN of the commit before, 0 for none, and the event's own.
+    """Return the LSN of the previous commit (0 for none) and that of the event.
 
-    Rows of an incremental snapshot carry no lsn of their own, only the sequence has it.
+    Rows of an incremental snapshot have their LSN only in the sequence.
     """
     text, lsn = source.get("sequence"), _optional(source, "lsn")
     if type(text) is not str:

@@ -1,7 +1,7 @@
-"""The Debezium connector's configuration, from the plan; the same locally and on MSK Connect.
+"""Configuration of the Debezium connector, from the plan; the same locally and on MSK Connect.
 
-Only endpoints, credentials (always by reference) and the epoch differ between the two. Each
-setting that is not obvious has its reason here; the sources are correctness 1.5 and Debezium's
+Only endpoints, credentials (always by reference) and the epoch differ between the two. Every
+non-obvious setting has its reason here; the sources are correctness 1.5 and Debezium's
 documentation.
 """
 
@@ -17,7 +17,7 @@ from cdclake.plan import Plan, Table
 
 HEARTBEAT_SECONDS = 10
 MAX_RECORD_BYTES = 16 * 1024 * 1024
-# Of our connector (java/): the setting with the salt, and where in others' names it goes.
+# Our connector (java/): the setting with the salt, and its placeholder in other settings' names.
 SALT = "cdclake.mask.salt.secret"
 SALTS_PLACE = "with.salt.cdclake"
 _DEBEZIUMS = "io.debezium.connector.postgresql.PostgresConnector"
@@ -27,7 +27,7 @@ _QUEUE_HEAP_SHARE = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAddress:
-    """Where the source is; `user` and `password` may be references that Connect resolves."""
+    """Address of the source; `user` and `password` may be references that Connect resolves."""
 
     host: str
     port: int
@@ -35,7 +35,7 @@ class SourceAddress:
     user: str
     password: str
     sslmode: str
-    sslfactory: str = ""  # a class of the driver or ours that says whom to trust
+    sslfactory: str = ""  # class of the driver or of cdclake that selects the trusted authorities
 
 
 def queue_bytes(heap_bytes: int) -> int:
@@ -50,13 +50,13 @@ def queue_bytes(heap_bytes: int) -> int:
 def connector_config(
     plan: Plan, address: SourceAddress, *, epoch: int, mask_salt: str, max_queue_bytes: int
 ) -> dict[str, str]:
-    """The connector's whole configuration; equal input gives equal output.
+    """Return the connector's whole configuration; equal input gives equal output.
 
-    `epoch` travels in every record, so that decoding stays a pure function of the record and old
-    records that are read again after a bump keep their old epoch. `mask_salt` is the reference to
-    the salt of columns with `mask: hash`. Debezium takes that in a setting's name, where nobody
-    resolves it; a connector of ours (`java/`) puts it there. `max_queue_bytes` is `queue_bytes` of
-    the worker's heap.
+    `epoch` is in every record, so that decoding stays a pure function of the record, and old
+    records that are read again after a new epoch keep their old one. `mask_salt` is the reference
+    to the salt of columns with `mask: hash`. Debezium expects the salt in a setting's name, where
+    Connect does not resolve references; our connector (`java/`) inserts it there. `max_queue_bytes`
+    is `queue_bytes` of the worker's heap.
     """
     return {
         **_connection(plan, address),
@@ -86,9 +86,9 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         "plugin.name": "pgoutput",
         "slot.name": plan.source_object,
         "publication.name": plan.source_object,
-        # We make the publication: the connector's role may read, not publish.
+        # cdclake creates the publication: the connector's role may read, not publish.
         "publication.autocreate.mode": "disabled",
-        # The default resumes where the slot stands, however far that is ahead: a silent gap.
+        # The default resumes at the slot's position, however far ahead: a silent gap.
         "offset.mismatch.strategy": "trust_offset",
     }
 
@@ -98,11 +98,11 @@ def _capture(plan: Plan) -> dict[str, str]:
         (naming.SOURCE_SCHEMA, naming.HEARTBEAT_TABLE),
         (naming.SOURCE_SCHEMA, naming.SIGNAL_TABLE),
     ]
-    # The heartbeat first: a snapshot goes in this order, so a marker comes through at once.
+    # The heartbeat first: a snapshot follows this order, so a marker arrives immediately.
     tables = [*ours, *((table.schema, table.table) for table in plan.tables)]
     columns = [
         *((*ours_table, ".*") for ours_table in ours),
-        # Earlier names too: a renaming that is declared beforehand then loses no event.
+        # Earlier names too, so that a rename that is declared in advance loses no event.
         *((t.schema, t.table, name) for t in plan.tables for c in t.columns for name in c.names),
     ]
     signals = f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}"
@@ -112,22 +112,22 @@ def _capture(plan: Plan) -> dict[str, str]:
             f"{exactly(schema, table)}[.].*" if column == ".*" else exactly(schema, table, column)
             for schema, table, column in columns
         ),
-        # After a bulk load it is started at the load's LSN, and takes no snapshot (decision 11).
+        # After a bulk load it starts at the load's LSN, without a snapshot (decision 11).
         "snapshot.mode": "initial",
         "signal.data.collection": signals,
         "signal.enabled.channels": "source",
-        # The only word of a snapshot's end, and of a table that it did not read.
+        # The only report of a snapshot's end, and of a table that it did not read.
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": plan.notification_topic,
         "heartbeat.interval.ms": str(HEARTBEAT_SECONDS * 1000),
         "heartbeat.action.query": HEARTBEAT_QUERY,
-        # Truncates are skipped by default; then the lake would keep what the source lost.
+        # Truncates are skipped by default; the lake would then keep rows that the source deleted.
         "skipped.operations": "none",
     }
 
 
 def _forms(plan: Plan) -> dict[str, str]:
-    """How values are written: exactly, or not at all."""
+    """Return the settings of the values' forms: exact, or refused."""
     return {
         "decimal.handling.mode": "string",
         "time.precision.mode": "microseconds",
@@ -140,7 +140,7 @@ def _forms(plan: Plan) -> dict[str, str]:
         "key.converter.schemas.enable": "false",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "value.converter.schemas.enable": "false",
-        # The default writes a column's database default where the row holds NULL (KIP-581).
+        # The default writes the column's database default instead of NULL (KIP-581).
         "value.converter.replace.null.with.default": "false",
         "key.converter.replace.null.with.default": "false",
     }
@@ -162,7 +162,7 @@ def _masks(plan: Plan, salt: str) -> dict[str, str]:
 
 
 def _keys(plan: Plan) -> dict[str, str]:
-    """The declared key of each table whose source has no such primary key."""
+    """Return the declared key of each table whose source has another primary key, or none."""
     declared = [_message_key(table) for table in plan.tables]
     return {"message.key.columns": ";".join(declared)}
 
@@ -178,13 +178,13 @@ def _delivery(max_queue_bytes: int) -> dict[str, str]:
         # median latency of 8 ms instead of 547 (local-stack reference, section 5).
         "max.batch.size": "8192",
         "max.queue.size": "65536",
-        # By bytes too: 65,536 rows of 100 kB are more than any worker has.
+        # A limit in bytes too: 65,536 rows of 100 kB exceed the memory of any worker.
         "max.queue.size.in.bytes": str(max_queue_bytes),
-        # The driver holds so many rows at once, whatever their size.
+        # The driver holds this many rows at once, whatever their size.
         "snapshot.fetch.size": "1024",
         "poll.interval.ms": "10",
         "incremental.snapshot.chunk.size": "8192",
-        # A lost connection is retried by Debezium itself; anything else fails the task, loudly.
+        # Debezium itself retries a lost connection; any other error fails the task, loudly.
         "errors.max.retries": "10",
     }
 
@@ -213,19 +213,19 @@ def _epoch_field(epoch: int) -> dict[str, str]:
 
 
 def exactly(*parts: str) -> str:
-    """A regular expression that matches just the dotted name of these parts, case included.
+    r"""Return a regular expression that matches only the dotted name of these parts, with its case.
 
-    Debezium compiles its lists without regard to case; `(?-i)` takes that back, so that `Orders`
-    does not bring in `orders`.
+    Debezium compiles its lists case-insensitively; `(?-i)` reverts that, so that `Orders` does not
+    include `orders`.
 
     >>> exactly("public", "a,b")
-    '(?-i)public[.]a\\\\x2cb'
+    '(?-i)public[.]a\\x2cb'
     """
     return "(?-i)" + "[.]".join(_escape(part) for part in parts)
 
 
 def _escape(name: str) -> str:
-    """The name as a regular expression without a comma, semicolon or colon.
+    """Return the name as a regular expression without a comma, semicolon or colon.
 
     Debezium splits its lists at those before it compiles them, so they are written as code points.
     """
@@ -240,7 +240,7 @@ def _escape(name: str) -> str:
 
 
 def snapshot_signal(tables: Iterable[Table], *, kind: str = "incremental") -> tuple[str, str]:
-    """(type, data) of the signal row that has these tables snapshotted while others flow."""
+    """Return (type, data) of the signal row that starts a snapshot of these tables."""
     names = ", ".join(_json_text(_signal_name(table)) for table in tables)
     return "execute-snapshot", f'{{"type": "{kind}", "data-collections": [{names}]}}'
 

@@ -1,7 +1,7 @@
-"""One field of an event to the log's value, without Spark: the same value, or a refusal.
+"""Decoders from one field of an event to the changelog's value, without Spark.
 
-What the Spark jobs do with whole columns (`cdclake.jobs.stream`), here for one value at a time;
-recorded events go through both, and must come out the same (tests/spark/test_recorded.py).
+They do for one value what the Spark jobs do for whole columns (`cdclake.jobs.stream`); recorded
+events go through both, and the results must be equal (tests/spark/test_recorded.py).
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ Read = Callable[[Any], Any]
 
 _INT, _BIGINT = 1 << 31, 1 << 63
 _SPELLED_NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
-REAL_DIGITS = 9  # no real is written with more
-REAL_OFF = 0.9999998  # of its last digit: Java 17 may be off by 0.9999997, what is no real by one
+REAL_DIGITS = 9  # maximum digits of a written real
+REAL_OFF = 0.9999998  # in units of the last digit: Java 17 is off by <= 0.9999997, non-reals by 1
 _REAL = Struct("f")
 _ANY_FORM = frozenset(
     {"point", "vector", "bit"}
-)  # no JSON strings, and text in the log all the same
+)  # text in the changelog, although not JSON strings
 _ESCAPED = re.compile(r'["\\\x00-\x1f\U00010000-\U0010ffff]')
 _SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-_PLAIN_INSTANT = re.compile(  # what nearly all are; of months only the days that each of them has
+_PLAIN_INSTANT = re.compile(  # nearly all instants; only days that exist in every month
     r"[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])"
     r"T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?Z",
     re.ASCII,
@@ -43,16 +43,16 @@ _YEARS = (-290307, 294246)  # whole years of 64 bits of microseconds
 
 
 class Digits(str):
-    """A number that JSON has with a fraction or an exponent, as it is written; or NaN and such."""
+    """Text of a JSON number with a fraction or an exponent, or of NaN and infinities."""
 
     __slots__ = ()
 
 
 def reader(column_type: ColumnType) -> Read:
-    """What makes the log's value of a field that is not null; the value is what JSON can hold.
+    """Return the decoder of a non-null field to the changelog's value, which JSON can represent.
 
-    Numbers with a fraction must come as `Digits`. Refuses every form that Debezium does not write
-    for the type.
+    Numbers with a fraction must be passed as `Digits`. It refuses every form that Debezium does not
+    write for the type.
     """
     if column_type.array or column_type.base in _ANY_FORM:
         return json_text
@@ -60,10 +60,10 @@ def reader(column_type: ColumnType) -> Read:
 
 
 def json_text(value: Any) -> str:
-    """A string as it is; anything else as compact JSON, spelled as Debezium spells it.
+    r"""Return a string unchanged, and anything else as compact JSON in Debezium's format.
 
-    >>> json_text([1, Digits("1.0E300"), None, "a\\x1f"])
-    '[1,1.0E300,null,"a\\\\u001F"]'
+    >>> json_text([1, Digits("1.0E300"), None, "a\x1f"])
+    '[1,1.0E300,null,"a\\u001F"]'
     """
     return value if type(value) is str else _compact(value)
 
@@ -88,7 +88,7 @@ def _compact(value: Any) -> str:
 
 
 def _escape(found: re.Match[str]) -> str:
-    """As Jackson does, which escapes what UTF-16 has no single unit for."""
+    """Escape a character outside of the BMP as Jackson does, by its UTF-16 units."""
     character = found[0]
     if character in _SHORT:
         return _SHORT[character]
@@ -109,14 +109,14 @@ def _int(value: Any) -> int:
 
 
 def bigint(value: Any) -> int:
-    """The value, if it is a whole number of 64 bits."""
+    """Return the value if it is a 64-bit integer."""
     if type(value) is int and -_BIGINT <= value < _BIGINT:
         return value
     raise RefusedEvent(UNREADABLE_VALUE)
 
 
 def _text(value: Any) -> str:
-    if type(value) is str:  # no `Digits`
+    if type(value) is str:  # not `Digits`
         return value
     raise RefusedEvent(UNREADABLE_VALUE)
 
@@ -134,7 +134,7 @@ def _double(value: Any) -> float:
 
 
 def _float(value: Any) -> float:
-    """A number that no real is written as is of a column that is wider by now."""
+    """Return a real; refuse a number that no real is written as, from a column widened since."""
     number = _double(value)
     if not is_written_as_real(number):
         raise RefusedEvent(UNREADABLE_VALUE)
@@ -142,10 +142,10 @@ def _float(value: Any) -> float:
 
 
 def is_written_as_real(number: float) -> bool:
-    """Whether the number is off the real nearest to it by less than one of its last digit.
+    """Check that the number differs from its nearest real by less than one unit in the last digit.
 
-    Reals come as Java writes them, which before its release 19 is not always their shortest text,
-    nor the nearest of that length: so neither is a measure.
+    Java writes the reals, and before release 19 its text is not always the shortest, nor the
+    nearest of that length, so neither is a criterion.
 
     >>> [is_written_as_real(n) for n in (0.1, 16777216.0, 3.4028235e38, 1.17549435e-38, 1.4e-45)]
     [True, True, True, True, True]
@@ -173,7 +173,7 @@ _READERS: dict[str, Read] = {
 
 
 def holds(column_type: ColumnType) -> Callable[[Any], bool] | None:
-    """Whether the state's type holds a value of the log; None where it holds every one.
+    """Return a check that the state's type can hold a value; None if it can hold all of them.
 
     The same condition as `iceberg.conversions.is_representable`, which is SQL.
     """
@@ -193,7 +193,7 @@ def holds(column_type: ColumnType) -> Callable[[Any], bool] | None:
 
 
 def _decimals(state: str) -> Callable[[str], bool]:
-    """Decimals that `decimal(p,s)` holds exactly; zeros beyond its scale say nothing."""
+    """Return a check that `decimal(p,s)` holds a value exactly, ignoring trailing zeros."""
     precision, scale = map(int, state.removeprefix("decimal(").rstrip(")").split(","))
     before = precision - scale
     held = re.compile(rf"-?0*[0-9]{{0,{before}}}([.][0-9]{{0,{scale}}}0*)?", re.ASCII)
@@ -201,7 +201,8 @@ def _decimals(state: str) -> Callable[[str], bool]:
 
 
 def _is_instant(text: str) -> bool:
-    """
+    """Check that the text is a finite, valid instant.
+
     >>> [_is_instant(t) for t in ("-0044-03-15T12:00:00Z", "+12345-01-01T00:00:00.5Z")]
     [True, True]
     >>> [_is_instant(t) for t in ("infinity", "2023-02-29T00:00:00Z", "+294277-01-01T00:00:00Z")]
@@ -213,7 +214,7 @@ def _is_instant(text: str) -> bool:
     if found is None:
         return False
     year = int(found[1] + found[2])
-    leap = 2000 + year % 400  # Python's calendar ends earlier; it repeats after 400 years
+    leap = 2000 + year % 400  # Python's calendar is shorter, and repeats every 400 years
     try:
         date(leap, int(found[3]), int(found[4]))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What Debezium's stored offset says of the tables that it is reading again."""
+"""Progress of Debezium's incremental snapshots, from its stored offset."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _TABLES = "incremental_snapshot_collections"
 
 
 def tables_being_read(offset: Mapping[str, Any]) -> frozenset[str]:
-    """Tables (`schema.table`) that an incremental snapshot reads, or has still to read."""
+    """Return the tables (`schema.table`) that an incremental snapshot has not finished."""
     listed = json.loads(offset.get(_TABLES) or "[]")
     return frozenset(entry[f"{_TABLES}_id"].replace('"', "") for entry in listed)

@@ -1,6 +1,6 @@
-"""Why an event cannot be a row of the log, in the words that quarantine and logs show.
+"""Reasons why an event cannot be decoded, as shown in the quarantine and the log output.
 
-A word in capitals, by which people count and search, and what it means.
+Each is a code in capitals, for counting and searching, and its meaning.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ NO_ROW = "NO_ROW: `after` is missing"
 NULL_KEY = "NULL_KEY: a key column is NULL"
 KEY_MISMATCH = "KEY_MISMATCH: key and row name different keys"
 
-# Of Firehose alone: its function looks at one event at a time, and writes JSON.
+# Only for Firehose: its function sees one event at a time, and writes JSON.
 UNKNOWN_TABLE = "UNKNOWN_TABLE: no table with `delivery: firehose` has this source"
 NON_FINITE = "NON_FINITE: JSON has no NaN and no infinities"
-TOO_LARGE = "TOO_LARGE: the answer would be larger than a function may give"
+TOO_LARGE = "TOO_LARGE: the response would exceed the limit of a function"
 
-# Of what Firehose gave back, when it is redriven.
+# Only for redriven records that Firehose had returned.
 UNREADABLE_LINE = "UNREADABLE_LINE: the line under the error prefix is not as Firehose writes it"
-NO_TABLE = "NO_TABLE: no log that Firehose delivers has just these columns"
-TOO_OLD = "TOO_OLD: nobody knows any more whether the row was deleted since"
+NO_TABLE = "NO_TABLE: no changelog that Firehose writes has exactly these columns"
+TOO_OLD = "TOO_OLD: a later delete of the row may already be purged"
 
 
 class RefusedEvent(ValueError):
-    """The event cannot be a row of the log; its text says why."""
+    """Event that cannot be decoded; its text is the reason."""
 
 
 def not_representable(column: Column) -> str:
-    """The state's type has no such value, and the policy is to say so."""
+    """Return the reason for a value that the state's type cannot hold."""
     return f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}"
 
 
 def unsent_value(column: Column) -> str:
-    """A placeholder where none may be: sent before the source had identity full, or since."""
+    """Return the reason for a placeholder although replica identity full is declared."""
     return f"UNSENT_VALUE: {column.name!r} was not sent, though replica identity full is declared"
 
 
 def absent_column(column: Column) -> str:
-    """NULL would be a guess: the column may be gone, renamed, or younger than the event."""
+    """Return the reason for a missing field: its column may be dropped, renamed or newer."""
     return f"ABSENT_COLUMN: the event has no field {column.source!r}"
 
 
@@ -59,5 +59,5 @@ def wrong_type(name: str, kind: str) -> str:
 
 
 def several_tables(logs: Iterable[str]) -> str:
-    """A row names no table, and these logs have the same columns."""
-    return f"SEVERAL_TABLES: the row may be of {' or '.join(logs)}"
+    """Return the reason for a row without a table if several changelogs have its columns."""
+    return f"SEVERAL_TABLES: the row may belong to {' or '.join(logs)}"

@@ -1,7 +1,8 @@
-"""The forms in which Debezium says "this TOAST value did not change, so I was not sent it".
+"""Forms in which Debezium marks an unchanged TOAST value that it did not receive.
 
-As Debezium 3.7 writes them (tests/recorded/toast.sql). Such a form is never data. Of some types it
-has none, and writes NULL: those are only right under replica identity full, which sends all values.
+They are those of Debezium 3.7 (tests/recorded/toast.sql). Such a form is never data. For some types
+Debezium has none and writes NULL: these are only correct with replica identity full, which sends
+all values.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import uuid
 from cdclake.debezium.types import ColumnType
 
 _ASCII_CODED = frozenset({"integer", "bigint", "date"})
-_NEVER_TEXT = frozenset({"bit", "varbit", "vector"})  # their fields take no string
+_NEVER_TEXT = frozenset({"bit", "varbit", "vector"})  # their fields cannot hold a string
 _LISTED = frozenset({"text", "varchar", "char", "json", "jsonb"})
 
 
 def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, ...]:
-    """Every text by which an event can stand in for a value of this type; none: NULL would.
+    """Return all placeholders of a value of this type; empty if Debezium writes NULL instead.
 
     >>> from cdclake.debezium.types import parse_type
     >>> unavailable_forms(parse_type("text"), "gone")
@@ -48,7 +49,7 @@ def unavailable_forms(column_type: ColumnType, placeholder: str) -> tuple[str, .
 
 
 def is_lost_when_unsent(column_type: ColumnType) -> bool:
-    """Whether an unchanged large value would come as NULL, and so be lost."""
+    """Check whether an unchanged large value would arrive as NULL, and so be lost."""
     return column_type.toastable and not unavailable_forms(column_type, "")
 
 
@@ -57,6 +58,6 @@ def _compact(value: object) -> str:
 
 
 def _name_uuid(name: bytes) -> uuid.UUID:
-    """Java's UUID.nameUUIDFromBytes: version 3 without a namespace."""
+    """Return Java's UUID.nameUUIDFromBytes: version 3 without a namespace."""
     digest = hashlib.md5(name, usedforsecurity=False).digest()
     return uuid.UUID(bytes=digest, version=3)

@@ -1,16 +1,16 @@
-"""How the pipeline's topics are made; no topic creates itself, neither locally nor on AWS."""
+"""Settings of the pipeline's topics; automatic creation is off, locally and on AWS."""
 
 from __future__ import annotations
 
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 
 RETENTION_DAYS = 7
-# The order of a table's events is that of one partition.
+# Kafka orders a table's events only within one partition.
 PARTITIONS = 1
 TOPIC_SETTINGS = {
     "retention.ms": str(RETENTION_DAYS * 24 * 3600 * 1000),
     "cleanup.policy": "delete",
     "max.message.bytes": str(MAX_RECORD_BYTES),
 }
-# Connect's own, of which the newest record of each key counts.
+# Connect's own topics, which need only the newest record of each key.
 OFFSETS_SETTINGS = {"cleanup.policy": "compact"}

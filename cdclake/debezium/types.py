@@ -1,6 +1,6 @@
-"""PostgreSQL types: how Debezium writes each, how the log stores it and what `<t>` makes of it.
+"""PostgreSQL types, with their types in Debezium's events, in the changelog and in the state.
 
-One row of `TYPES` per type; what is not there is refused, as is `name`, of which Debezium 3.7
+`TYPES` has one row per type; other types are refused, among them `name`, for which Debezium 3.7
 streams NULL. The connector runs with `decimal.handling.mode=string`,
 `time.precision.mode=microseconds`, `interval.handling.mode=string`, `hstore.handling.mode=json`
 and `binary.handling.mode=bytes`, so that every value reaches the log exactly (correctness 1.5).
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-# PostgreSQL's years, 4714 BC to 5874897 and 294246. Outside of them are Debezium's infinities, of
-# which there are several: snapshot and stream write other numbers (tests/recorded/types.sql).
+# PostgreSQL's years, 4714 BC to 5874897 and 294246. Debezium's infinities are outside of them;
+# there are several, since snapshot and stream write different numbers (tests/recorded/types.sql).
 DATE_RANGE_DAYS = (-2440588, 2145042905)
 TIMESTAMP_RANGE_US = (-210866803200000000, 9223372000000000000)
 
 
 class Conversion(Enum):
-    """What lies between a column in `<t>_changes` and the same column in `<t>`."""
+    """Conversion of a column from `<t>_changes` to `<t>`."""
 
     NONE = "none"
     DECIMAL = "decimal"  # exact text -> decimal(p, s)
@@ -34,13 +34,13 @@ class Conversion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TypeRow:
-    """One PostgreSQL type; `log` and `state` are Spark SQL type names."""
+    """Row of `TYPES`: a PostgreSQL type; `log` and `state` are Spark SQL type names."""
 
     log: str
     state: str
     conversion: Conversion = Conversion.NONE
-    toastable: bool = True  # a value may be left out of an UPDATE's event as unchanged
-    parameters: int = 0  # how many the type may be declared with
+    toastable: bool = True  # an UPDATE's event may omit an unchanged value
+    parameters: int = 0  # maximum number of parameters in a declaration
 
 
 _TEXT = TypeRow("string", "string")
@@ -113,8 +113,8 @@ ALIASES: Mapping[str, str] = {
     "bit varying": "varbit",
 }
 
-# Arrays of these come as JSON that says what the array holds. Arrays of money and of intervals
-# never come at all (Debezium 3.7).
+# Arrays of these arrive as JSON with the array's content. Arrays of money and of intervals
+# never arrive at all (Debezium 3.7).
 ARRAY_ELEMENTS = frozenset(
     {
         "boolean", "smallint", "integer", "bigint", "oid", "real", "double precision", "numeric",
@@ -134,7 +134,7 @@ _SPELLING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ColumnType:
-    """A column's declared type: a row of `TYPES`, its parameters, and whether it is an array."""
+    """Declared type of a column: a row of `TYPES`, its parameters, and whether it is an array."""
 
     base: str
     parameters: tuple[int, ...] = ()
@@ -154,12 +154,12 @@ class ColumnType:
 
     @property
     def log(self) -> str:
-        """Spark type of the column in `<t>_changes`."""
+        """Return the Spark type of the column in `<t>_changes`."""
         return "string" if self.array else TYPES[self.base].log
 
     @property
     def state(self) -> str:
-        """Spark type of the column in `<t>`, `<t>_current` and `<t>_history`."""
+        """Return the Spark type of the column in `<t>`, `<t>_current` and `<t>_history`."""
         if self.array:
             return "string"
         if self._fits_decimal:
@@ -168,15 +168,15 @@ class ColumnType:
 
     @property
     def conversion(self) -> Conversion:
-        """What turns the log's value into the state's."""
+        """Return the conversion from the changelog's value to the state's."""
         if self.array:
             return Conversion.NONE
         return Conversion.DECIMAL if self._fits_decimal else TYPES[self.base].conversion
 
     @property
     def toastable(self) -> bool:
-        """Whether PostgreSQL may leave the value out of an update's record as unchanged."""
-        # A numeric of 38 digits is smaller than the pointer that would stand for it, as are bits.
+        """Check whether PostgreSQL may omit the unchanged value from an update's record."""
+        # A numeric of 38 digits is smaller than the pointer that would replace it, as are bits.
         small = self._fits_decimal or self._fits_pointer
         return self.array or (TYPES[self.base].toastable and not small)
 
@@ -188,7 +188,7 @@ class ColumnType:
 
 @lru_cache(maxsize=4096)
 def parse_type(spelling: str) -> ColumnType | None:
-    """The type that `spelling` names, in PostgreSQL's words or their short forms; None if none.
+    """Parse a type in PostgreSQL's spelling or its short form; None if it is not supported.
 
     >>> str(parse_type("decimal(12, 2)"))
     'numeric(12,2)'
@@ -224,10 +224,10 @@ def _parse_parameters(inside: str | None) -> tuple[int, ...] | None:
 
 
 def same_in_the_lake(declared: ColumnType, actual: ColumnType) -> bool:
-    """Whether a source column of type `actual` may be declared as `declared`.
+    """Check whether a source column of type `actual` may be declared as `declared`.
 
-    The spelling may differ (`text` for a `varchar(50)` or an enum), the outcome may not: same form
-    in the event, same type in the log, same type in the state.
+    The spelling may differ (`text` for a `varchar(50)` or an enum), but not the outcome: the form
+    in the event, the type in the changelog and the type in the state must be equal.
     """
     return (
         (declared.array, declared.log, declared.state, declared.conversion)
@@ -237,8 +237,8 @@ def same_in_the_lake(declared: ColumnType, actual: ColumnType) -> bool:
     )
 
 
-# Strings in the log that are not simply PostgreSQL's text: declaring one as another would make
-# `verify` compare two spellings of one value.
+# Strings in the changelog that are not PostgreSQL's plain text: declaring one as another would make
+# `verify` compare two representations of one value.
 _EVENT_FORM: Mapping[str, str] = {
     "numeric": "number",
     "timetz": "time of day",

@@ -1,4 +1,4 @@
-"""What a worker of Kafka Connect is told: the same locally and on MSK Connect."""
+"""Settings of a Kafka Connect worker, the same locally and on MSK Connect."""
 
 from __future__ import annotations
 
@@ -6,31 +6,32 @@ from collections.abc import Mapping
 
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 
-# The names by which connector configurations refer to secrets.
+# Names with which connector configurations refer to secrets.
 PROVIDER = "secretsmanager"
 PASSWORD_KEY, USER_KEY, SALT_KEY = "password", "username", "salt"
 
 OWN_PROVIDER = "cdclake.connect.SecretsManagerProvider"
 AWS_PROVIDER = "com.amazonaws.kafka.config.providers.SecretsManagerConfigProvider"
 
-# Whom the driver trusts on AWS, where no file could say so.
+# The driver's trusted authorities on AWS, where no file can define them.
 RDS_CERTIFICATES = "cdclake.connect.RdsCertificates"
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
 
 
 def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
-    """The settings; `provider` is the class that resolves references, with its parameters.
+    """Return the settings; `provider` is the class that resolves references.
 
-    The producer's settings are here because a connector may only override them where the worker's
-    policy lets it, and MSK Connect neither documents its policy nor lets it be set.
+    `parameters` are those of the provider. The producer's settings are here because a connector may
+    only override them if the worker's policy allows it, and MSK Connect neither documents its
+    policy nor allows setting it.
     """
     return {
         "key.converter": _JSON,
         "value.converter": _JSON,
         "key.converter.schemas.enable": "false",
         "value.converter.schemas.enable": "false",
-        # The slot's confirmed position follows the flushed offsets, and tells us what Kafka has.
+        # The slot's confirmed position follows the flushed offsets, and shows what Kafka has.
         "offset.flush.interval.ms": "1000",
         "producer.linger.ms": "20",
         "producer.batch.size": "524288",
@@ -46,15 +47,15 @@ def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
 
 
 def properties(settings: Mapping[str, object]) -> str:
-    """A Java properties file; the values are ours and need no escapes but for backslashes."""
+    """Return a Java properties file; only backslashes in the values need escapes."""
     return "".join(f"{key}={str(v).replace(chr(92), chr(92) * 2)}\n" for key, v in settings.items())
 
 
 def password_of(secret: str) -> str:
-    """The reference to the password in the secret of this name, which holds no colon."""
+    """Return the reference to the password in the secret `secret`, a name without a colon."""
     return f"${{{PROVIDER}:{secret}:{PASSWORD_KEY}}}"
 
 
 def salt_of(secret: str) -> str:
-    """The same to the salt of `mask: hash`."""
+    """Return the reference to the salt of `mask: hash` in the secret `secret`."""
     return f"${{{PROVIDER}:{secret}:{SALT_KEY}}}"

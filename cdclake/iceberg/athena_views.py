@@ -1,8 +1,8 @@
-"""`<t>_current` and `<t>_history` for Athena, as statements that make them.
+"""Statements that create `<t>_current` and `<t>_history` for Athena.
 
-`<t>_current` is the state's live rows: as far as changes are applied, without the tail of the log
-that the local view overlays, since nobody would renew its literal. A view in the Glue catalog can
-hold no type with a zone, so moments are timestamps in UTC.
+`<t>_current` shows the live rows of the state: all applied changes, without the tail of the
+changelog that the local view overlays, since no job would renew the literal in the view. A view in
+the Glue catalog cannot have a type with a time zone, so points in time are timestamps in UTC.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000  # microseconds
 
 
 def athena_views(table: Table, database: str) -> dict[str, str]:
-    """By the view's name the statement that makes it, or makes it anew."""
+    """Return the statements that create or replace the views, by the view's name."""
     selects = {
         naming.current_name(table.name): _current(table, database),
         naming.history_name(table.name): _history(table, database),
@@ -47,7 +47,7 @@ def _history(table: Table, database: str) -> str:
 
 
 def _typed(column: Column) -> str:
-    """The log's value with the state's type; NULL for what that type cannot hold."""
+    """Return the changelog's value with the state's type; NULL if that type cannot hold it."""
     value = _name(column.name)
     if column.column_type.conversion is Conversion.NONE:
         return value
@@ -80,12 +80,12 @@ def _converted(value: str, column: Column) -> str:
 
 
 def _in_utc(moment: str) -> str:
-    """NULL for a year that Athena has no moments in."""
+    """Return the value as a timestamp in UTC; NULL for a year that Athena does not support."""
     return f"TRY(CAST({moment} AT TIME ZONE 'UTC' AS timestamp(6)))"
 
 
 def _time_of_day(micros: str) -> str:
-    def whole(unit: int) -> str:  # what divides evenly no engine rounds
+    def whole(unit: int) -> str:  # an exact division, so that no engine rounds
         return f"CAST(({micros} - mod({micros}, {unit})) / {unit} AS bigint)"
 
     def padded(expression: str, digits: int) -> str:

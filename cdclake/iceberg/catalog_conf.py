@@ -1,4 +1,4 @@
-"""The Spark settings that every job starts with: the same by `--conf` on Glue and locally."""
+"""Spark settings of every job, passed by `--conf` on Glue and locally."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cdclake import naming
 
 
 def catalog_conf(warehouse: str) -> dict[str, str]:
-    """Iceberg's extensions, and the Glue catalog under its name, with tables below `warehouse`."""
+    """Return the settings of Iceberg's extensions and of the Glue catalog below `warehouse`."""
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
     return {
         "spark.sql.extensions": (
@@ -16,18 +16,18 @@ def catalog_conf(warehouse: str) -> dict[str, str]:
         f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
         f"{catalog}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
         f"{catalog}.warehouse": warehouse,
-        # A cached table handle would hide what another job committed.
+        # A cached table handle would hide the commits of other jobs.
         f"{catalog}.cache-enabled": "false",
         f"{catalog}.glue.skip-archive": "true",
         "spark.sql.session.timeZone": "UTC",
         # Each table has some dozens of generated classes. With Spark's default of 100 every batch
-        # throws out what the next one needs, and compiles it again (measured: a second a batch).
+        # evicts classes that the next one compiles again (measured: a second per batch).
         "spark.sql.codegen.cache.maxEntries": "10000",
-        # A batch's rows are held for seconds: how each column is best compressed need not be found.
+        # A batch's rows are cached for seconds, which does not pay for choosing a compression.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
-        # The plan's text that nobody reads, written for each of a batch's queries.
+        # Otherwise Spark writes the unused text of the plan for each query of a batch.
         "spark.sql.ui.explainMode": "simple",
-        # Spark keeps its last queries' plans for its page, 1,000 by default, with the page off too:
-        # of the tests' tables they filled 3 GB of a heap, which a small driver has not.
+        # Spark keeps the plans of its last queries for its UI, 1,000 by default, even without a UI:
+        # for the tests' tables they filled 3 GB of the heap, more than a small driver has.
         "spark.sql.ui.retainedExecutions": "50",
     }

@@ -1,7 +1,7 @@
-"""The log's old days, collapsed: what a key's old events made of it, instead of all of them.
+"""Collapse of the changelog's old days: one event with the result of all old events of a key.
 
-Rebuilding the state from a collapsed log gives the same state: the fold takes a maximum over
-positions, and the newest event, completed with the values that older ones held, is that maximum.
+Rebuilding the state from a collapsed changelog gives the same state: the fold takes a maximum over
+positions, and the newest event, completed with the values of older ones, is that maximum.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 
-# Deletes are forgotten at this age. Older than any event that could still be read again: twice
+# Age at which deletes are purged. Higher than that of any event that can still be read again: twice
 # Kafka's retention of seven days.
 TOMBSTONE_HORIZON = timedelta(days=14)
-# What is older than this may not be brought in late: its delete may be forgotten before it is
+# Maximum age of a late event: the delete of an older one might be purged before the event is
 # applied. A delivery takes hours at worst.
 YOUNG = TOMBSTONE_HORIZON - timedelta(days=1)
 
 
 def held_flag(dropped: Sequence[str], column: str) -> str:
-    """Name of a change's flag: `<t>` holds a value of its key in this column, declared no more."""
+    """Return the name of the flag that `<t>` has a value for the key in this dropped column."""
     return f"cdc__held_{dropped.index(column)}"
 
 
@@ -34,12 +34,12 @@ def collapsed_rows(
     tombstones_since: str,
     dropped: Sequence[str] = (),
 ) -> str:
-    """SELECT in the log's `columns` of at most one event per key, and its delete where that counts.
+    """Return a SELECT in the changelog's `columns` of one event per key, and its delete if needed.
 
-    `changes` is a relation of the log's old rows, without truncates and what lies below them, with
-    the values of changed keys filled in. A delete that was committed before `tombstones_since` (a
-    timestamp expression) goes with its key; under soft deletes it stays, and so do the values.
-    Of the columns `dropped`, for which `changes` has the flags `held_flag`, the newest value stays.
+    `changes` is a relation of the changelog's old rows, without truncates and the rows below them,
+    with the values of changed keys filled in. A delete that was committed before `tombstones_since`
+    (a timestamp expression) is removed with its key; with soft deletes it stays, and so do the
+    values. Each `dropped` column keeps its newest value; `changes` has its flag `held_flag`.
     """
     keys = ", ".join(SPARK.name(key) for key in table.key)
     is_row = f"FILTER (WHERE {naming.OP} <> 'd')"
@@ -76,14 +76,14 @@ def _newest_value(column: str, index: int) -> str:
 
 
 def _dropped_value(dropped: Sequence[str], index: int) -> str:
-    """The newest value; none where `<t>` has NULL, for then the last event with the column had."""
+    """Return the newest value; none if `<t>` has NULL, as then the last event with the column."""
     name, held = SPARK.name(dropped[index]), held_flag(dropped, dropped[index])
     where = f"FILTER (WHERE {name} IS NOT NULL AND {held})"
     return f"max_by({name}, {naming.POSITION}) {where} AS cdc__dropped_{index}"
 
 
 def _completed(table: Table, columns: Sequence[str], dropped: Sequence[str]) -> str:
-    """The newest row with each carried column's newest value; only what nobody sent stays open."""
+    """Return the newest row with the newest value of each carried column that was ever sent."""
     values = {column: f"cdc__row.{SPARK.name(column)}" for column in columns}
     for index, column in enumerate(dropped):
         values[column] = f"coalesce({values[column]}, cdc__dropped_{index})"

@@ -1,7 +1,7 @@
-"""From a column of the log to the same column of the state, with nothing changed in silence.
+"""Conversion of a column from the changelog to the state, without silent changes of values.
 
-`to_state` gives NULL for a value that the state's type cannot hold; `is_representable` says which
-those are, so that the decoder can refuse the event first (policy `not_representable`).
+`to_state` returns NULL for a value that the state's type cannot hold; `is_representable` identifies
+these values, so that the decoder can refuse the event first (policy `not_representable`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _MICROS_PER_HOUR, _MICROS_PER_MINUTE, _MICROS_PER_SECOND = 3_600_000_000, 60_000
 
 
 def to_state(value: str, column_type: ColumnType, dialect: Dialect) -> str:
-    """SQL for the state's value of the log's expression `value`."""
+    """Return SQL for the state's value of the changelog's expression `value`."""
     conversion = column_type.conversion
     if conversion is Conversion.NONE:
         return value
@@ -25,7 +25,7 @@ def to_state(value: str, column_type: ColumnType, dialect: Dialect) -> str:
 
 
 def is_representable(value: str, column_type: ColumnType, dialect: Dialect) -> str:
-    """SQL condition: the state's type holds exactly what the log's value says (NULL for NULL)."""
+    """Return an SQL condition: the state's type can hold the exact value (NULL for NULL)."""
     conversion = column_type.conversion
     if conversion is Conversion.DECIMAL:
         scale = int(column_type.state.rstrip(")").split(",")[1])
@@ -66,7 +66,7 @@ def _convert(value: str, column_type: ColumnType, dialect: Dialect) -> str:
 
 
 def _without_zone(value: str, dialect: Dialect) -> str:
-    """A moment in UTC, as Debezium writes it, without its Z: the session's zone is UTC.
+    """Return a point in time as Debezium writes it, without its Z: the session's zone is UTC.
 
     Spark compiles two regular expressions for each zone that it reads (getZoneId in its
     SparkDateTimeUtils), which costs more than all the rest of the cast.
@@ -76,7 +76,7 @@ def _without_zone(value: str, dialect: Dialect) -> str:
 
 
 def _time_of_day(micros: str, dialect: Dialect) -> str:
-    """`HH:MM:SS`, with six more digits where there is a fraction; 24:00:00 is a time to them."""
+    """Return `HH:MM:SS`, with six more digits if there is a fraction; 24:00:00 is a valid time."""
     div, two = dialect.div, 2
     hours = dialect.padded(f"{micros} {div} {_MICROS_PER_HOUR}", two)
     minutes = dialect.padded(f"({micros} {div} {_MICROS_PER_MINUTE}) % 60", two)

@@ -8,12 +8,12 @@ from cdclake.iceberg.schemas import TableSchema
 
 
 def qualified(database: str, table: str) -> str:
-    """The table's full, quoted name in the Spark catalog."""
+    """Return the table's full, quoted name in the Spark catalog."""
     return f"{naming.CATALOG}.{SPARK.name(database)}.{SPARK.name(table)}"
 
 
 def create_table(database: str, schema: TableSchema) -> str:
-    """CREATE TABLE IF NOT EXISTS for one Iceberg table."""
+    """Return the CREATE TABLE IF NOT EXISTS statement of one Iceberg table."""
     columns = ",\n  ".join(f"{SPARK.name(name)} {kind}" for name, kind in schema.columns)
     partitioned = (
         f"\nPARTITIONED BY ({', '.join(schema.partition_by)})" if schema.partition_by else ""

@@ -1,7 +1,7 @@
-"""Schema evolution: what a table of the lake can become in place, and the statements that do it.
+"""Schema evolution: the changes that a lake table supports in place, and their statements.
 
-Iceberg adds, renames and widens columns without touching a file. Whatever else changes would change
-the meaning of values that are there, so it is refused.
+Iceberg adds, renames and widens columns without rewriting a file. Any other change would change the
+meaning of stored values, so it is refused.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from cdclake.iceberg.ddl import qualified
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import TableSchema
 
-# Iceberg would make a double of a float, too. But until the file follows a source that does so, a
-# 0.1 is taken for the float that is written so: as a double that would be 0.10000000149011612.
+# Iceberg can widen a float to a double, too. But until the pipeline file follows such a change of
+# the source, a 0.1 is read as a float: as a double that would be 0.10000000149011612.
 _PROMOTIONS = {("int", "bigint")}
-# PostgreSQL changes none of their values when it changes one into another, and sends no event.
+# PostgreSQL changes no value when it converts one of these types into another, and sends no event.
 _FAMILIES = (
     ("smallint", "integer", "bigint"),
     ("varchar", "text", "enum"),
@@ -25,9 +25,9 @@ _FAMILIES = (
 
 
 def can_become(old: ColumnType, new: ColumnType) -> bool:
-    """Whether a column of `old` in source and lake may be declared as `new` from now on.
+    """Check whether a column of type `old` may be declared as `new` from now on.
 
-    Values that are in the lake stay what they are: they must be the same under both types.
+    Stored values do not change, so they must mean the same under both types.
     """
     if old.array or new.array or not _same_family(old, new):
         return old == new
@@ -55,10 +55,11 @@ def _digits(decimal: str) -> tuple[int, int]:
 
 
 def evolve_table(database: str, schema: TableSchema, actual: Mapping[str, str]) -> list[str]:
-    """ALTER TABLE statements that give a table of `actual` columns (name to Spark type) `schema`.
+    """Return ALTER TABLE statements from the `actual` columns (name to Spark type) to `schema`.
 
-    Columns that are not in `schema` keep their values under a name of ours, so that one which comes
-    again begins anew. Raises ValueError for a column that cannot become what the schema says.
+    Columns that are not in `schema` keep their values under a reserved name, so that a column that
+    is added again starts empty. Raises ValueError for a column that cannot change to its declared
+    type.
     """
     target = qualified(database, schema.name)
     declared = {name for name, _ in schema.columns}
@@ -81,7 +82,7 @@ def evolve_table(database: str, schema: TableSchema, actual: Mapping[str, str]) 
 
 
 def _dropped(declared: Collection[str], actual: Collection[str]) -> dict[str, str]:
-    """The columns that are declared no more, and the names that they are kept under."""
+    """Return the columns that are no longer declared, with the names that they are kept under."""
     kept: dict[str, str] = {}
     for name in actual:
         if name in declared or naming.is_ours(name):

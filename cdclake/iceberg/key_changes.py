@@ -1,8 +1,8 @@
-"""Values that a changed key takes along, as SQL for the views.
+"""SQL for the views that carries unchanged values over from the old key of a changed key.
 
 An UPDATE of a key arrives as a delete of the old key and a creation of the new one. A TOAST value
-that did not change is in neither: it is the old key's. The merge looks it up before it applies the
-creation (`cdclake.jobs.apply.key_changes`); until then a view has to look it up itself.
+that did not change is in neither: the old key has it. The merge looks it up before it applies the
+creation (`cdclake.jobs.apply.key_changes`); until then a view must look it up itself.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.schemas import SHARED_COLUMNS
 from cdclake.plan import Table
 
-# Key changes in a row through which a view follows a value that none of them sent. Spark 3.5 has no
-# recursive CTE, so each step is a join of its own. Behind a longer chain the value shows as NULL
-# until the creation is applied; the merge follows 64.
+# Number of successive key changes through which a view follows an unsent value. Spark 3.5 has no
+# recursive CTE, so each step is a separate join. After a longer chain the value is NULL until the
+# creation is applied; the merge follows 64.
 MAX_KEY_CHANGE_CHAIN = 4
 
-# Not the previous commit: a connector that restarts between the two may name another.
+# Not the previous commit: a connector that restarts between the two may write another one.
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 
 
 def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dialect) -> str:
-    """CTEs, the last of which is `completed`: the pending changes with the old keys' values.
+    """Return CTEs; the last one, `completed`, has the pending changes with the old keys' values.
 
-    `changes` is the whole log. Every look at it is a join that starts from the pending creations
-    without a value: engines stop at once where there are none. `pending` is a SELECT, since a CTE
-    that is read twice would be held in memory.
+    `changes` is the whole changelog. It is only read in joins that start from the pending creations
+    without a value: engines stop immediately if there are none. `pending` is a SELECT, since a CTE
+    that is read twice would be materialized in memory.
     """
     columns = table.may_be_unsent
     if not columns:
@@ -43,16 +43,16 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
 
 
 def lacks_values(event: str = "") -> str:
-    """Condition: the event is the creation of a changed key that lacks a value."""
+    """Return a condition: the event is the creation of a changed key that lacks a value."""
     return f"{event}{naming.OP} = 'c' AND {event}{naming.UNAVAILABLE} IS NOT NULL"
 
 
 def _moves(table: Table, changes: str, dialect: Dialect) -> str:
-    """Each delete and each creation that lacks a value, with its key's newest such creation.
+    """Return each delete and each creation without a value, with the key's newest such creation.
 
-    The condition is one expression over both sides, so that no engine filters the log by itself
-    before it knows that nothing can pass. It is no bound by position: the delete of a pair may
-    stand above the creation, in another partition or after a connector's restart.
+    The condition is one expression over both sides, so that no engine scans the changelog before it
+    knows that no row can match. There is no bound by position: the delete of a pair may have a
+    higher position than the creation, in another partition or after a connector's restart.
     """
     keys = [f"e.{dialect.name(key)}" for key in table.key]
     selected = [
@@ -70,7 +70,7 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
 
 
 def _links(table: Table) -> str:
-    """Each key change in the log: the creation, and the old key from its birth to its delete."""
+    """Return each key change: the creation, and the old key from its creation to its delete."""
     deleted = f"FILTER (WHERE {naming.OP} = 'd')"
     created_at = f"max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c')"
     left_at = f"max({naming.POSITION}) {deleted}"
@@ -83,9 +83,9 @@ def _links(table: Table) -> str:
 
 
 def _spans(table: Table) -> str:
-    """The keys that a creation's row had before, one row each, and from when to when it had them.
+    """Return the earlier keys of a creation's row, one row each, with their time spans.
 
-    A birth is NULL where the row was inserted under that key, with all its values.
+    `__born_at` is NULL if the row was inserted under that key, with all its values.
     """
     steps = range(1, MAX_KEY_CHANGE_CHAIN + 1)
     facts = ("__born_at", "__left_at", *(f"__old_{index}" for index in range(len(table.key))))
@@ -104,7 +104,7 @@ def _spans(table: Table) -> str:
 
 
 def _origins(table: Table, columns: tuple[str, ...], changes: str, dialect: Dialect) -> str:
-    """Each creation's values: the newest of its row, in structs so that a NULL sent stays one."""
+    """Return the newest values of each creation's row, in structs that preserve sent NULLs."""
     held = []
     for index, name in enumerate(columns):
         listed = dialect.contains(f"e.{naming.UNAVAILABLE}", name)
@@ -123,7 +123,7 @@ def _origins(table: Table, columns: tuple[str, ...], changes: str, dialect: Dial
 
 
 def _completed(table: Table, columns: tuple[str, ...], pending: str, dialect: Dialect) -> str:
-    """Other changes as they are; the creations filled, their lists without what was found."""
+    """Return other changes unchanged, and the creations with the found values filled in."""
     facts = [fact for fact, _ in SHARED_COLUMNS if fact != naming.UNAVAILABLE]
     plain = [dialect.name(column.name) for column in table.columns] + facts
     unavailable = f"c.{naming.UNAVAILABLE}"

@@ -1,7 +1,7 @@
-"""The fold: many events of a key to the one row that they make, as one GROUP BY.
+"""The fold: one GROUP BY that reduces the events of a key to its latest row.
 
-A maximum over a total order, per row and per carried value, so it gives the same row for any
-order, repetition or cut of the same events. The merge, the rebuild and the views all use it.
+It takes a maximum over a total order, per row and per carried value, so it is idempotent and
+independent of order and batching. The merge, the rebuild and the views all use it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.plan import Column, Table
 
-# Facts of the newest event that the state's row repeats.
+# Columns of the newest event that are copied to the state's row.
 _NEWEST_FACTS = (
     naming.OP,
     naming.TX_ID,
@@ -25,26 +25,26 @@ _NEWEST_FACTS = (
 )
 
 
-_START = str(epoch_start(0))[EPOCH_DIGITS:HISTORY_LENGTH]  # behind an epoch: where it begins
+_START = str(epoch_start(0))[EPOCH_DIGITS:HISTORY_LENGTH]  # follows an epoch: its start
 
 Carried = Sequence[str]  # lake names of the columns whose value may be older than its row
 
 
 def value_position(carried: Carried, column: str) -> str:
-    """Name, in a folded row, of the position from which a carried column's value is."""
+    """Return the name, in a folded row, of the position of a carried column's value."""
     return f"cdc__position_{carried.index(column)}"
 
 
 def history_part(position: str) -> str:
-    """SQL for a position without its offset."""
+    """Return SQL for a position without its offset."""
     return f"substr({position}, 1, {HISTORY_LENGTH})"
 
 
 def floor_of_log(table: Table, changes: str, known: str, dialect: Dialect) -> str:
-    """SELECT of one `floor`: rows of the table whose position lies below it are gone.
+    """Return a SELECT of one `floor`: rows of the table with a lower position were truncated.
 
-    They were truncated away. In a log that Firehose writes no sweep stands where an epoch begins,
-    so there any event of an epoch also says that what lies below that epoch is gone.
+    A changelog that Firehose writes has no sweep at the start of an epoch, so there any event of an
+    epoch also implies that all rows below that epoch are gone.
     """
     if table.delivery == "firehose":
         start = f"substr({naming.POSITION}, 1, {EPOCH_DIGITS}) || {dialect.text(_START)}"
@@ -61,12 +61,12 @@ def floor_of_log(table: Table, changes: str, known: str, dialect: Dialect) -> st
 def folded_rows(
     table: Table, changes: str, carried: Carried, dialect: Dialect, floor: str = ""
 ) -> str:
-    """SELECT of one row per key, out of the relation `changes` in the log's schema.
+    """Return a SELECT of one row per key from the relation `changes` in the changelog's schema.
 
     The row has the state's columns and types except `cdc_toast_missing` and
     `cdc_value_positions`, and for each carried column its `value_position` (NULL: no event here
-    holds a real value). `changes` must hold no truncates, and no unavailable value of a column that
-    is not `carried`. Rows below the truncate at `floor` are deleted ones.
+    has a real value). `changes` must contain no truncates, and no unavailable value of a column
+    that is not `carried`. Rows below the truncate at `floor` are marked as deleted.
     """
     selected = [
         *(
@@ -130,5 +130,5 @@ def _value(column: Column, carried: Carried, dialect: Dialect) -> str:
         held = f"cdc__value_{carried.index(column.name)}.held"
         return to_state(held, column.column_type, dialect)
     newest = to_state(f"cdc__newest.{dialect.name(column.name)}", column.column_type, dialect)
-    # The log keeps a deleted row's last values under replica identity full; a tombstone does not.
+    # With replica identity full the changelog keeps a deleted row's last values, a tombstone not.
     return f"CASE WHEN cdc__newest.{naming.OP} <> 'd' THEN {newest} END"

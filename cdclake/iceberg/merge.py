@@ -1,4 +1,4 @@
-"""The guarded merge: changes into the state, as one Spark SQL MERGE.
+"""The guarded merge of changes into the state, as one Spark SQL MERGE.
 
 Deletes become tombstones: they must outlive every event that could revive the row.
 """
@@ -22,11 +22,11 @@ from cdclake.plan import Table
 def merge_changes(
     table: Table, database: str, changes: str, carried: Carried, floor: str = ""
 ) -> str:
-    """MERGE of `changes` (a relation in the log's schema, without truncates) into `<t>`.
+    """Return the MERGE of `changes` (in the changelog's schema, without truncates) into `<t>`.
 
-    `carried` must name every column of which an unavailable value is in `changes` or was merged
-    before; the fewer, the plainer the statement. `floor` is the newest truncate's, where `changes`
-    may hold rows from below it (`above_truncates`).
+    `carried` must name every column with an unavailable value in `changes` or in an earlier merge;
+    the fewer, the simpler the statement. `floor` is that of the newest truncate, if `changes` may
+    contain rows below it (`above_truncates`).
     """
     name = SPARK.name
     matches = " AND ".join(f"t.{name(key)} = s.{name(key)}" for key in table.key)
@@ -45,24 +45,25 @@ def merge_changes(
 
 
 def rebuilt_rows(table: Table, changes: str, carried: Carried, floor: str = "") -> str:
-    """SELECT of the whole state, in its column order, out of the whole log; as `merge_changes`."""
+    """Return a SELECT of the whole state, in its column order, from the whole changelog."""
     folded = folded_rows(table, changes, carried, SPARK, floor_of_kept(table, floor))
     selected = in_columns_order(table, inserted_values(table, carried))
     return f"SELECT {selected}\nFROM ({folded}) AS s"
 
 
 def loaded_rows(table: Table, changes: str) -> str:
-    """SELECT of the state, in its column order, out of one event with all its values for each key.
+    """Return a SELECT of the state, in its column order, from one complete event per key.
 
-    The plain form of `rebuilt_rows`, for rows that a load read under an enforced key.
+    This is the simple form of `rebuilt_rows`, for rows that a load read under an enforced key.
     """
     return f"SELECT {in_columns_order(table, loaded_values(table))}\nFROM {changes}"
 
 
 def above_truncates(table: Table, floor: str) -> str:
-    """Condition for the log's rows that the state is made of: no truncate, nor what it deleted.
+    """Return a condition for the changelog's rows that matter to the state.
 
-    Under soft deletes what a truncate deleted counts as well: its last values stay, marked.
+    It excludes truncates and the rows that they deleted; with soft deletes these rows matter too,
+    since their last values stay, marked.
     """
     is_change = f"{naming.OP} <> 't'"
     if not floor or table.deletes == "soft":
@@ -71,13 +72,13 @@ def above_truncates(table: Table, floor: str) -> str:
 
 
 def floor_of_kept(table: Table, floor: str) -> str:
-    """The floor as far as a fold has to mind it: only where what a truncate deleted is kept."""
-    # Not elsewhere: another text in each statement has Spark compile another class.
+    """Return the floor for a fold: only with soft deletes, which keep truncated rows."""
+    # Not otherwise: Spark would compile another class for each different text of a statement.
     return floor if table.deletes == "soft" else ""
 
 
 def delete_truncated(table: Table, database: str, floor: str) -> str:
-    """The statement that takes rows below a truncate's floor out of the state."""
+    """Return the statement that deletes the rows below a truncate's floor from the state."""
     below = f"{history_part(naming.POSITION)} < {SPARK.text(floor)}"
     target = qualified(database, table.name)
     if table.deletes == "soft":

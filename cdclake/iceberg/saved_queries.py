@@ -1,6 +1,6 @@
-"""What people ask of a table, as text that they choose from: no value of ours is in it.
+"""Saved queries about a table, as text to choose from, without any value filled in.
 
-The state is as far as changes are applied; the log is as far as they are streamed.
+The state contains all applied changes; the changelog contains all streamed changes.
 """
 
 from __future__ import annotations
@@ -10,29 +10,29 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.plan import Table
 
-# What makes an event the same event; its offset may differ when it was sent again.
+# Identity of an event; its offset may differ if it was sent again.
 _IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
-_SMALL_FILE_BYTES = 16 * 1024 * 1024  # bytes
+_SMALL_FILE_BYTES = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """How an engine names the lake's tables; what else is asked here all of them spell alike."""
+    """Engine's names of the lake's tables; the rest of the queries is equal in all engines."""
 
     quote: str
-    catalog: tuple[str, ...] = ()  # where tables have it before their database
+    catalog: tuple[str, ...] = ()  # prefix of the database, if the engine needs one
     metadata: str = "."  # between a table and a table of its metadata
 
     def name(self, *parts: str) -> str:
-        """The name of these parts, quoted."""
+        """Return the quoted name of these parts."""
         return ".".join(f"{self.quote}{part}{self.quote}" for part in parts)
 
     def table(self, database: str, table: str) -> str:
-        """The table's name as far as a session has to be told."""
+        """Return the table's qualified name."""
         return self.name(*self.catalog, database, table)
 
     def metadata_of(self, database: str, table: str, what: str) -> str:
-        """The name of a table of the table's metadata."""
+        """Return the name of one of the table's metadata tables."""
         if self.metadata == ".":
             return self.name(*self.catalog, database, table, what)
         return self.table(database, f"{table}{self.metadata}{what}")
@@ -43,7 +43,7 @@ SPARK = Engine("`", catalog=(naming.CATALOG,))
 
 
 def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[str, str]:
-    """SELECTs by what each shows; a `?` is a value that is asked for."""
+    """Return SELECTs by what each shows; a `?` is a parameter."""
     state, log = engine.table(database, table.name), engine.table(database, table.changes)
     files, snapshots = (
         engine.metadata_of(database, table.name, of) for of in ("files", "snapshots")
@@ -59,7 +59,7 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
         "audit trail of one key": (
             f"SELECT * FROM {log}\nWHERE {of_key}\nORDER BY {naming.POSITION}"
         ),
-        "the log, each event once": (
+        "the changelog, each event once": (
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {identity}"
             f" ORDER BY {naming.OFFSET}) AS repeat\n"
@@ -78,5 +78,5 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
 
 
 def as_one_text(queries: dict[str, str]) -> str:
-    """All of them to choose from; Athena runs what is selected."""
+    """Return all queries as one text; Athena runs the selected part."""
     return "\n\n".join(f"-- {what}\n{query};" for what, query in queries.items()) + "\n"

@@ -15,7 +15,7 @@ from cdclake.web_logs.row import COLUMNS, TIME_LOCAL
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableSchema:
-    """One Iceberg table: (column, Spark type) pairs, partition transforms, properties."""
+    """Schema of an Iceberg table: (column, Spark type) pairs, partition transforms, properties."""
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -60,13 +60,13 @@ QUARANTINE_COLUMNS = (
 _KEPT_METADATA = {
     "write.metadata.delete-after-commit.enabled": "true",
     "write.metadata.previous-versions-max": "50",
-    # Each commit writes a manifest, and the next one reads them all. By default a hundred gather.
+    # Each commit writes a manifest, and the next one reads them all; the default merges at 100.
     "commit.manifest.min-count-to-merge": "10",
 }
 
 
 def changes_schema(table: Table, plan: Plan) -> TableSchema:
-    """The log of one table: append-only, one row per event."""
+    """Return the schema of a table's changelog: append-only, one row per event."""
     columns = tuple((column.name, column.column_type.log) for column in table.columns)
     return TableSchema(
         name=table.changes,
@@ -75,7 +75,7 @@ def changes_schema(table: Table, plan: Plan) -> TableSchema:
         properties={
             "format-version": str(plan.format_version),
             "write.distribution-mode": "none",
-            # The fence tells files by it. In a table of more than 100 columns the last ones would
+            # The fence prunes files by it. In a table of more than 100 columns the last ones would
             # have no bounds.
             f"write.metadata.metrics.column.{naming.INGESTED_AT}": "full",
             # The default keeps 16 characters of a string's bounds: no position would be pruned.
@@ -86,7 +86,7 @@ def changes_schema(table: Table, plan: Plan) -> TableSchema:
 
 
 def state_schema(table: Table, plan: Plan) -> TableSchema:
-    """The state of one table: the newest row of each key, and tombstones."""
+    """Return the schema of a state table: the newest row of each key, and tombstones."""
     columns = tuple((column.name, column.column_type.state) for column in table.columns)
     return TableSchema(
         name=table.name,
@@ -97,7 +97,7 @@ def state_schema(table: Table, plan: Plan) -> TableSchema:
             "write.merge.mode": "merge-on-read",
             "write.update.mode": "merge-on-read",
             "write.delete.mode": "merge-on-read",
-            # A second writer must fail loudly instead of doubling rows (correctness 3.2).
+            # A second writer must fail loudly instead of duplicating rows (correctness 3.2).
             "write.merge.isolation-level": "serializable",
             f"write.metadata.metrics.column.{naming.POSITION}": "full",
             **_KEPT_METADATA,
@@ -106,7 +106,7 @@ def state_schema(table: Table, plan: Plan) -> TableSchema:
 
 
 def quarantine_schema(plan: Plan) -> TableSchema:
-    """The pipeline's refused events, with their bytes and the reason."""
+    """Return the schema of the quarantine: refused events with their bytes and the reason."""
     return TableSchema(
         name=naming.QUARANTINE,
         columns=QUARANTINE_COLUMNS,
@@ -115,7 +115,7 @@ def quarantine_schema(plan: Plan) -> TableSchema:
 
 
 def request_schema(name: str) -> TableSchema:
-    """A table of a web log's requests, in the format that Firehose writes."""
+    """Return the schema of a table of requests, in the format that Firehose writes."""
     return TableSchema(
         name=name,
         columns=COLUMNS,
@@ -125,12 +125,12 @@ def request_schema(name: str) -> TableSchema:
 
 
 def request_schemas(plan: Plan) -> tuple[TableSchema, ...]:
-    """The tables of the plan's web logs, which no job of ours writes."""
+    """Return the schemas of the plan's web logs, which Firehose writes."""
     return tuple(request_schema(name) for logs in plan.web_logs for name in logs.tables)
 
 
 def all_schemas(plan: Plan) -> tuple[TableSchema, ...]:
-    """Every table that jobs of ours make: quarantine, then each table's log and state."""
+    """Return the schemas that jobs create: the quarantine, then each changelog and state."""
     schemas = [quarantine_schema(plan)]
     for table in plan.tables:
         schemas += [changes_schema(table, plan), state_schema(table, plan)]

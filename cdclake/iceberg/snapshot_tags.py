@@ -10,17 +10,17 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def hour_of(moment: datetime) -> datetime:
-    """When the hour of the moment began."""
+    """Return the start of the timestamp's hour."""
     return moment - (moment - _EPOCH) % EVERY
 
 
 def tag_of(moment: datetime) -> str:
-    """The tag of what was current at the moment, which is given in UTC."""
+    """Return the tag of the snapshot that was current at the timestamp (UTC)."""
     return moment.strftime(_FORM)
 
 
 def moment_of(tag: str) -> datetime | None:
-    """The moment of a tag; None of one that somebody else has made."""
+    """Return the timestamp of a tag; None if the tag was not created by cdclake."""
     try:
         return datetime.strptime(tag, _FORM).replace(tzinfo=UTC)
     except ValueError:

@@ -1,6 +1,6 @@
-"""A row of the state out of its key's folded changes (`s`) and of the row that is stored (`t`).
+"""Row of the state, from the folded changes of its key (`s`) and the stored row (`t`).
 
-Every column takes the value of the greater position, so replaying or reordering changes nothing.
+Every column takes the value of the greater position, so a replay or another order has no effect.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import Carried, value_position
 from cdclake.plan import Table
 
-_MISSING = ""  # the position of a value that no event has held yet: below every real one
+_MISSING = ""  # position of a value that no event has had yet: below every real one
 
 
 def brings_news(table: Table, carried: Carried) -> str:
-    """Condition: the changes alter the stored row."""
+    """Return a condition: the changes alter the stored row."""
     newer = (_value_is_newer(table, column, carried) for column in carried)
     return " OR ".join([_ROW_IS_NEWER, *newer])
 
 
 def updated_values(table: Table, carried: Carried) -> dict[str, str]:
-    """Each column's value, but the key's, where a row of the key is stored."""
+    """Return the value of each non-key column if a row of the key is stored."""
     updated: dict[str, str] = {}
     for column in table.value_columns:
         source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
@@ -31,18 +31,18 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
     for fact in _ROW_FACTS:
         newer = _ROW_IS_NEWER
         if fact == naming.UNAVAILABLE and table.delivery == "firehose":
-            newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # it may be completed anew
+            newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
         column: f"greatest({_stored_position(column)}, s.{value_position(carried, column)})"
-        for column in carried  # greatest skips NULL: nothing here holds the value
+        for column in carried  # greatest skips NULL: no change here has the value
     }
     row_position = f"greatest(s.{naming.POSITION}, t.{naming.POSITION})"
     return updated | _value_facts(positions, row_position)
 
 
 def inserted_values(table: Table, carried: Carried) -> dict[str, str]:
-    """Each column's value, the key's as well, where no row of the key is stored."""
+    """Return the value of each column, including the key's, if no row of the key is stored."""
     inserted = {column.name: f"s.{SPARK.name(column.name)}" for column in table.columns}
     inserted |= {fact: f"s.{fact}" for fact in _ROW_FACTS}
     positions = {
@@ -53,23 +53,23 @@ def inserted_values(table: Table, carried: Carried) -> dict[str, str]:
 
 
 def loaded_values(table: Table) -> dict[str, str]:
-    """Each column's value, out of an event of the log that holds them all."""
+    """Return the value of each column, from a complete event of the changelog."""
     values = {c.name: to_state(SPARK.name(c.name), c.column_type, SPARK) for c in table.columns}
     facts = {fact: fact for fact in _ROW_FACTS}
     return {**values, **facts, naming.DELETED: "false", **_value_facts({}, naming.POSITION)}
 
 
 def in_columns_order(table: Table, values: dict[str, str]) -> str:
-    """The values as the list of a SELECT, in the state's order of columns."""
+    """Return the values as a SELECT list, in the state's column order."""
     ordered = [column.name for column in table.columns]
     ordered += [column for column in values if column not in ordered]
     return ", ".join(f"{values[column]} AS {SPARK.name(column)}" for column in ordered)
 
 
 def _value_is_newer(table: Table, column: str, carried: Carried) -> str:
-    """Of equal positions the change's counts where events come in any order.
+    """Return a condition: the change's value is newer, or equally new if events are unordered.
 
-    There the same creation of a changed key may be completed anew, with what was late before.
+    With unordered events, late values may complete the same creation of a changed key again.
     """
     brought, stored = f"s.{value_position(carried, column)}", _stored_position(column)
     if table.delivery == "stream":
@@ -97,7 +97,7 @@ _ROW_FACTS = (
 
 
 def _value_facts(positions: dict[str, str], row_position: str) -> dict[str, str]:
-    """`cdc_toast_missing` and `cdc_value_positions` from each carried value's position."""
+    """Return `cdc_toast_missing` and `cdc_value_positions` from the carried values' positions."""
     if not positions:
         return {
             naming.TOAST_MISSING: "CAST(NULL AS array<string>)",

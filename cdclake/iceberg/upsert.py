@@ -1,11 +1,11 @@
-"""The upsert: changes into the state as new rows, and the places of those that they replace.
+"""SQL of the upsert: new rows of the state, and the places of the rows that they replace.
 
-The texts of `cdclake.jobs.apply.upsert`. They give what `merge.merge_changes` says in one
-statement, which is planned as an outer join: it reads and shuffles whole rows of the whole table,
-however few the changes are.
+`cdclake.jobs.apply.upsert` runs it. The result equals that of `merge.merge_changes`, whose single
+statement is planned as an outer join: it reads and shuffles whole rows of the whole table, however
+few the changes are.
 
-Most changes are newer than what is stored of their keys, and hold every value. Then the stored row
-has to go, and is not even read. The others are mixed with it, value by value.
+Most changes are newer than the stored row of their key, and have every value. Then the stored row
+is deleted without being read. The others are mixed with it, value by value.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from cdclake.iceberg.state_rows import (
 )
 from cdclake.plan import Table
 
-FILE, ROW = "cdc__file", "cdc__row"  # a stored row's place: its data file, and its number in there
-LOWEST = "cdc__lowest"  # position of a key's changes
-LACKING = "cdc__lacking"  # some change does not hold every value
-MIXED = "cdc__mixed"  # what takes the row's place is made of both
-# Python has every value of these, and Iceberg compares them as Spark does.
+FILE, ROW = "cdc__file", "cdc__row"  # place of a stored row: data file, and row number in it
+LOWEST = "cdc__lowest"  # lowest position of a key's changes
+LACKING = "cdc__lacking"  # some change lacks a value
+MIXED = "cdc__mixed"  # the new row has values of the changes and of the stored row
+# Python can represent every value of these types, and Iceberg compares them as Spark does.
 _BOUNDED_TYPES = ("int", "bigint", "string")
 
 
 def reach(table: Table) -> list[str]:
-    """Aggregates of changes, in the order of `Reach`'s fields, then the keys' bounds.
+    """Return aggregates over changes, in the order of `PositionRange`'s fields, then key bounds.
 
-    Those are the least and the greatest of each of `bounded_keys`; NULL if there are no changes.
+    The bounds are the minimum and maximum of each of `bounded_keys`; NULL without changes.
     """
     values = _key_values(table)
     bounds = [f"{end}({values[key]})" for key in bounded_keys(table) for end in ("min", "max")]
@@ -50,9 +50,9 @@ def reach(table: Table) -> list[str]:
 
 
 def changed_keys(table: Table, changes: str, *, ahead: bool) -> str:
-    """SELECT of each key in `changes`, with `LACKING`, and unless they are `ahead` with `LOWEST`.
+    """Return a SELECT of each key in `changes` with `LACKING` and, unless `ahead`, with `LOWEST`.
 
-    `ahead` as for `replaced_places`. The least of some texts would have Spark sort, not hash.
+    `ahead` is as in `replaced_places`. A minimum of strings would make Spark sort instead of hash.
     """
     values = _key_values(table)
     selected = [f"{value} AS {SPARK.name(key)}" for key, value in values.items()]
@@ -63,7 +63,7 @@ def changed_keys(table: Table, changes: str, *, ahead: bool) -> str:
 
 
 def _key_values(table: Table) -> dict[str, str]:
-    """Each key column's value in the state, out of the log's."""
+    """Return each key column's value in the state, from that of the changelog."""
     return {
         column.name: to_state(SPARK.name(column.name), column.column_type, SPARK)
         for column in table.key_columns
@@ -72,24 +72,24 @@ def _key_values(table: Table) -> dict[str, str]:
 
 def _lacking(table: Table) -> str:
     lacking = f"{naming.UNAVAILABLE} IS NOT NULL"
-    if table.deletes == "soft":  # the last values stay, and a delete's event does not hold them
+    if table.deletes == "soft":  # the last values stay, but a delete's event lacks them
         return f"{lacking} OR {naming.OP} = 'd'"
     return lacking
 
 
 def bounded_keys(table: Table) -> list[str]:
-    """The key columns by whose values files can be left out before they are read."""
+    """Return the key columns whose bounds can exclude files before they are read."""
     return [c.name for c in table.key_columns if c.column_type.state in _BOUNDED_TYPES]
 
 
 def replaced_places(
     table: Table, stored: str, keys: str, dropped: Sequence[str], *, ahead: bool
 ) -> str:
-    """SELECT of the stored rows of `keys`: the key, `FILE`, `ROW`, `MIXED`.
+    """Return a SELECT of the stored rows of `keys`: the key, `FILE`, `ROW`, `MIXED`.
 
-    Of `stored`, `<t>` with its metadata columns, it reads keys and positions; the latter only
-    unless the changes are known to be `ahead` of whatever is stored. `dropped` are columns that
-    only the stored rows have.
+    From `stored`, `<t>` with its metadata columns, it reads the keys and, unless the changes are
+    known to be `ahead` of every stored row, the positions. `dropped` are columns that only the
+    stored rows have.
     """
     names = ", ".join(f"t.{SPARK.name(key)}" for key in table.key)
     mixed = f"s.{LACKING}" if ahead else f"s.{LACKING} OR t.{naming.POSITION} >= s.{LOWEST}"
@@ -101,9 +101,9 @@ def replaced_places(
 
 
 def taken_places(table: Table, stored: str, changes: str) -> str:
-    """SELECT of `FILE` and `ROW` of the rows in `stored` whose keys are in `changes`.
+    """Return a SELECT of `FILE` and `ROW` of the rows in `stored` whose keys are in `changes`.
 
-    `stored` as for `replaced_places`; of it nothing but the keys is read.
+    `stored` is as in `replaced_places`; only its keys are read.
     """
     keys = ", ".join(f"{value} AS {SPARK.name(key)}" for key, value in _key_values(table).items())
     return (
@@ -120,10 +120,10 @@ def mixed_rows(
     carried: Carried,
     dropped: Sequence[str],
 ) -> str:
-    """SELECT of the rows of `stored` that are `MIXED` in `places`, with what the changes say.
+    """Return a SELECT of the rows of `stored` that are `MIXED` in `places`, with the changes.
 
-    In the state's column order, with `FILE` and `ROW`; only those that the changes alter. `folded`
-    has one row a key, by `latest_row.folded_rows` with the same `carried`.
+    It has the state's column order, `FILE` and `ROW`, and only rows that the changes alter.
+    `folded` has one row per key, from `latest_row.folded_rows` with the same `carried`.
     """
     as_stored = {name: f"t.{SPARK.name(name)}" for name in (*table.key, *dropped)}
     values = in_columns_order(table, as_stored | updated_values(table, carried))
@@ -136,13 +136,13 @@ def mixed_rows(
 
 
 def unmixed_rows(table: Table, folded: str, places: str, carried: Carried) -> str:
-    """SELECT of the rows that the changes make of keys that are not `MIXED` in `places`."""
+    """Return a SELECT of the changes' rows whose keys are not `MIXED` in `places`."""
     rows = whole_rows(table, folded, carried)
     return f"{rows} LEFT ANTI JOIN {_mixed(table, places)}"
 
 
 def whole_rows(table: Table, folded: str, carried: Carried) -> str:
-    """SELECT of the rows that the changes make by themselves, in the state's column order."""
+    """Return a SELECT of the rows from the changes alone, in the state's column order."""
     return f"SELECT {in_columns_order(table, inserted_values(table, carried))}\nFROM {folded} AS s"
 
 

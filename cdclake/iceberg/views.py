@@ -1,4 +1,4 @@
-"""`<t>_current` and `<t>_history`, from one template for every dialect."""
+"""The views `<t>_current` and `<t>_history`, from one template for every dialect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdclake.iceberg.key_changes import completed_changes, lacks_values
 from cdclake.iceberg.latest_row import floor_of_log, folded_rows, history_part, value_position
 from cdclake.plan import Column, Table
 
-# What the history says of an event, before its values.
+# Columns of the history view before the values.
 HISTORY_FACTS = (
     naming.OP,
     naming.COMMITTED_AT,
@@ -22,21 +22,22 @@ HISTORY_FACTS = (
     naming.OFFSET,
     naming.INGESTED_AT,
 )
-# As `AppliedThrough.ingested`: nothing was ever ingested before.
+# Value of `AppliedThrough.ingested` before the first event.
 BEFORE_ALL = -1
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedThrough:
-    """What the state provably holds: all that was ingested up to `ingested` (µs since 1970).
+    """Changes that the state provably contains: all ingested up to `ingested` (µs since 1970).
 
-    `floor` is the greatest truncate applied, without its offset; both are literals in the view.
-    `carried` names the columns of which an unavailable value was ever applied: only those can hold
-    a value that is older than its row. No row stands, or ever stood, above the position `newest`.
+    `floor` is the greatest applied truncate, without its offset; both are literals in the view.
+    `carried` names the columns with an unavailable value in any applied change: only those can have
+    a value that is older than its row. No row has, or ever had, a position above `newest`.
 
-    Of a log that Firehose writes, `ingested` proves nothing, since a later commit may bring earlier
-    rows: the state holds what was committed up to Iceberg's sequence number `sequence`, and who
-    makes a view says as `ingested` what everything committed since was ingested after.
+    For a changelog that Firehose writes, `ingested` proves nothing, since a later commit may
+    contain earlier rows: the state contains everything that was committed up to Iceberg's sequence
+    number `sequence`. The creator of a view then passes as `ingested` a lower bound of the
+    ingestion of all later commits.
     """
 
     ingested: int = 0
@@ -49,11 +50,11 @@ class AppliedThrough:
 def current_view(
     table: Table, *, state: str, changes: str, applied: AppliedThrough, dialect: Dialect
 ) -> str:
-    """SELECT of the live rows with exactly the declared columns.
+    """Return a SELECT of the live rows with exactly the declared columns.
 
-    The state, overlaid by the changes ingested since: as fresh as the log, whatever of it has been
-    applied. `state` and `changes` are the relations to read. The tail is bounded by ingestion,
-    never by position, since an event may arrive late.
+    It is the state, overlaid by the changes ingested since: as fresh as the changelog, however much
+    of it has been applied. `state` and `changes` are the relations to read. The tail is bounded by
+    ingestion, never by position, since an event may arrive late.
     """
     name = dialect.name
     keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)
@@ -77,10 +78,10 @@ def current_view(
 
 
 def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
-    """Condition for the log's rows that the state is overlaid with.
+    """Return a condition for the changelog's rows that overlay the state.
 
-    Where events come in any order, a creation of a changed key that is applied may lack a value
-    which the tail brings: it is completed anew.
+    If events are unordered, an applied creation of a changed key may lack a value that is in the
+    tail, so it is completed again.
     """
     late = f"{naming.INGESTED_AT} > {dialect.instant(applied.ingested)}"
     if table.delivery == "stream" or not table.may_be_unsent:
@@ -90,7 +91,7 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
 
 
 def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
-    """SELECT of the log with the state's types; one row per event, facts first."""
+    """Return a SELECT of the changelog with the state's types; one row per event."""
     columns = [
         f"{to_state(dialect.name(c.name), c.column_type, dialect)} AS {dialect.name(c.name)}"
         for c in table.columns

@@ -1,1 +1,1 @@
-"""The source database's side, as SQL text and decisions: no driver, no connection, no I/O."""
+"""The source database as SQL text and decisions: no driver, no connection, no I/O."""

@@ -1,4 +1,4 @@
-"""Whether a declared table can flow as it is declared: every reason against it, at once."""
+"""Admission of a declared table: all reasons why it cannot flow as declared, at once."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ def check_table(
     sees_all_rows: bool = False,
     version: int = 0,
 ) -> list[Refusal]:
-    """Why the table cannot flow; empty if it can.
+    """Return the reasons why the table cannot flow; empty if it can.
 
-    `known` are the source's tables, for a better message. `may_alter`: the source is our own, so
-    `alterations` will be run. `sees_all_rows`: row-level security does not filter our role.
-    `version`: the server's, as a number.
+    `known`: the source's tables, to suggest names.
+    `may_alter`: the source is the embedded one, so `alterations` will be run.
+    `sees_all_rows`: row-level security does not filter the connector's role.
+    `version`: the server's version number.
     """
     if actual is None:
         return [_missing(declared, known)]
@@ -39,7 +40,7 @@ def check_table(
     if broken:
         return broken
     refusals = check_columns(declared, actual)
-    if not refusals:  # an identity can only be judged over columns that exist
+    if not refusals:  # the identity can only be checked if its columns exist
         refusals = check_identity(declared, actual, may_alter, version)
     return refusals + _check_rights(actual, role, sees_all_rows)
 
@@ -60,7 +61,10 @@ def _missing(declared: Table, known: Collection[TableId]) -> Refusal:
 
 
 def check_kind(actual: SourceTable) -> list[Refusal]:
-    """Only an ordinary or partitioned, logged table has a change stream of its own."""
+    """Refuse every relation without its own change stream.
+
+    Only logged ordinary and partitioned tables have one.
+    """
 
     def refuse(message: str, remedy: str) -> list[Refusal]:
         return [Refusal(actual.source, message, remedy)]
@@ -98,7 +102,7 @@ def check_kind(actual: SourceTable) -> list[Refusal]:
 
 
 def check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:
-    """Every declared column that the source does not have as it is declared."""
+    """Return the declared columns that differ from those of the source."""
     refusals = [
         refusal
         for column in declared.columns
@@ -112,7 +116,7 @@ def check_columns(declared: Table, actual: SourceTable) -> list[Refusal]:
 
 
 def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusal | None:
-    """Why the column of the source's table cannot flow as it is declared; None if it can."""
+    """Return the reason why the column cannot flow as declared; None if it can."""
     present = name_now(column, actual.by_name)
     if present is None:
         return _gone(column, declared, actual)
@@ -149,7 +153,7 @@ def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Ref
         return Refusal(
             actual.source,
             f"column {column.source!r} is declared {column.type}, but has the type {found.shown},"
-            " which cdclake does not carry",
+            " which cdclake does not support",
             f"write `{column.source}: {{exclude: true}}`",
         )
     if same_in_the_lake(column.column_type, found.type):

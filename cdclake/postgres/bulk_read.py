@@ -1,4 +1,4 @@
-"""The statements of a bulk load: what holds its snapshot, and what reads a table within it."""
+"""SQL statements of a bulk load: to hold its snapshot, and to read a table within it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from cdclake.plan import Table
 from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, literal, qualified
 
-PLACE = "cdc__place"  # the row's ctid; never fetched, only asked for
+PLACE = "cdc__place"  # the row's ctid; used in conditions, never fetched
 _BLOCKS_PER_CHUNK = 8192  # 64 MB: a task of seconds
 _MAX_CHUNKS = 4000
 
 
 def create_slot(slot: str) -> str:
-    """The replication command whose answer is the slot's consistent point and its snapshot."""
+    """Return the replication command that returns the slot's consistent point and snapshot."""
     return f"CREATE_REPLICATION_SLOT {identifier(slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
 
 
 def lock_against_rewrites(table: Table) -> str:
-    """A query that reads nothing: what it locks until its transaction ends is what matters.
+    """Return a query that reads nothing, but locks the table until its transaction ends.
 
-    The lock keeps no writer waiting. It keeps out what would rewrite the table or empty it under an
-    older snapshot. LOCK TABLE would ask for a right on every column.
+    The lock blocks no writer. It blocks statements that would rewrite or empty the table under an
+    older snapshot. LOCK TABLE would need a privilege on every column.
     """
     return f"SELECT FROM {qualified(table.schema, table.table)} LIMIT 0"
 
 
 def import_snapshot(snapshot: str) -> str:
-    """What each reading session runs first: everything after it sees the exported snapshot."""
+    """Return the first statement of a reading session: it then sees the exported snapshot."""
     return "; ".join(
         [
             "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY",
@@ -39,7 +39,7 @@ def import_snapshot(snapshot: str) -> str:
 
 
 def blocks(table: Table) -> str:
-    """SELECT of the table's blocks; of a partitioned table those of its largest partition."""
+    """Return a SELECT of the table's blocks; for a partitioned table of its largest partition."""
     name = literal(qualified(table.schema, table.table))
     own, partitions = f"pg_relation_size({name}::regclass)", f"pg_partition_tree({name}::regclass)"
     largest = f"SELECT max(pg_relation_size(relid)) FROM {partitions}"  # of a plain table: none
@@ -47,7 +47,7 @@ def blocks(table: Table) -> str:
 
 
 def unique_indexes(table: Table) -> str:
-    """SELECT of how many indexes there are that let no key of the table stand twice."""
+    """Return a SELECT of the number of unique indexes over the table's key."""
     name = literal(qualified(table.schema, table.table))
     key = ", ".join(literal(column) for column in sorted(c.source for c in table.key_columns))
     return (
@@ -61,9 +61,9 @@ def unique_indexes(table: Table) -> str:
 
 
 def chunks(table_blocks: int) -> list[str]:
-    """Conditions on `PLACE` that each row of the table meets exactly one of.
+    """Return conditions on `PLACE`; each row of the table meets exactly one of them.
 
-    Open at both ends, so that blocks which were added since belong to the last.
+    They are open at both ends, so blocks that were added later belong to the last one.
     """
     count = min(max(1, math.ceil(table_blocks / _BLOCKS_PER_CHUNK)), _MAX_CHUNKS)
     starts = [table_blocks * index // count for index in range(1, count)]
@@ -82,12 +82,12 @@ def _between(low: int | None, high: int | None) -> str:
 
 
 def value_name(index: int) -> str:
-    """Name, in the rows read, of the table's column at this place."""
+    """Return the name, in the rows read, of the table's column at this index."""
     return f"c{index}"
 
 
 def rows(table: Table) -> str:
-    """SELECT of every row in the log's forms, and where it stands."""
+    """Return a SELECT of every row in the changelog's form, with its `PLACE`."""
     values = [
         f"{log_value(column, table)} AS {value_name(index)}"
         for index, column in enumerate(table.columns)
@@ -97,5 +97,5 @@ def rows(table: Table) -> str:
 
 
 def count(table: Table) -> str:
-    """SELECT of the number of rows."""
+    """Return a SELECT of the number of rows."""
     return f"SELECT count(*) AS {value_name(0)} FROM {qualified(table.schema, table.table)}"

@@ -1,6 +1,6 @@
-"""Keys for tables that have none: what may identify a row, and the query that tries it.
+"""Candidate keys for tables that have none, and the query that tests them.
 
-A key found this way is a guess that today's rows do not speak against; it is only ever proposed.
+Such a key is a guess that the current rows do not contradict; it is only ever proposed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_PAIRED = 6
 
 
 def candidate_keys(table: SourceTable, flowing: frozenset[str]) -> list[Key]:
-    """The keys worth trying, the likeliest first: of indexes, of partitions, then by columns."""
+    """Return the candidates, likeliest first: from indexes, from partitions, then by columns."""
     indexed = [index.columns for index in table.indexes]
     parts = [leaf.primary_key.columns for leaf in table.leaves if leaf.primary_key is not None]
     fitting = [
@@ -40,7 +40,7 @@ def candidate_keys(table: SourceTable, flowing: frozenset[str]) -> list[Key]:
 
 
 def uniqueness_query(table: SourceTable, candidates: Sequence[Key]) -> str:
-    """One row: how many rows there are, then for each candidate how many distinct whole keys."""
+    """Return a query for one row: the number of rows, and of distinct keys per candidate."""
     counts = ["count(*)"]
     for key in candidates:
         whole = " AND ".join(f"{identifier(name)} IS NOT NULL" for name in key)
@@ -49,7 +49,7 @@ def uniqueness_query(table: SourceTable, candidates: Sequence[Key]) -> str:
 
 
 def first_unique(candidates: Sequence[Key], counts: Sequence[int]) -> Key | None:
-    """The first candidate that no row repeats; of an empty table, simply the likeliest.
+    """Return the first candidate that no row repeats; for an empty table, the likeliest.
 
     `counts` is the row of `uniqueness_query`.
     """
@@ -68,7 +68,7 @@ def _all_known(table: SourceTable, key: Key) -> bool:
 
 
 def _likelihood(table: str, column: SourceColumn) -> tuple[bool, bool, bool]:
-    """Sorts numbered columns first, then those named like one, then those that could be one."""
+    """Return a sort key: numbered columns first, then by name, then by type."""
     name = column.name.lower()
     named = name in ("id", "uuid", f"{table.lower()}_id", f"{table.lower()}id")
     base = column.type.base if column.type is not None else ""

@@ -1,4 +1,4 @@
-"""What a source's table is, as its catalog says it, and how the catalog's rows become that."""
+"""Tables of the source as its catalog describes them, and their assembly from catalog rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from cdclake.debezium.types import ColumnType, parse_type
 Row = Sequence[Any]
 TableId = tuple[str, str]  # schema, table
 
-# Types of extensions that Debezium writes as a form of their own (contract, section 3).
+# Types of extensions that Debezium writes in a specific form (contract, section 3).
 _EXTENSION_TYPES = frozenset({"citext", "hstore", "ltree", "vector"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceColumn:
-    """One column; `shown` is PostgreSQL's own spelling of its type, domain included."""
+    """Column of the source; `shown` is PostgreSQL's spelling of its type, including domains."""
 
     name: str
     shown: str
-    type: ColumnType | None  # domains resolved; None: no type of the lake's
+    type: ColumnType | None  # domains resolved; None: the lake does not support the type
     nullable: bool = True
     generated: bool = False  # computed from other columns: never in the stream
     numbered: bool = False  # an identity, a sequence or a generated uuid fills it
@@ -30,18 +30,18 @@ class SourceColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UniqueIndex:
-    """One unique index; `identifies` if PostgreSQL would take it as a replica identity."""
+    """Unique index; `identifies` if PostgreSQL would accept it as a replica identity."""
 
     name: str
     columns: tuple[str, ...]
     primary: bool = False
     identifies: bool = True  # valid, not deferrable, not partial, on columns NOT NULL
-    root: str | None = None  # the index of the partitioned table of which this is a part
+    root: str | None = None  # the partitioned table's index, if this is a part of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Relation:
-    """A table or one leaf partition: what decides whether its updates can be logged."""
+    """Table or leaf partition, with everything that decides whether its updates can be logged."""
 
     schema: str
     table: str
@@ -53,50 +53,50 @@ class Relation:
 
     @property
     def id(self) -> TableId:
-        """Schema and table."""
+        """Return schema and table."""
         return (self.schema, self.table)
 
     @property
     def source(self) -> str:
-        """`schema.table`, for messages."""
+        """Return `schema.table`, for messages."""
         return f"{self.schema}.{self.table}"
 
     @property
     def primary_key(self) -> UniqueIndex | None:
-        """The primary key's index."""
+        """Return the primary key's index."""
         return next((index for index in self.indexes if index.primary), None)
 
     def index(self, name: str | None) -> UniqueIndex | None:
-        """The unique index of this name, or the part of the partitioned table's index."""
+        """Return the unique index of this name, or the part of the partitioned table's index."""
         own = (index for index in self.indexes if name in (index.name, index.root))
         return next(own, None) if name is not None else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceTable(Relation):
-    """One table of the source with its columns and, if partitioned, its leaves."""
+    """Table of the source with its columns and, if partitioned, its leaves."""
 
     columns: tuple[SourceColumn, ...] = ()
     leaves: tuple[Relation, ...] = ()
     partition_of: TableId | None = None  # the root, for a partition
-    inherited: bool = False  # plain inheritance: other tables' rows show in it
+    inherited: bool = False  # plain inheritance: it shows the rows of other tables
     row_security: bool = False
     rows: int = 0  # the planner's estimate
     owned: bool = True  # whether the session may alter, publish and grant it
 
     @property
     def by_name(self) -> Mapping[str, SourceColumn]:
-        """The columns by name."""
+        """Return the columns by name."""
         return {column.name: column for column in self.columns}
 
 
 def column_type(
     resolved: str, array: bool, kind: str, schema: str, extension: str | None, dimensions: int
 ) -> ColumnType | None:
-    """The type of a column whose domains are resolved; None if the lake has none for it.
+    """Return the type of a column with resolved domains; None if the lake does not support it.
 
-    `kind`, `schema` and `extension` are the element's for an array. Arrays of domains and of
-    several dimensions are no types of ours: Debezium does not carry them whole.
+    For an array, `kind`, `schema` and `extension` are those of the element. Arrays of domains and
+    of several dimensions are not supported: Debezium does not transfer them completely.
     """
     brackets = "[]" if array else ""
     if dimensions > 1 or kind == "d":
@@ -104,7 +104,7 @@ def column_type(
     if kind == "e":
         return parse_type(f"enum{brackets}")
     if schema == "pg_catalog":
-        # `interval day to second` is an interval like any other, to Debezium and to us.
+        # Debezium treats `interval day to second` like any other interval, and so do we.
         return parse_type(f"interval{brackets}" if resolved.startswith("interval") else resolved)
     if extension in _EXTENSION_TYPES:
         return parse_type(resolved.rsplit(".", 1)[-1])
@@ -112,7 +112,7 @@ def column_type(
 
 
 def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
-    """The rows of `queries.COLUMNS`, by relation."""
+    """Return the rows of `queries.COLUMNS`, by relation."""
     found: dict[int, list[SourceColumn]] = defaultdict(list)
     for oid, name, shown, resolved, array, kind, schema, extension, dims, *flags in rows:
         nullable, generated, numbered = flags
@@ -131,7 +131,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
 def read_indexes(
     rows: Iterable[Row],
 ) -> tuple[dict[int, tuple[UniqueIndex, ...]], dict[int, str]]:
-    """The rows of `queries.INDEXES`, by relation; and which of them is the replica identity."""
+    """Return the rows of `queries.INDEXES` and each replica identity, by relation."""
     found: dict[int, list[UniqueIndex]] = defaultdict(list)
     identities: dict[int, str] = {}
     for oid, name, columns, primary, identity, identifies, root in rows:
@@ -147,7 +147,7 @@ def read_indexes(
 def assemble(
     relations: Sequence[Row], columns: Iterable[Row], indexes: Iterable[Row], wanted: set[int]
 ) -> tuple[SourceTable, ...]:
-    """The tables of the oids `wanted`, from the rows of the three queries."""
+    """Return the tables of the oids `wanted`, from the rows of the three queries."""
     columns_of = read_columns(columns)
     indexes_of, identity_of = read_indexes(indexes)
     ids: dict[int, TableId] = {row[0]: (row[1], row[2]) for row in relations}

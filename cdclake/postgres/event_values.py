@@ -1,8 +1,8 @@
-"""SQL that gives a column's value in the form in which the log holds it, by PostgreSQL itself.
+"""SQL expressions that convert a column's value to its form in the changelog, inside PostgreSQL.
 
-One row per type beside those of `cdclake.debezium.types`: what Debezium makes of the type under our
-settings, and the decoder of it. A session that runs this has `SESSION`. `{x}` is the column, or an
-element of an array. Proved cell by cell against what Debezium wrote of the same rows:
+One row per type, like in `cdclake.debezium.types`: the form that Debezium and the decoder produce
+for the type under our settings. A session that runs this has `SESSION`. `{x}` is the column, or an
+element of an array. Proved cell by cell against what Debezium wrote for the same rows:
 `tests/spark/test_bulk_load.py`.
 """
 
@@ -14,25 +14,25 @@ from cdclake.debezium.types import ColumnType
 from cdclake.plan import Column, Table
 from cdclake.postgres.quoting import identifier, literal
 
-# A value's text may depend on the session only in ways that are set here.
+# These settings fix every way in which a value's text depends on the session.
 SESSION = (
     "SET search_path = pg_catalog",
     "SET TimeZone = 'UTC'",
     "SET DateStyle = 'ISO, YMD'",
     "SET IntervalStyle = 'postgres'",
     "SET extra_float_digits = 1",
-    "SET row_security = off",  # rows hidden from us would be missing in silence
+    "SET row_security = off",  # hidden rows would be missing silently
     "SET statement_timeout = 0",
     "SET idle_in_transaction_session_timeout = 0",
 )
-SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that the salt stands in no statement
+SALT_SETTING = "cdclake.mask_salt"  # a session setting, so that no statement contains the salt
 
-# Debezium's maps come in the order of a Java HashMap, and vectors in Java's notation.
+# Debezium writes maps in the order of a Java HashMap, and vectors in Java's notation.
 NOT_LOADED = frozenset({"hstore", "vector"})
 
 
 def log_value(column: Column, table: Table) -> str:
-    """The column as an expression over the table's row; JSON wherever `is_json`."""
+    """Return the column as an expression over the table's row; JSON if `is_json`."""
     x = identifier(column.source)
     value = _form(column.column_type).replace("{x}", x)
     if column.mask == "hash":
@@ -41,12 +41,12 @@ def log_value(column: Column, table: Table) -> str:
 
 
 def is_json(column_type: ColumnType) -> bool:
-    """Whether the expression gives JSON, which its reader has to spell as it spells events."""
+    """Check whether the expression returns JSON; its reader must format that like events."""
     return column_type.array or column_type.base == "point"
 
 
 def _hashed(value: str, column: Column, table: Table) -> str:
-    """Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's own length."""
+    """Return Debezium's mask v2: SHA-256 of salt and value in hex, cut to the column's length."""
     salted = f"current_setting({literal(SALT_SETTING)}) || {value}"
     length = (
         "SELECT character_maximum_length::int FROM information_schema.columns"
@@ -68,7 +68,7 @@ def _form(column_type: ColumnType) -> str:
 
 
 def _array(element: str | None) -> str:
-    """JSON of a list. One of several dimensions is no JSON: its row is refused, never flattened."""
+    """Return JSON of a list; arrays of several dimensions are refused, never flattened."""
     listed = "to_json({x})::text"
     if element is not None:
         listed = (
@@ -87,7 +87,7 @@ def _quoted(text: str) -> str:
 
 
 def _stored(send: str) -> str:
-    """Eight bytes as PostgreSQL stores them, as a whole number: exact, where a cast may round."""
+    """Return the eight stored bytes as a whole number: exact, where a cast may round."""
     return f"('x' || encode({send}({{x}}), 'hex'))::bit(64)::bigint"
 
 
@@ -109,7 +109,7 @@ _NUMBER = (
     " WHEN '-Infinity' THEN 'NEGATIVE_INFINITY' ELSE {x}::text END"
 )
 _MONEY = "{x}::numeric::numeric(19,2)::text"
-# Infinities in the words, and wrapped numbers, that Debezium has for them.
+# Infinities as the words and wrapped numbers that Debezium writes for them.
 _DATE = (
     "CASE {x}::text WHEN 'infinity' THEN -2147472692 WHEN '-infinity' THEN -2147472691"
     " ELSE ({x}::date - DATE '1970-01-01') END"
@@ -119,7 +119,7 @@ _TIMESTAMP = (
     " WHEN '-infinity' THEN -9223372036832400000"
     f" ELSE {_stored('timestamp_send')} + 946684800000000 END"
 )
-# PostgreSQL counts 1 BC as year -1, ISO 8601 as year 0; from five digits on it asks for a sign.
+# PostgreSQL counts 1 BC as year -1, ISO 8601 as year 0; it requires a sign from five digits on.
 _ISO_YEAR = (
     "(SELECT CASE WHEN y > 9999 THEN '+' || y WHEN y > 0 THEN lpad(y::text, 4, '0')"
     " WHEN y = -1 THEN '0000' WHEN y < -10000 THEN '-' || (-y - 1)"
@@ -145,7 +145,7 @@ _INTERVAL = (
     " || trim_scale(extract(second FROM {x})::numeric)::text || 'S' END"
 )
 _BYTEA = "translate(encode({x}::bytea, 'base64'), E'\\n', '')"
-# A cast to text would cut the blanks of a char off, and add a mask to a host's address.
+# A cast to text would strip the blanks of a char, and add a netmask to a host's address.
 _AS_SENT = _if_any("concat({x})")
 _ONE_BIT = "CASE {x}::text WHEN '1' THEN 'true' WHEN '0' THEN 'false' END"
 # Bytes with the lowest first, without the zeros above the highest one bit.

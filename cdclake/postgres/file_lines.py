@@ -1,4 +1,4 @@
-"""Lines of a pipeline file, as text that YAML reads as it is meant."""
+"""Lines of a pipeline file, quoted so that YAML reads each value unchanged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NOT_TEXT = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "
 
 
 def scalar(text: str) -> str:
-    """`text` as a YAML scalar that is read as this very text, in any place.
+    """Return `text` as a YAML scalar that is read as exactly this text, in any place.
 
     >>> scalar("public.orders"), scalar("a: #b"), scalar("it's"), scalar("no")
     ('public.orders', "'a: #b'", "'it''s'", "'no'")
@@ -30,7 +30,7 @@ def _escaped(character: str) -> str:
 
 
 def renamed_line(column: Column, name: str) -> str:
-    """The column's line if its name in the source is `name` now.
+    """Return the column's line after it was renamed to `name` in the source.
 
     >>> renamed_line(Column(source="mail", name="mail", type="varchar(20)", mask="hash"), "email")
     "email: {type: 'varchar(20)', mask: hash, renamed_from: mail}"

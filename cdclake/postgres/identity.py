@@ -1,8 +1,8 @@
-"""Replica identities: which columns of the old row PostgreSQL logs, and how to change that.
+"""Replica identities: the columns of the old row that PostgreSQL logs, and how to change them.
 
-An UPDATE or DELETE of a published table fails for its writer when nothing identifies the row. For
-a partitioned table the leaf decides that, while the root's identity is what the stream announces:
-both have to be right.
+An UPDATE or DELETE of a published table fails for its writer if nothing identifies the row. For a
+partitioned table the leaf decides that, while the stream announces the root's identity: both must
+be right.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ SPELLED = {"d": "DEFAULT", "f": "FULL", "n": "NOTHING", "i": "USING INDEX"}
 
 
 def whole_row(relation: Relation) -> bool:
-    """Whether the whole old row is logged."""
+    """Check whether the whole old row is logged."""
     return relation.identity == "f"
 
 
 def identity_columns(relation: Relation) -> frozenset[str]:
-    """The columns that are logged of the old row; empty if an UPDATE would fail.
+    """Return the logged columns of the old row; empty if an UPDATE would fail.
 
-    A deferrable primary key identifies nothing, and neither does an index since dropped.
+    A deferrable primary key identifies nothing, and neither does a dropped index.
     """
     if relation.identity == "f":
         columns = relation.columns if isinstance(relation, SourceTable) else ()
@@ -44,7 +44,7 @@ def identity_columns(relation: Relation) -> frozenset[str]:
 
 
 def identifies(relation: Relation, key: frozenset[str]) -> bool:
-    """Whether updates work and each carries at least the columns of `key`."""
+    """Check that updates work, and that each contains at least the columns of `key`."""
     if whole_row(relation):
         return True
     logged = identity_columns(relation)
@@ -52,7 +52,7 @@ def identifies(relation: Relation, key: frozenset[str]) -> bool:
 
 
 def why_updates_fail(relation: Relation) -> str:
-    """Why an UPDATE of the relation would fail once it is published; empty if it would not."""
+    """Return why an UPDATE of the published relation would fail; empty if it would not."""
     if whole_row(relation) or identity_columns(relation):
         return ""
     if relation.identity == "n":
@@ -65,7 +65,7 @@ def why_updates_fail(relation: Relation) -> str:
 
 
 def with_identity(table: SourceTable, kind: Kind, index: str | None) -> SourceTable:
-    """The table as it would be after `alterations`, its leaves included."""
+    """Return the table as it would be after `alterations`, including its leaves."""
 
     def changed(relation: Relation) -> Relation:
         found = relation.index(index) if kind == "index" else None
@@ -79,21 +79,21 @@ def with_identity(table: SourceTable, kind: Kind, index: str | None) -> SourceTa
 
 
 def declared_identity(declared: Table, actual: SourceTable) -> SourceTable:
-    """The table with the identity its declaration asks for; as it is, if it asks for none."""
+    """Return the table with its declared identity; unchanged if none is declared."""
     if not declared.replica_identity_declared:
         return actual
     return with_identity(actual, declared.replica_identity, declared.replica_identity_index)
 
 
 def alterations(declared: Table, actual: SourceTable) -> list[Statement]:
-    """The statements that give the source the declared identity; none where it has it."""
+    """Return the statements that set the declared identity; none if the source has it."""
     wanted = declared_identity(declared, actual)
     pairs = zip((wanted, *wanted.leaves), (actual, *actual.leaves), strict=True)
     return [alter_identity(want) for want, have in pairs if _identity(want) != _identity(have)]
 
 
 def alter_identity(relation: Relation) -> Statement:
-    """The statement that gives a table or a partition the identity that `relation` shows."""
+    """Return the statement that sets the identity of `relation` on its table or partition."""
     identity = SPELLED[relation.identity]
     if relation.identity == "i" and relation.identity_index is not None:
         identity += f" {identifier(relation.identity_index)}"

@@ -1,4 +1,4 @@
-"""Whether the identity a table will have serves its key, its publication and its writers."""
+"""Checks of a table's future replica identity against its key, publication and writers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from cdclake.postgres.published import published_columns
 from cdclake.postgres.quoting import identifier
 from cdclake.postgres.refusal import Refusal
 
-# From 18 on PostgreSQL fails an UPDATE whose identity holds a generated column it does not publish.
+# Since 18 PostgreSQL fails an UPDATE if the identity has an unpublished generated column.
 _GENERATED_REFUSED = 180000
 
 
 def check_identity(
     declared: Table, actual: SourceTable, may_alter: bool, version: int
 ) -> list[Refusal]:
-    """The identity the table will have: does it exist, is it the key's, does a list allow it."""
+    """Check that the table's identity exists, contains the key, and fits the column list."""
     wanted = declared_identity(declared, actual)
     for relation in _all(wanted):
         reason = why_updates_fail(relation)
@@ -56,7 +56,7 @@ def check_identity(
 
 
 def _unidentified(declared: Table, actual: SourceTable, where: str, reason: str) -> Refusal:
-    """An UPDATE would fail for its writer as soon as the table is published."""
+    """Refuse a table whose UPDATEs would fail for their writer once it is published."""
     part = "" if where == actual.source else f" of its partition {where}"
     if declared.replica_identity_declared:
         wanted = declared.replica_identity
@@ -64,7 +64,7 @@ def _unidentified(declared: Table, actual: SourceTable, where: str, reason: str)
         what = f"index {name}" if wanted == "index" else wanted
         lacks = {
             "default": "there is no primary key that is not deferrable",
-            "index": "it is no unique index that is valid, whole, not deferrable and NOT NULL",
+            "index": "it is not a unique index that is valid, whole, not deferrable and NOT NULL",
             "full": reason,
         }[wanted]
         return Refusal(
@@ -85,7 +85,7 @@ def _unidentified(declared: Table, actual: SourceTable, where: str, reason: str)
 
 
 def fitting_identity(actual: SourceTable) -> Literal["default", "full"]:
-    """The identity to ask for where updates would fail: the least that identifies every row."""
+    """Return the minimal identity that identifies every row, for tables whose updates fail."""
     keys = [relation.primary_key for relation in _all(actual)]
     return "default" if all(key is not None and key.identifies for key in keys) else "full"
 
@@ -95,7 +95,7 @@ def _all(table: SourceTable) -> tuple[Relation, ...]:
 
 
 def _check_key(declared: Table, wanted: SourceTable) -> list[Refusal]:
-    """A delete carries the identity's columns alone, so they must hold the whole key."""
+    """Check that the identity contains the whole key: a delete has only its columns."""
     key = frozenset(column.source for column in declared.key_columns)
     shown = ", ".join(column.source for column in declared.key_columns)
     refusals = []
@@ -106,7 +106,7 @@ def _check_key(declared: Table, wanted: SourceTable) -> list[Refusal]:
         refusals.append(
             Refusal(
                 wanted.source,
-                f"the replica identity{part} ({logged}) does not hold the key ({shown})",
+                f"the replica identity{part} ({logged}) does not contain the key ({shown})",
                 _key_remedy(wanted, key),
             )
         )
@@ -135,7 +135,7 @@ def _key_remedy(wanted: SourceTable, key: frozenset[str]) -> str:
 
 
 def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
-    """PostgreSQL fails each UPDATE whose identity is not wholly in the column list."""
+    """Check the column list: PostgreSQL fails each UPDATE if it lacks an identity column."""
     listed = published_columns(declared, wanted)
     if listed is None:
         return []
@@ -153,7 +153,7 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
         if missing:
             message = (
                 f"the replica identity of {relation.source} needs {', '.join(missing)}, which"
-                " the declaration leaves out: once published, every UPDATE would fail"
+                " the declaration omits: once published, every UPDATE would fail"
             )
             lines = ", ".join(f"`{name}: {wanted.by_name[name].type}`" for name in missing)
             return [Refusal(wanted.source, message, f"declare {lines}")]
@@ -161,7 +161,7 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
 
 
 def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:
-    """Of some types Debezium cannot say that a large value was not sent: it would write NULL."""
+    """Refuse types for which Debezium writes NULL for a large value that was not sent."""
     if all(whole_row(relation) for relation in _all(wanted)):
         return []
     lost = [
@@ -174,8 +174,8 @@ def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:
     if not lost:
         return []
     message = (
-        f"an UPDATE that leaves a large {', '.join(lost)} alone would set it to NULL in the lake:"
-        " Debezium has no way to say of such a type that a value was not sent"
+        f"an UPDATE that does not change a large {', '.join(lost)} would set it to NULL in the"
+        " lake: Debezium cannot mark an unsent value of such a type"
     )
     line = "`replica_identity: full`, which sends all values, or exclude the column"
     return [Refusal(wanted.source, message, f"under {wanted.source} write {line}")]
@@ -188,7 +188,7 @@ def _check_generated(wanted: SourceTable, version: int) -> list[Refusal]:
     if not any(whole_row(r) or identity_columns(r) & generated for r in _all(wanted)):
         return []
     message = (
-        f"its replica identity holds the generated {', '.join(sorted(generated))}: once published,"
+        f"its replica identity contains the generated {', '.join(sorted(generated))}: if published,"
         " every UPDATE would fail (PostgreSQL 18)"
     )
     remedy = f"under {wanted.source} write `replica_identity: default`"

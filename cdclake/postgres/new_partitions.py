@@ -1,8 +1,8 @@
-"""New partitions of a published table get the identity of their root, at once.
+"""Event trigger that gives each new partition of a published table the identity of its root.
 
 PostgreSQL gives a new partition the identity DEFAULT, whatever its root has. Without a primary key
-its first UPDATE would fail, because we publish the root. Only for the embedded database: an event
-trigger is no thing to leave in somebody else's.
+its first UPDATE would fail, because we publish the root. Only the embedded database gets the
+trigger: cdclake leaves none in a user's database.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ END
 
 
 def follow_identity() -> list[Statement]:
-    """The event trigger, made anew; it costs nothing but when a table is created or altered."""
+    """Return the statements that replace the event trigger, which only runs on DDL."""
     return [
         Statement(
             "the function for new partitions",
@@ -57,7 +57,7 @@ def follow_identity() -> list[Statement]:
 
 
 def unfollow_identity() -> Statement:
-    """Drops the function and with it the trigger, if they are there."""
+    """Return the statement that drops the function and its trigger, if they exist."""
     return Statement(
         "the function for new partitions", f"DROP FUNCTION IF EXISTS {_FUNCTION}() CASCADE"
     )

@@ -1,7 +1,7 @@
-"""A pipeline file, written as text from proposals.
+"""Text of a pipeline file, written from proposals.
 
-The refused stand as comments: prose behind `##`, and behind `# ` the very lines that admit the
-table. Whoever strips one `# ` from a block has a valid file.
+Refused tables are comments: prose after `##`, and the lines that admit the table after `# `.
+Removing one `# ` from each line of a block leaves a valid file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_PIPELINE_CHARACTERS = 21
 
 
 def pipeline_name(database: str) -> str:
-    """A pipeline's name from the database's: what `name:` allows."""
+    """Return a valid pipeline name, derived from the database's name."""
     slug = re.sub(r"[^a-z0-9]+", "-", database.lower()).strip("-")
     if not slug or not slug[0].isalpha():
         slug = f"db-{slug}"
@@ -28,13 +28,13 @@ def pipeline_name(database: str) -> str:
 
 
 def table_key(schema: str, table: str) -> str:
-    """The table as a key of `tables`: a part with a dot or a quote is quoted like an identifier."""
+    """Return the table as a key of `tables`; quote a part with a dot or a quote."""
     parts = (identifier(part) if set(part) & set('."') else part for part in (schema, table))
     return ".".join(parts)
 
 
 def render_pipeline(database: str, proposals: Sequence[Proposal]) -> str:
-    """The whole file."""
+    """Return the whole file."""
     refused = [proposal for proposal in proposals if proposal.reason]
     admitted = [proposal for proposal in proposals if not proposal.reason]
     lines = [
@@ -55,18 +55,18 @@ def render_pipeline(database: str, proposals: Sequence[Proposal]) -> str:
 
 
 def _refused_lines(proposal: Proposal) -> list[str]:
-    """Reason and remedy as comments, and the lines that admit the table as comments, too."""
+    """Return the reason, the remedy and the lines that admit the table, as comments."""
     lines = _prose(f"{proposal.source.source} is refused: {proposal.reason}")
     if proposal.declared is None:
         return lines + _prose(f"No line admits it; {proposal.remedy}")
     lines += _prose("These lines admit it, once the leading `# ` is removed:")
     if proposal.declared.replica_identity_declared:
-        lines += _prose("(`up --source` prints the statements it needs, and runs none)")
+        lines += _prose("(`up --source` prints the required statements, but does not run them)")
     return lines + [f"# {line}" for line in entry_lines(proposal)]
 
 
 def entry_lines(proposal: Proposal) -> list[str]:
-    """The table's entry, indented to stand under `tables:`."""
+    """Return the table's entry, indented for its place under `tables:`."""
     table = proposal.declared
     if table is None:
         return []
@@ -95,6 +95,6 @@ def _identity(table: Table) -> str:
 
 
 def _prose(text: str) -> list[str]:
-    """A comment of one line, whatever line breaks a name may hold."""
+    """Return a comment of one line, without the line breaks that names may contain."""
     shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     return [f"## {shown}"]

@@ -1,9 +1,9 @@
-"""What a source must hold before it can stream: schema, role, grants and publication, as SQL.
+"""SQL that prepares a source for streaming: schema, role, grants and publication.
 
-The local lake and AWS run the same statements. Each may be run again, and none takes a lock that
-a writer waits for: publishing locks a table in SHARE UPDATE EXCLUSIVE, which conflicts with VACUUM
-and DDL, not with INSERT, UPDATE or DELETE. GRANT locks catalog rows only, which a TRUNCATE writes,
-too: the later of the two would fail. So the tables are kept from a TRUNCATE, which waits.
+The local lake and AWS run the same statements. Each is idempotent, and none takes a lock that
+blocks a writer: publishing locks a table in SHARE UPDATE EXCLUSIVE, which conflicts with VACUUM and
+DDL, not with INSERT, UPDATE or DELETE. GRANT locks only catalog rows, but TRUNCATE writes them too,
+and the later of the two would fail. So the tables are locked against TRUNCATE, which waits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OWN_TABLES: tuple[TableId, ...] = (
     (SOURCE_SCHEMA, SIGNAL_TABLE),
 )
 
-# A row of its own, so that the connector's heartbeat never overwrites a marker.
+# A separate row, so that the connector's heartbeat never overwrites a marker.
 MARKER_QUERY = (
     f"INSERT INTO {HEARTBEAT} (id, beat_at, marker) VALUES (2, now(), %s)"
     " ON CONFLICT (id) DO UPDATE SET beat_at = excluded.beat_at, marker = excluded.marker"
@@ -40,15 +40,15 @@ ColumnList = tuple[str, ...] | None  # None: all
 
 @dataclass(frozen=True, slots=True)
 class PublicationState:
-    """The pipeline's publication as it is; `right`: it publishes all that it should."""
+    """Actual publication of the pipeline; `right`: it publishes all that it should."""
 
     exists: bool = False
     all_tables: bool = False
     right: bool = False
-    tables: Mapping[TableId, ColumnList] | None = None  # None: not readable as such (row filter)
+    tables: Mapping[TableId, ColumnList] | None = None  # None: not representable (row filter)
 
     def lacks(self, table: Table) -> bool:
-        """Whether it is there and does not publish the table; `DROP COLUMN ... CASCADE` does so."""
+        """Check whether it exists without the table, as after `DROP COLUMN ... CASCADE`."""
         listed = self.exists and not self.all_tables and self.tables is not None
         return listed and (table.schema, table.table) not in (self.tables or {})
 
@@ -63,11 +63,11 @@ def prepare(
     granted: Collection[TableId] = (),
     replication_grant: str | None = None,
 ) -> list[Statement]:
-    """Every statement, in order; meant for one transaction.
+    """Return all statements in order, to be run in one transaction.
 
-    `database` is the one connected to. `password_verifier` comes from `scram.scram_verifier`.
-    `granted` are the relations on which the role holds anything by now: what is no longer declared
-    is taken back.
+    `database`: the connected database.
+    `password_verifier`: from `scram.scram_verifier`.
+    `granted`: relations on which the role has privileges; undeclared ones are revoked.
     """
     lists = column_lists(plan, tables)
     return [
@@ -80,7 +80,7 @@ def prepare(
 
 
 def column_lists(plan: Plan, tables: Mapping[TableId, SourceTable]) -> dict[TableId, ColumnList]:
-    """Every table to be published, our own included, and its columns where they are listed."""
+    """Return every table to be published, including our own, and its column list if it has one."""
     lists: dict[TableId, ColumnList] = {
         (table.schema, table.table): published_columns(table, tables[table.schema, table.table])
         for table in plan.tables
@@ -110,7 +110,7 @@ def _role(role: str, verifier: str, replication_grant: str | None) -> list[State
         f"DO $do$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = {quoted}) THEN"
         f" CREATE ROLE {name}; END IF; END $do$"
     )
-    # Only what is missing is set: whoever may not give REPLICATION may not set it again either.
+    # Only missing attributes are set: who may not grant REPLICATION may not set it again.
     replication = (
         f"DO $do$ BEGIN IF EXISTS (SELECT FROM pg_roles WHERE rolname = {quoted}"
         f" AND NOT rolreplication) THEN ALTER ROLE {name} REPLICATION; END IF; END $do$"
@@ -126,7 +126,7 @@ def _role(role: str, verifier: str, replication_grant: str | None) -> list[State
 
 
 def _without_truncates(lists: Collection[TableId]) -> Statement:
-    """Without waiting, so that no lock of ours is held while a truncating writer has another."""
+    """Lock the tables against TRUNCATE without waiting, to avoid a deadlock with a truncate."""
     tables = ", ".join(f"ONLY {qualified(*table)}" for table in sorted({*lists} - set(OWN_TABLES)))
     return Statement("rights on its tables", f"LOCK TABLE {tables} IN ACCESS SHARE MODE NOWAIT")
 
@@ -137,9 +137,9 @@ def _grants(
     lists: Mapping[TableId, ColumnList],
     granted: Collection[TableId],
 ) -> list[Statement]:
-    """What the role may: read the declared columns, write our own tables, nothing else."""
+    """Grant the role exactly: read the declared columns, write our own tables."""
     role = identifier(plan.source_object)
-    # A bulk load reads a table in ranges of blocks: a right of its own where columns are listed.
+    # A bulk load reads a table by ranges of blocks; with a column list that is a separate grant.
     place = ("ctid",) if plan.snapshot_mode == "bulk" else ()
     schemas = sorted({schema for schema, _ in lists})
     revoked = sorted({*granted, *lists} - set(OWN_TABLES))
@@ -154,7 +154,7 @@ def _grants(
             for schema in schemas
         ),
     ]
-    for table in revoked:  # also before a grant: of the whole table, columns may be left
+    for table in revoked:  # also before a grant: column privileges may remain from earlier
         shown = ".".join(table)
         statements.append(
             Statement(f"nothing on {shown}", f"REVOKE ALL ON {qualified(*table)} FROM {role}")
@@ -184,7 +184,7 @@ def _publication(
     )  # fmt: skip
     if not current.exists:
         return [create]
-    if current.all_tables:  # such a one cannot be narrowed
+    if current.all_tables:  # cannot be narrowed
         return [Statement("the publication of all tables", f"DROP PUBLICATION {name}"), create]
     statements = []
     if not current.right:

@@ -1,6 +1,6 @@
-"""One table of a source as it could be declared, or why it cannot.
+"""Proposed declaration of one table of the source, or the reason why there is none.
 
-What is proposed has been put to `check_table`, which `up` asks later: the two never disagree.
+Every proposal has passed `check_table`, which `up` runs later: the two never disagree.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from cdclake.postgres.quoting import identifier
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """One table as it could stand in the file; refused if there is a `reason`.
+    """Proposed declaration of one table; refused if there is a `reason`.
 
-    A refused one whose `declared` is None is admitted by no line; `remedy` says what else would.
+    If a refused one has no `declared`, no line can admit it; `remedy` states what can.
     """
 
     source: SourceTable
@@ -29,11 +29,11 @@ class Proposal:
     omitted: tuple[str, ...] = ()  # generated columns
     reason: str = ""
     remedy: str = ""
-    note: str = ""  # what to look at before it is trusted
+    note: str = ""  # what to check before relying on it
 
 
 def unfit_columns(table: SourceTable) -> dict[str, str]:
-    """The columns that have to be excluded, and why."""
+    """Return the columns that must be excluded, with the reasons."""
     unfit: dict[str, str] = {}
     taken: dict[str, str] = {}
     for column in table.columns:
@@ -41,7 +41,7 @@ def unfit_columns(table: SourceTable) -> dict[str, str]:
             continue
         name = naming.lake_name(column.name)
         if column.type is None:
-            unfit[column.name] = f"cdclake does not carry the type {column.shown}"
+            unfit[column.name] = f"cdclake does not support the type {column.shown}"
         elif naming.is_reserved_column(name):
             unfit[column.name] = f"the name {name} is reserved in the lake"
         elif name in taken:
@@ -52,24 +52,24 @@ def unfit_columns(table: SourceTable) -> dict[str, str]:
 
 
 def flowing_columns(table: SourceTable) -> frozenset[str]:
-    """The columns that can reach the lake."""
+    """Return the columns that can reach the lake."""
     unfit = unfit_columns(table)
     return frozenset(c.name for c in table.columns if not c.generated and c.name not in unfit)
 
 
 def enforced_keys(table: SourceTable) -> list[Key]:
-    """The keys that PostgreSQL enforces at every moment, the primary key first."""
+    """Return the keys that PostgreSQL always enforces, the primary key first."""
     flowing = flowing_columns(table)
     return [i.columns for i in table.indexes if i.identifies and flowing.issuperset(i.columns)]
 
 
 def needs_candidate(table: SourceTable) -> bool:
-    """Whether no index of the table could be its key, so that one has to be guessed."""
+    """Check whether no index of the table can be its key, so that a key must be guessed."""
     return not check_kind(table) and not enforced_keys(table)
 
 
 def propose_table(table: SourceTable, pipeline: str, guess: Key | None, version: int) -> Proposal:
-    """The proposal for one table; `guess` is a key for a table that `needs_candidate`."""
+    """Return the proposal for one table; `guess` is a key for a table that `needs_candidate`."""
     broken = check_kind(table)
     if broken:
         return Proposal(source=table, reason=broken[0].message, remedy=broken[0].remedy)
@@ -81,7 +81,7 @@ def propose_table(table: SourceTable, pipeline: str, guess: Key | None, version:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """The declarations that come into question for one table, the best first."""
+    """Possible declarations of one table, the best first."""
 
     table: SourceTable
     pipeline: str
@@ -89,9 +89,9 @@ class _Look:
     version: int
 
     def propose(self) -> Proposal:
-        """Without reason if the table can flow as it is, with every column that is not generated.
+        """Propose the table, without a reason if it can flow with every non-generated column.
 
-        To leave a column out is the user's choice: such a table is refused, with the lines.
+        Omitting a column is the user's choice: such a table is refused, with the lines to add.
         """
         table = self.table
         reasons = [f"column {identifier(n)}: {why}" for n, why in unfit_columns(table).items()]
@@ -120,7 +120,7 @@ class _Look:
         return next(admitted, None)
 
     def _refusals(self, declared: Table, may_alter: bool) -> list[str]:
-        """What `up` would say, but for rights: those are a matter of who runs it."""
+        """Return the refusals of `up`, without those for privileges, which depend on the user."""
         refusals = check_table(
             declared,
             replace(self.table, owned=True),
@@ -132,7 +132,7 @@ class _Look:
         return [refusal.message for refusal in refusals]
 
     def _as_it_is(self) -> Iterator[Table]:
-        """Declarations that ask for the replica identity that the source has."""
+        """Yield declarations with the replica identity that the source has."""
         keys = enforced_keys(self.table) or ([self.guess] if self.guess else [])
         for plain in map(self._declare, keys):
             if self.table.identity == "f":
@@ -143,7 +143,7 @@ class _Look:
                 yield plain
 
     def _with_identity(self) -> Iterator[Table]:
-        """Declarations that ask for an identity which the source would have to be given."""
+        """Yield declarations with an identity that must first be set in the source."""
         flowing = flowing_columns(self.table)
         for index in self.table.indexes:
             if index.identifies and flowing.issuperset(index.columns):
@@ -176,7 +176,7 @@ class _Look:
     def _why_not(self) -> str:
         keys = enforced_keys(self.table) or ([self.guess] if self.guess else [()])
         messages = self._refusals(self._declare(keys[0]), may_alter=False)
-        return messages[0] if messages else "nothing is known to identify its rows"
+        return messages[0] if messages else "no column or index is known to identify its rows"
 
     def _note(self, declared: Table | None) -> str:
         if declared is None or enforced_keys(self.table):
@@ -186,7 +186,7 @@ class _Look:
 
 
 def _without_lost(plain: Table) -> Table:
-    """Also without the columns that flow under identity full alone, which may not be had."""
+    """Return the declaration without columns that need identity full, which may be impossible."""
     lost = {c.source for c in plain.columns if is_lost_when_unsent(c.column_type)}
     return replace(
         plain,

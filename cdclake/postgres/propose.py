@@ -1,4 +1,4 @@
-"""From a source's catalog to a pipeline's tables: each on its own, then all side by side."""
+"""Proposals for the tables of a source's catalog: each alone, then with unique names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MAX_LAKE_NAME_CHARACTERS = 128
 
 
 def is_proposable(table: SourceTable) -> bool:
-    """Whether the relation is a table of its own right, and not ours."""
+    """Check that the relation is a table, neither a partition nor one of cdclake's own."""
     return (
         table.kind in _TABLES
         and table.partition_of is None
@@ -28,7 +28,7 @@ def is_proposable(table: SourceTable) -> bool:
 def propose(
     tables: Iterable[SourceTable], pipeline: str, guessed: Mapping[TableId, Key], version: int = 0
 ) -> list[Proposal]:
-    """A proposal for each table, with lake names and topics that no two of them share.
+    """Return a proposal for each table, with unique lake names and topics.
 
     `guessed` are keys for tables that `needs_candidate`; `version` is the server's, as a number.
     """
@@ -52,13 +52,13 @@ def propose(
 
 
 class _Names:
-    """Lake names that no two tables share, nor a table with what is derived from another."""
+    """Unique lake names, which do not collide with the derived names of other tables."""
 
     def __init__(self) -> None:
         self.taken = {naming.QUARANTINE}
 
     def take(self, schema: str, table: str) -> str:
-        """The table's own name if it is free, else one with its schema, else a numbered one."""
+        """Reserve the table's own name if it is free, else one with its schema, else numbered."""
         base = naming.lake_name(f"{schema}_{table}")
         while base.endswith(naming.DERIVED_SUFFIXES):
             base += "_table"

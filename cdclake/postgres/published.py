@@ -1,4 +1,4 @@
-"""Which of a source table's columns leave the database, and which stay."""
+"""Columns of a source table that leave the database, and those that stay."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from cdclake.postgres.catalog import SourceTable
 
 
 def name_now(column: Column, names: Collection[str]) -> str | None:
-    """The name that the column has among those of its table now; None if it is not there.
+    """Return the column's current name among those of its table; None if it does not exist.
 
-    One that was declared as renamed beforehand still has an earlier one.
+    A column whose rename was declared in advance still has an earlier name.
     """
     return next((name for name in column.names if name in names), None)
 
 
 def as_named_now(declared: Table, names: Collection[str]) -> Table:
-    """The table with its columns under the names that they have now; without those that are gone.
+    """Return the table with the current names of its columns, without the missing ones.
 
-    For whoever reads the source itself.
+    Used to read the source itself.
     """
     found = [(column, name_now(column, names)) for column in declared.columns]
     columns = tuple(replace(column, source=name) for column, name in found if name is not None)
@@ -28,22 +28,22 @@ def as_named_now(declared: Table, names: Collection[str]) -> Table:
 
 
 def undeclared_columns(declared: Table, actual: SourceTable) -> tuple[str, ...]:
-    """The source's columns that the file does not name, but for generated ones."""
+    """Return the source's undeclared columns, except generated ones."""
     named = {*_flowing(declared, actual), *declared.excluded}
     return tuple(c.name for c in actual.columns if c.name not in named and not c.generated)
 
 
 def omitted_columns(declared: Table, actual: SourceTable) -> tuple[str, ...]:
-    """The source's columns that do not reach the lake: generated, excluded or undeclared."""
+    """Return the columns that do not reach the lake: generated, excluded or undeclared."""
     flowing = _flowing(declared, actual)
     return tuple(column.name for column in actual.columns if column.name not in flowing)
 
 
 def published_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] | None:
-    """The publication's column list; None where every column flows.
+    """Return the publication's column list; None if every column flows.
 
-    Only where something is left out: a listed column cannot be dropped or given another type by its
-    owner without changing the list first. Generated columns need none, the stream never has them.
+    There is a list only if a column is omitted: the owner cannot drop a listed column or change its
+    type without changing the list first. Generated columns need none, they are never streamed.
     """
     flowing = _flowing(declared, actual)
     plain = [column.name for column in actual.columns if not column.generated]

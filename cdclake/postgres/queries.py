@@ -1,12 +1,12 @@
-"""What the catalog is asked: SQL text whose rows `catalog.py` turns into tables.
+"""Catalog queries, whose rows `catalog.py` assembles to tables.
 
-`%s` stands for one bound value. A session that runs these has `search_path = pg_catalog`, so that
-a user's object can shadow nothing and type names come out whole.
+`%s` is one bound value. A session that runs these has `search_path = pg_catalog`, so that user
+objects shadow nothing and type names are complete.
 """
 
 from __future__ import annotations
 
-# Every relation that holds rows, in every schema: partitions may live apart from their root.
+# Every relation with rows, in every schema: partitions may be in another schema than their root.
 RELATIONS = """
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relpersistence::text,
        c.relreplident::text,
@@ -19,7 +19,7 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
 ORDER BY n.nspname, c.relname
 """
 
-# A domain's modifier is its own, never the column's: each step down takes the domain's.
+# A domain has its own type modifier, which replaces that of the column: each step uses it.
 COLUMNS = """
 WITH RECURSIVE step AS (
   SELECT a.attrelid, a.attnum, a.atttypid AS typid, a.atttypmod AS typmod,
@@ -48,7 +48,7 @@ LEFT JOIN pg_attrdef b ON b.adrelid = a.attrelid AND b.adnum = a.attnum AND a.at
 ORDER BY a.attrelid, a.attnum
 """
 
-# `identifies`: what PostgreSQL asks of an index that is to be a replica identity.
+# `identifies`: PostgreSQL's requirements for an index that serves as replica identity.
 INDEXES = """
 SELECT i.indrelid::bigint, c.relname::text,
        ARRAY(SELECT a.attname::text FROM unnest(i.indkey::int2[]) WITH ORDINALITY k(num, pos)
@@ -66,7 +66,7 @@ WHERE i.indrelid = ANY(%s::bigint[]::oid[]) AND i.indisunique
 ORDER BY i.indrelid, NOT i.indisprimary, c.relname
 """
 
-# One row: what the server is, what we may do there, and what is left of its slots.
+# One row: the server's settings, our privileges, and its remaining slots.
 SERVER = """
 SELECT current_setting('server_version_num')::int, current_setting('wal_level'),
        pg_is_in_recovery(), current_database()::text, current_user::text,
@@ -107,7 +107,7 @@ JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE p.pubname = %s
 """
 
-# Every relation on which a role was granted anything, wholly or by column.
+# Every relation with a privilege of the role, on the table or on columns.
 GRANTED = """
 SELECT DISTINCT n.nspname::text, c.relname::text
 FROM pg_class c

@@ -1,4 +1,4 @@
-"""The one place where a name or a value becomes part of an SQL text."""
+"""Quoting of names and values in SQL text; nothing else inserts them."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ from collections.abc import Iterable
 
 
 def identifier(name: str) -> str:
-    """`name` as a quoted SQL identifier; quoted always, so that no word and no case matters.
+    """Return `name` as an SQL identifier, always quoted, so that keywords and case do not matter.
 
     >>> identifier('a"b c')
     '"a""b c"'
     """
     if not name or "\0" in name:
-        raise ValueError(f"PostgreSQL has no name like {name!r}")
+        raise ValueError(f"invalid PostgreSQL name {name!r}")
     return '"' + name.replace('"', '""') + '"'
 
 
 def qualified(schema: str, name: str) -> str:
-    """`schema.name`, both quoted."""
+    """Return `schema.name`, both quoted."""
     return f"{identifier(schema)}.{identifier(name)}"
 
 
 def identifiers(names: Iterable[str]) -> str:
-    """A list of columns as it stands between parentheses."""
+    """Return a quoted column list, without its parentheses."""
     return ", ".join(identifier(name) for name in names)
 
 
 def literal(text: str) -> str:
-    """`text` as an SQL string, right under either setting of `standard_conforming_strings`.
+    """Return `text` as an SQL string, valid for both values of `standard_conforming_strings`.
 
     >>> literal("it's")
     "'it''s'"
     """
     if "\0" in text:
-        raise ValueError("a PostgreSQL text holds no zero byte")
+        raise ValueError("a PostgreSQL text cannot contain a zero byte")
     quoted = text.replace("'", "''")
     if "\\" in quoted:
         return "E'" + quoted.replace("\\", "\\\\") + "'"

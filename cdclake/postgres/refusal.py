@@ -1,4 +1,4 @@
-"""What speaks against a table or a server, collected before any of it is reported."""
+"""Reasons against a table or a server, collected so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cdclake.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One reason; `remedy` is the exact statement to run or line to write."""
+    """Reason against a table or server; `remedy` is the statement to run or the line to write."""
 
-    subject: str  # `schema.table`, or what part of the server
+    subject: str  # `schema.table`, or the part of the server
     message: str
     remedy: str
 
@@ -21,7 +21,7 @@ class Refusal:
 
 
 def refused(refusals: Sequence[Refusal]) -> InputError:
-    """All of them as one error, so that nobody mends them one run at a time."""
+    """Return all refusals as one error, so that one run shows everything to fix."""
     if len(refusals) == 1:
         return InputError(str(refusals[0]), refusals[0].remedy)
     messages = [f"{number}. {refusal}" for number, refusal in enumerate(refusals, 1)]

@@ -1,4 +1,4 @@
-"""A password as PostgreSQL stores it, so that its clear text enters no statement and no log."""
+"""SCRAM verifiers, which keep clear-text passwords out of statements and logs."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ ITERATIONS = 4096
 
 
 def scram_verifier(password: str, salt: bytes) -> str:
-    """What `CREATE ROLE ... PASSWORD` takes in place of the clear text (RFC 5802, RFC 7677).
+    """Return the verifier to use in `CREATE ROLE ... PASSWORD` (RFC 5802, RFC 7677).
 
-    ASCII only: there SASLprep changes nothing, and the passwords are made by us.
+    Only ASCII is allowed: SASLprep does not change it, and all these passwords are generated.
     """
     if not (password.isascii() and password.isprintable() and password):
-        raise ValueError("the role's password must be of printable ASCII characters")
+        raise ValueError("the role's password must consist of printable ASCII characters")
     salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
     client_key = hmac.digest(salted, b"Client Key", "sha256")
     stored_key = hashlib.sha256(client_key).digest()

@@ -1,4 +1,4 @@
-"""Whether the source's server can stream at all, and to us: every reason against it, at once."""
+"""Admission of the source's server: all reasons why it cannot stream to the lake, at once."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 from cdclake.postgres.quoting import identifier, literal
 from cdclake.postgres.refusal import Refusal
 
-# Column lists came with 15; what is newer than 18 has not been tried.
+# Column lists need 15; versions newer than 18 are untested.
 OLDEST, NEWEST = 15, 18
-# Since then a user that has CREATEROLE and REPLICATION may give both.
+# Since then a user with CREATEROLE and REPLICATION may grant both.
 _GIVES_REPLICATION = 160000
 
 
 @dataclass(frozen=True, slots=True)
 class ServerState:
-    """The row of `queries.SERVER`, in its order."""
+    """State of the server: the row of `queries.SERVER`, in its order."""
 
     version: int  # server_version_num
     wal_level: str
@@ -28,7 +28,7 @@ class ServerState:
     creates_roles: bool
     replicates: bool
     creates_in_database: bool
-    rds: bool  # roles get rds_replication, for REPLICATION cannot be given
+    rds: bool  # roles get rds_replication, since REPLICATION cannot be granted
     role_logs_in: bool
     role_replicates: bool
     role_sees_all_rows: bool
@@ -45,27 +45,28 @@ class ServerState:
 
     @staticmethod
     def from_row(row: Sequence[Any]) -> ServerState:
-        """The state that the row tells."""
+        """Build the state from a row."""
         return ServerState(*row)
 
     @property
     def replication_grant(self) -> str | None:
-        """The role to grant in place of the attribute REPLICATION."""
+        """Return the role to grant instead of the attribute REPLICATION."""
         return "rds_replication" if self.rds else None
 
     @property
     def slot_lost(self) -> bool:
-        """Whether the slot's WAL is gone: only a new epoch helps."""
+        """Check whether the slot's WAL is lost, which requires a new epoch."""
         return self.slot_wal_status == "lost"
 
 
 def check_server(
     state: ServerState, name: str, *, own_stream: bool = False, is_bulk: bool = False
 ) -> list[Refusal]:
-    """Why this server cannot be the source of the pipeline whose role and slot are `name`.
+    """Return the reasons why the server cannot be the source of the pipeline `name`.
 
-    `own_stream`: an active slot of that name is this lake's own. `is_bulk`: a load holds the new
-    slot's snapshot while the connector reads the slot.
+    `name`: the pipeline's role and slot.
+    `own_stream`: an active slot of that name belongs to this lake.
+    `is_bulk`: a load holds the new slot's snapshot while the connector reads the slot.
     """
     return [
         *_check_settings(state, senders=2 if is_bulk and not state.slot_exists else 1),
@@ -81,13 +82,13 @@ def _check_settings(state: ServerState, *, senders: int) -> list[Refusal]:
         message = f"it is PostgreSQL {major}; cdclake streams from {OLDEST} to {NEWEST}"
         refusals.append(Refusal("server", message, f"use PostgreSQL {OLDEST} to {NEWEST}"))
     if state.standby:
-        message = "it is a standby (in recovery), which can hold none of our objects"
+        message = "it is a standby (in recovery), on which cdclake cannot create objects"
         refusals.append(Refusal("server", message, "name the primary in --source"))
     if state.wal_level != "logical":
         refusals.append(
             Refusal(
                 "server",
-                f"wal_level is {state.wal_level}; changes can be read only at wal_level = logical",
+                f"wal_level is {state.wal_level}, but streaming requires wal_level = logical",
                 "set rds.logical_replication = 1 in the parameter group and reboot"
                 if state.rds
                 else "run ALTER SYSTEM SET wal_level = logical; and restart the server",
@@ -127,7 +128,7 @@ def _check_rights(state: ServerState, role: str) -> list[Refusal]:
         refusals.append(
             Refusal(
                 f"user {state.user}",
-                f"it may not make the role {role} or set its password",
+                f"it may not create the role {role} or set its password",
                 f"ALTER ROLE {user} CREATEROLE; or connect as a superuser",
             )
         )
@@ -135,7 +136,7 @@ def _check_rights(state: ServerState, role: str) -> list[Refusal]:
         refusals.append(
             Refusal(
                 f"user {state.user}",
-                f"before PostgreSQL 16 only a superuser may make or alter the role {role},"
+                f"before PostgreSQL 16 only a superuser may create or alter the role {role},"
                 " which replicates",
                 "connect as a superuser",
             )
@@ -144,7 +145,7 @@ def _check_rights(state: ServerState, role: str) -> list[Refusal]:
         refusals.append(
             Refusal(
                 f"user {state.user}",
-                f"it may not give {role} the attribute REPLICATION",
+                f"it may not grant {role} the attribute REPLICATION",
                 f"ALTER ROLE {user} REPLICATION; or connect as a superuser",
             )
         )
@@ -159,9 +160,9 @@ def _check_slot(state: ServerState, name: str, own_stream: bool) -> list[Refusal
         return [
             Refusal(
                 f"slot {name}",
-                f"a slot of this name is there for {state.slot_plugin or 'physical replication'}"
+                f"a slot of this name exists for {state.slot_plugin or 'physical replication'}"
                 f" on database {state.slot_database or 'none'}",
-                f"give the pipeline another `name:`, or, if nobody needs it: {drop}",
+                f"give the pipeline another `name:`, or drop the slot if it is unused: {drop}",
             )
         ]
     if state.slot_active and not own_stream:

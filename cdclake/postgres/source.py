@@ -1,7 +1,7 @@
-"""The source database over a session that somebody else opened: look, prepare, leave.
+"""Operations on the source database over a given session: inspect, prepare, leave.
 
-The local lake and the deployment's function call the same; neither is imported here. A session is
-one of psycopg's, committing each statement, with nothing but pg_catalog in its search path.
+The local lake and the deployment's function both use this module. A session is a psycopg connection
+with autocommit and only pg_catalog in its search path.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from cdclake.postgres.scram import scram_verifier
 from cdclake.postgres.server import ServerState, check_server
 from cdclake.postgres.statement import Statement
 
-# What each session begins with.
+# First statements of each session.
 SESSION_SETTINGS = ("SET search_path = pg_catalog", "SET client_min_messages = warning")
 
-# A statement that blocks writers waits at most this long at a time: so long, too, do they.
+# Maximum wait of a statement that blocks writers, since writers wait behind it.
 _EXCLUSIVE_MS = 200
-# The others may outwait an autovacuum, which yields after a second.
+# Other statements may wait longer than an autovacuum, which yields after a second.
 _SHARED_MS = 5000
 _LOCK_TRIES = 60
 _PAUSE_S = 0.5
@@ -40,43 +40,50 @@ _LOCKED = {"55P03", "40P01"}  # lock_not_available, deadlock_detected
 
 
 class Rows(Protocol):
-    """What a statement gave."""
+    """Result of a statement."""
 
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+    def fetchall(self) -> list[Any]:
+        """Return all rows."""
+
     def __iter__(self) -> Iterator[Any]: ...
 
 
 class Session(Protocol):
-    """What is used of psycopg's connection."""
+    """Used part of psycopg's connection."""
 
-    def execute(self, query: Any, params: Any = None, /) -> Rows: ...
-    def transaction(self) -> AbstractContextManager[Any]: ...
+    def execute(self, query: Any, params: Any = None, /) -> Rows:
+        """Run a statement."""
+
+    def transaction(self) -> AbstractContextManager[Any]:
+        """Open a transaction for a block."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What `prepare_session` found and did."""
+    """Findings and changes of `prepare_session`."""
 
     database: str
     version: int
-    slot_exists: bool  # False: the connector will make it, and history starts anew
-    slot_lost: bool  # its WAL is gone: drop it and begin a new epoch
+    slot_exists: bool  # False: the connector will create it, and a new history starts
+    slot_lost: bool  # its WAL is gone: drop it and start a new epoch
     altered: tuple[str, ...]  # statements run on the user's tables (embedded only)
     omitted: dict[str, tuple[str, ...]]  # `schema.table` -> columns that do not reach the lake
-    renamed: frozenset[str]  # tables with a column that has its new name by now
-    unpublished: frozenset[str]  # tables that the publication, which was there, had lost
+    renamed: frozenset[str]  # tables with a column that already has its new name
+    unpublished: frozenset[str]  # tables that an existing publication had lost
 
 
 def read_server(connection: Session, name: str) -> ServerState:
-    """The server's state, and that of the role and slot called `name`."""
+    """Read the state of the server, and of the role and slot `name`."""
     row = connection.execute(queries.SERVER, (name, name)).fetchone()
     assert row is not None
     return ServerState.from_row(row)
 
 
 def read_names(connection: Session) -> tuple[TableId, ...]:
-    """Every table of every schema."""
+    """Read the names of all tables of all schemas."""
     return tuple((row[1], row[2]) for row in connection.execute(queries.RELATIONS))
 
 
@@ -86,8 +93,8 @@ def read_catalog(
     tables: Collection[TableId] | None = None,
     schemas: Collection[str] | None = None,
 ) -> tuple[SourceTable, ...]:
-    """The named tables, or every relation of the named schemas, or every relation there is."""
-    with connection.transaction():  # one view of the catalog
+    """Read the named tables, or all relations of the named schemas, or all relations."""
+    with connection.transaction():  # a consistent view of the catalog
         connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         relations = connection.execute(queries.RELATIONS).fetchall()
         wanted = {
@@ -110,11 +117,13 @@ def prepare_session(
     role_password: str,
     own_stream: bool = False,
 ) -> Prepared:
-    """Make the source ready for the plan, or say everything that speaks against it.
+    """Prepare the source for the plan, or raise an error with every reason against it.
 
-    Nothing is changed before everything is checked. `embedded`: the database is the lake's own,
-    so declared replica identities are set; a user's is never altered. `own_stream`: an active slot
-    of the plan's name is this lake's.
+    Nothing is changed before everything is checked.
+
+    `embedded`: the database belongs to the lake, so declared replica identities are set; those
+    of a user's database are never altered.
+    `own_stream`: an active slot of the plan's name belongs to this lake.
     """
     name, is_bulk = plan.source_object, plan.snapshot_mode == "bulk"
     state = read_server(connection, name)
@@ -188,7 +197,7 @@ def _check_tables(
 
 
 def read_publication(connection: Session, name: str) -> PublicationState:
-    """The pipeline's publication as it is."""
+    """Read the pipeline's publication."""
     row = connection.execute(queries.PUBLICATION, (name,)).fetchone()
     if row is None:
         return PublicationState()
@@ -202,7 +211,7 @@ def read_publication(connection: Session, name: str) -> PublicationState:
 
 
 def _execute(connection: Session, statements: Sequence[Statement]) -> None:
-    """Run all in one transaction, never waiting long for a lock, and try again if need be."""
+    """Run all in one transaction with a short lock timeout, and retry if a lock is taken."""
     blocking = any(statement.blocks_writers for statement in statements)
     wait = _EXCLUSIVE_MS if blocking else _SHARED_MS
     for attempt in range(1, _LOCK_TRIES + 1):
@@ -221,29 +230,29 @@ def _execute(connection: Session, statements: Sequence[Statement]) -> None:
 
 
 def _refused_to_set(statement: Statement, error: Exception) -> InputError:
-    """What PostgreSQL said; what it did not say goes on as it is."""
+    """Return the error for PostgreSQL's refusal; raise any other error again."""
     if _sqlstate(error) is None:
         raise error
     if _sqlstate(error) in _LOCKED:
         return InputError(
-            f"the source's {statement.purpose} could not be set: a transaction keeps it locked",
-            "end the transactions that pg_stat_activity shows as old, and try again",
+            f"could not set the source's {statement.purpose}: a transaction keeps it locked",
+            "end old transactions (see pg_stat_activity), and try again",
         )
     diagnosis = getattr(error, "diag", None)
     reason = getattr(diagnosis, "message_primary", None) or type(error).__name__
     return InputError(
         f"the source refused to set {statement.purpose}: {reason}",
-        "give the user who connects the right to do so, or connect as a superuser",
+        "grant the connecting user this privilege, or connect as a superuser",
     )
 
 
 def _sqlstate(error: Exception) -> str | None:
-    """PostgreSQL's code of the error, None where it is not one of the server's."""
+    """Return the SQLSTATE of the error; None if it is not an error of the server."""
     return getattr(error, "sqlstate", None)
 
 
 def leave_session(connection: Session, plan: Plan) -> None:
-    """Take slot, publication, schema and role out of the source; fine if they are gone by now."""
+    """Remove slot, publication, schema and role from the source; missing ones are ignored."""
     name = plan.source_object
     for _ in range(_LOCK_TRIES):
         _execute(connection, [teardown.end_sessions(name)])
@@ -259,7 +268,7 @@ def leave_session(connection: Session, plan: Plan) -> None:
     else:
         raise InputError(
             f"the replication slot {name} is still being read",
-            "stop whoever streams from it, and try again: an unread slot keeps WAL",
+            "stop the process that streams from it, and try again: an unread slot keeps WAL",
         )
     _execute(connection, [teardown.drop_publication(name)])
     _execute(connection, [unfollow_identity(), teardown.drop_schema()])

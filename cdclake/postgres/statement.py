@@ -1,4 +1,4 @@
-"""One SQL statement and why it is run."""
+"""SQL statement with its purpose."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL text without parameters; safe to run again.
+    """Idempotent SQL text without parameters.
 
-    `blocks_writers` marks a lock that conflicts with writing (ACCESS EXCLUSIVE). Whoever waits
-    for such a lock holds up every writer that comes after it, so these run alone, with a short
-    `lock_timeout`, and are tried again.
+    `blocks_writers` marks a lock that conflicts with writing (ACCESS EXCLUSIVE). While a statement
+    waits for such a lock, later writers wait behind it, so these statements run alone, with a short
+    `lock_timeout`, and are retried.
     """
 
     purpose: str

@@ -1,4 +1,4 @@
-"""Everything of ours taken out of a source again, as SQL; the user's tables stay as they are."""
+"""SQL that removes everything of cdclake from a source; the user's tables stay unchanged."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cdclake.postgres.statement import Statement
 
 
 def end_sessions(name: str) -> Statement:
-    """Ends the role's sessions, the reader of the slot among them; nobody else's."""
+    """Return the statement that ends the role's sessions, including the slot's reader."""
     return Statement(
         "our sessions",
         f"DO $do$ BEGIN IF EXISTS (SELECT FROM pg_stat_activity WHERE usename = {literal(name)})"
@@ -20,9 +20,10 @@ def end_sessions(name: str) -> Statement:
 
 
 def _membership(name: str) -> str:
-    """Ending a role's sessions and dropping what it owns needs membership of the role.
+    """Return the statement that grants membership of the role.
 
-    From PostgreSQL 16 on even its maker lacks that.
+    Ending its sessions and dropping its objects needs membership, which since PostgreSQL 16 even
+    the role's creator lacks.
     """
     return (
         f"IF NOT pg_has_role(current_user, {literal(name)}, 'USAGE') THEN"
@@ -31,7 +32,7 @@ def _membership(name: str) -> str:
 
 
 def drop_slot(name: str) -> Statement:
-    """Drops the slot if it is there and nobody reads it, or WAL would pile up for ever."""
+    """Return the statement that drops an existing, unread slot, which would retain WAL forever."""
     return Statement(
         "the replication slot",
         "SELECT pg_drop_replication_slot(slot_name)"
@@ -41,14 +42,15 @@ def drop_slot(name: str) -> Statement:
 
 
 def drop_publication(name: str) -> Statement:
-    """Drops the publication; the schema is decided by who still publishes it."""
+    """Return the statement that drops the publication; `drop_schema` checks for others."""
     return Statement("the publication", f"DROP PUBLICATION IF EXISTS {identifier(name)}")
 
 
 def drop_schema() -> Statement:
-    """Drops our schema, unless another pipeline still streams it or a stranger keeps things in it.
+    """Return the statement that drops cdclake's schema, unless it is still used.
 
-    Without CASCADE: what is not ours must not go with it.
+    Another pipeline may stream it, or other objects may be in it. There is no CASCADE, since other
+    objects must not be dropped with it.
     """
     schema = literal(SOURCE_SCHEMA)
     return Statement(
@@ -66,7 +68,7 @@ def drop_schema() -> Statement:
 
 
 def drop_role(name: str) -> Statement:
-    """Drops the role with all it was granted in this database."""
+    """Return the statement that drops the role with all its privileges in this database."""
     role, quoted = identifier(name), literal(name)
     return Statement(
         "our role",

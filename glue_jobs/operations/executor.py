@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.debezium.position import Position
+from cdclake.errors import Fenced
 from cdclake.jobs.control.control_objects import (
     REPLAY,
     REQUESTS,
@@ -32,7 +33,6 @@ from cdclake.jobs.control.control_objects import (
 )
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.iceberg.commit_retry import Fenced
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from cdclake.jobs.stream.kafka_range import read_gap

@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position, epoch_start
+from cdclake.errors import Fenced
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.commit_retry import REFUSED, Fenced, cause_of
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of, policy
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.batch_stats import PartitionSummary
 
@@ -54,12 +55,12 @@ def append_changes(
     try:
         writer.overwrite(_ingested_after(follows))
     except Py4JJavaError as error:
-        refused = cause_of(error, REFUSED)
+        refused = cause_of(error, Kind.COMMIT_REFUSED)
         if refused is None:
             raise
         raise Fenced(
-            f"another stream has written to {log} since this one read its stamp: {refused}",
-            "run only one stream per lake; it continues after the other one's last commit",
+            f"another stream has written to {log} since this one read its stamp: {refused.reason}",
+            policy(Kind.FENCED).remedy,
         ) from error
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -30,7 +30,7 @@ from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.commit_retry import MISSING, cause_of
+from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
@@ -208,7 +208,7 @@ class MicroBatch:
             return read_gap(spark, self._brokers, table.topic, resume, ends)
         except (PySparkException, Py4JJavaError):
             log.exception("table %s: cannot read its gap", table.name)
-            remedy = "check `cdclake status` (does Kafka still have it?) and the stream's log"
+            remedy = policy(Kind.KAFKA_UNREADABLE).remedy
             error = TableError(table.name, "cannot read its gap from Kafka", remedy)
             self._stop(progress, table, {}, str(error))
             return None
@@ -245,15 +245,15 @@ class MicroBatch:
                 self._packing.compact(lake, plan, turn.table)
             if thinned:
                 self._thinning.thin(lake, turn.table)
-        except (TableError, AnalysisException, Py4JJavaError) as error:
-            self._stop(progress, turn.table, turn.ranges, _table_failure(turn.table, error))
+        except Exception as error:
+            reason = stop_reason(turn.table.name, error)
+            if reason is None:
+                raise
+            self._stop(progress, turn.table, turn.ranges, reason)
             return
         if outcome.drift is not None:  # something was decoded
-            (
-                self._slow_decode_tables.add
-                if outcome.needs_slow_decode
-                else self._slow_decode_tables.discard
-            )(turn.table.name)
+            slow = self._slow_decode_tables
+            (slow.add if outcome.needs_slow_decode else slow.discard)(turn.table.name)
         for partition, (first, _) in turn.ranges.items():
             progress.offsets[partition] = outcome.taken.get(partition, first)
         if outcome.applied:
@@ -331,19 +331,6 @@ class MicroBatch:
             progress.heartbeat_offsets[partition] = following
         progress.save(self._control)
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
-
-
-def _table_failure(table: Table, error: Exception) -> str:
-    """Return the reason to stop the table; raise the error again if it concerns the whole lake."""
-    if not isinstance(error, Py4JJavaError):
-        return str(error).splitlines()[0]
-    missing = cause_of(error, *MISSING)
-    if missing is None:
-        raise error
-    remedy = "restore it (docs/runbooks/restore.md), then run `cdclake resume`"
-    return str(
-        TableError(table.name, f"a file referenced by its metadata is missing: {missing}", remedy)
-    )
 
 
 def _share_among_cores(spark: SparkSession) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
+from cdclake.errors import CommitConflict
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.iceberg.commit_retry import CommitConflict, retry_on_conflict
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 
 log = logging.getLogger("cdclake.stream")
 

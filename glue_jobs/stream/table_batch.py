@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import history_part
-from cdclake.errors import TableError
+from cdclake.errors import CommitConflict, TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.jobs.apply.change_stats import ChangeStats, stats_of
@@ -21,7 +21,6 @@ from cdclake.jobs.apply.state_table import Batch, applied_through, apply_changes
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
-from cdclake.jobs.iceberg.commit_retry import CommitConflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.stream.append import (
     append_changes,

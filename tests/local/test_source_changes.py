@@ -169,7 +169,7 @@ def test_an_owner_without_superuser_can_prepare_and_leave(database: str, tmp_pat
     dsn = make_conninfo(database, user=name, password="x")
     with pytest.raises(InputError) as refused:
         prepare_source(dsn, plan, embedded=False, role_password=PASSWORD)
-    for problem in ("may not create a schema", "may not make the role", "REPLICATION", "not own"):
+    for problem in ("may not create a schema", "may not create the role", "REPLICATION", "not own"):
         assert problem in refused.value.message
     run(
         database,

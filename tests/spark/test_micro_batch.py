@@ -12,9 +12,9 @@ from unittest.mock import Mock
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.errors import Fenced
 from cdclake.iceberg import snapshot_tags
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.iceberg.commit_retry import Fenced
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch

@@ -11,11 +11,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
-from cdclake.errors import TableError
+from cdclake.errors import CommitConflict, Fenced, TableError
 from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.commit_retry import CommitConflict, Fenced
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, expire_snapshots
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows

@@ -20,7 +20,7 @@ SHOWN = {
     "live rows": "id, v, big, cdc_position",
     "live rows as they were an hour ago": "id, v, big",
     "audit trail of one key": "cdc_op, v, big, cdc_position",
-    "the log, each event once": "cdc_op, id, v, cdc_position",
+    "the changelog, each event once": "cdc_op, id, v, cdc_position",
     "files": "content, files, bytes, small",
     "snapshots": "snapshot_id, operation",
 }
@@ -101,7 +101,7 @@ def test_what_they_answer_is_right(engine: Engine) -> None:
     ]  # fmt: skip
     trail = [row[:3] for row in of_spark(engine, "audit trail of one key", 1)]
     assert trail == [("c", "1", "A"), *[("u", "2", "B")] * 2, *[("u", "3", None)] * 2]
-    once = [row[:2] for row in of_spark(engine, "the log, each event once")]
+    once = [row[:2] for row in of_spark(engine, "the changelog, each event once")]
     assert sorted(once) == [("c", 1), ("c", 2), ("c", 3), ("d", 2), ("u", 1), ("u", 1)]
 
 

@@ -13,14 +13,13 @@ from pyspark.sql import SparkSession
 from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.jobs.apply.state_table import rebuild_state
 from cdclake.jobs.iceberg import commit_retry
-from cdclake.jobs.iceberg.commit_retry import cause_of
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of
 from cdclake.local.aws.aws_server import DurableAws
 from cdclake.local.aws.http_server import Answer, Server
 from tests.spark.events import Engine
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException"
 KEYS = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
 
 
@@ -126,7 +125,7 @@ def test_a_log_commit_of_unknown_end_is_found_by_the_batch_that_runs_again(
     lossy.lose(engine.table.changes, answers=1000)
     with pytest.raises(Py4JJavaError) as failed:
         engine.run(*batch, offset=1)
-    assert cause_of(failed.value, UNKNOWN) is not None
+    assert cause_of(failed.value, Kind.COMMIT_UNKNOWN) is not None
     assert lossy.committed == 1
     lossy.find()
     assert engine.state() == {1: ("a", None)}

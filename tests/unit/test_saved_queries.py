@@ -81,7 +81,7 @@ def test_an_audit_trail_is_of_one_key_and_in_order():
 
 
 def test_without_repeats_each_event_is_there_once():
-    once = shown("the log, each event once", "cdc_lsn, cdc_op, cdc_offset")
+    once = shown("the changelog, each event once", "cdc_lsn, cdc_op, cdc_offset")
     assert sorted(once) == [(11, "c", 11), (21, "u", 21), (22, "c", 22), (31, "d", 31)]
 
 

@@ -1,4 +1,4 @@
-"""What single values cannot show: how the parts of a pipeline file go together.
+"""Cross checks: how the parts of a pipeline file fit together.
 
 A check takes a document and its tables and yields problems; `CHECKS` and `AWS_CHECKS` list
 them all.

@@ -1,4 +1,4 @@
-"""What AWS would refuse, or accept and regret, of a file whose single values are right."""
+"""Checks of what AWS would refuse, or accept with bad consequences, in a file of valid values."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from cdclake.config.schedule import shortest_minutes
 _SOURCE = ("aws", "source", "create")
 _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
-# CloudFormation takes 500 resources a stack; some are left for what a table may need one day.
+# CloudFormation allows 500 resources per stack; the rest is reserved for later needs of a table.
 _MAX_RESOURCES = 450
-_MAX_STREAMS = 80  # 11 kB each with its role, of the 1 MB that a template may have
+_MAX_STREAMS = 80  # each takes 11 kB with its role, and a template may have 1 MB
 # A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
 _MIN_APPLY_MINUTES = 10
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
 
 def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """A slot that nobody reads must be given up long before the database's disk is full."""
+    """Refuse slot limits that let an unread slot fill the database's disk."""
     del tables
     declared = document.mapping(*_SOURCE)
     sizes = CreatedSource().model_dump() | declared
@@ -33,18 +33,18 @@ def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterato
         yield document.problem(
             (*_SOURCE, "slot_wal_gb" if "slot_wal_gb" in declared else "storage_gb"),
             f"{wal} GB of WAL for the slot may fill a disk of {storage} GB",
-            f"write `slot_wal_gb: {storage // 2}` or less, or a larger `storage_gb`",
+            f"write `slot_wal_gb: {storage // 2}` or less, or increase `storage_gb`",
         )
     if type(storage) is type(most) is int and most < storage:
         yield document.problem(
             (*_SOURCE, "max_storage_gb" if "max_storage_gb" in declared else "storage_gb"),
-            f"the disk begins with {storage} GB and may grow to {most} GB",
+            f"the disk starts with {storage} GB but may grow to {most} GB",
             f"write `max_storage_gb: {storage}` or more",
         )
 
 
 def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """RDS creates databases under plain names only."""
+    """Refuse database names that RDS cannot create."""
     del tables
     name = document.get("source", "database")
     if document.get("aws", "source", "existing") is not None or not isinstance(name, str):
@@ -52,19 +52,20 @@ def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterat
     if re.fullmatch(_RDS_DATABASE, name) is None:
         yield document.problem(
             ("source", "database"),
-            f"RDS does not create a database called {name!r}",
-            "write letters, digits and underscores, or declare `aws: source: existing:`",
+            f"RDS cannot create a database named {name!r}",
+            "use letters, digits and underscores, or declare `aws: source: existing:`",
         )
 
 
 def check_snapshot(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """A bulk load ends by setting the connector's offsets, which MSK Connect lets nobody do."""
+    """Refuse a bulk load: it sets the connector's offsets, which MSK Connect does not allow."""
     del tables
     location = ("source", "snapshot", "mode")
     if document.get(*location) == "bulk":
         yield document.problem(
             location,
-            "MSK Connect cannot go on from a bulk load: it lets nobody set a connector's offsets",
+            "MSK Connect cannot continue from a bulk load: it does not allow setting a connector's"
+            " offsets",
             "write `mode: initial`, under `environments:` if the local lake loads in bulk",
         )
 
@@ -78,14 +79,14 @@ def check_schedules(document: Document, tables: Sequence[TableOutline]) -> Itera
     if minutes is not None and minutes < _MIN_APPLY_MINUTES:
         yield document.problem(
             location,
-            f"{declared!r} starts a Glue job every {minutes} min: it would mostly be refused, since"
-            " the run before it is not finished, and cost a minute each",
+            f"{declared!r} starts a Glue job every {minutes} min: most starts would be refused,"
+            " since the previous run is not finished, and each run costs at least a minute",
             "write `rate(15 minutes)`, under `environments:` if the local lake applies more often",
         )
 
 
 def check_delivery(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Streams stand in one stack, and read brokers that may be reached by private links."""
+    """Check the number of Firehose streams, and that their brokers support private links."""
     delivered = [table for table in tables if table.entry.get("delivery") == "firehose"]
     streams: set[str] = set()
     for table in delivered:
@@ -93,22 +94,22 @@ def check_delivery(document: Document, tables: Sequence[TableOutline]) -> Iterat
         if len(streams) > _MAX_STREAMS:
             yield document.problem(
                 (*table.location, "delivery"),
-                f"the stack of the streams is full before {table.spelled!r}:"
+                f"the stack of the Firehose streams has no room for {table.spelled!r}:"
                 f" it holds {_MAX_STREAMS}",
-                "let tables share a `domain:`",
+                "group tables into a shared `domain:`",
             )
             return
     instance = ("aws", "kafka", "create", "instance")
     if delivered and document.get(*instance) == "kafka.t3.small":
         yield document.problem(
             instance,
-            "Firehose reads by private links alone, and MSK has none for kafka.t3.small",
-            "write `kafka.m7g.large`, or `delivery: stream` at the tables",
+            "Firehose reads through private links only, and MSK has none for kafka.t3.small",
+            "write `kafka.m7g.large`, or `delivery: stream` for the tables",
         )
 
 
 def check_shards(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """A shard is a stack, which holds so many resources; reported at the first table too many."""
+    """Check that each shard fits into one stack; report the first table that does not."""
     filled: dict[int, int] = defaultdict(int)
     for table in tables:
         shard = table.entry.get("shard", 1)
@@ -119,6 +120,6 @@ def check_shards(document: Document, tables: Sequence[TableOutline]) -> Iterator
         if before <= _MAX_RESOURCES < filled[shard]:
             yield document.problem(
                 table.location,
-                f"the stack of shard {shard} is full before {table.spelled!r}",
-                f"write `shard: {shard + 1}` here and below; the ones above stay where they are",
+                f"the stack of shard {shard} has no room for {table.spelled!r}",
+                f"write `shard: {shard + 1}` here and below; leave the tables above unchanged",
             )

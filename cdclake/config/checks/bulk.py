@@ -1,4 +1,4 @@
-"""What a bulk load does not do as the connector would, and so does not do at all."""
+"""Checks of what a bulk load cannot write exactly as the connector would."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _REMEDY = "write `snapshot: {mode: initial}` under `source:`, or"
 
 
 def check_bulk(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Under `snapshot: {mode: bulk}` every value must come as the connector would write it."""
+    """Refuse tables and columns that `snapshot: {mode: bulk}` cannot load exactly."""
     if document.get("source", "snapshot", "mode") != "bulk":
         return
     for table in tables:
         if table.entry.get("delivery") == "firehose":
-            message = f"a bulk load writes the stream's logs, and {table.spelled!r} has Firehose's"
+            message = f"a bulk load cannot write {table.spelled!r}, which Firehose delivers"
             remedy = f"{_REMEDY} `delivery: stream` here"
             yield document.problem((*table.location, "delivery"), message, remedy)
         yield from _check_columns(document, table)
@@ -31,7 +31,7 @@ def _check_columns(document: Document, table: TableOutline) -> Iterator[Problem]
         if column.type is not None and column.type.base in NOT_LOADED:
             yield document.problem(
                 column.location,
-                f"a bulk load does not write {column.type} as the connector does"
+                f"a bulk load cannot write {column.type} as the connector does"
                 f" ({column.source!r} of {table.spelled!r})",
                 f"{_REMEDY} `exclude: true` here",
             )
@@ -40,7 +40,7 @@ def _check_columns(document: Document, table: TableOutline) -> Iterator[Problem]
         if isinstance(mask, str) and mask.startswith("truncate"):
             yield document.problem(
                 column.location,
-                f"a bulk load does not cut values as the connector does ({column.source!r} of"
+                f"a bulk load cannot truncate values as the connector does ({column.source!r} of"
                 f" {table.spelled!r})",
                 f"{_REMEDY} `mask: hash` here",
             )

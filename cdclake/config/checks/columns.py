@@ -1,4 +1,4 @@
-"""Keys, partitions and replica identities against the columns that the table declares."""
+"""Checks of keys, partitions and replica identities against the table's declared columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cdclake.config.problems import Problem, Refused, did_you_mean
 
 
 def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """A key's columns are declared, each once, and reach the lake unchanged."""
+    """Check that the key's columns are declared, distinct, and reach the lake unchanged."""
     for table in tables:
         seen: set[str] = set()
         for location, name in table.key:
@@ -31,7 +31,7 @@ def check_key(document: Document, tables: Sequence[TableOutline]) -> Iterator[Pr
                 yield document.problem(
                     location,
                     f"the key column {name!r} of {table.spelled!r} is masked",
-                    "remove its `mask`, or choose another key: masked values may become equal",
+                    "remove its `mask`, or choose another key: masked values may collide",
                 )
             seen.add(name)
 
@@ -48,7 +48,7 @@ def _undeclared(
 
 
 def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Each partition transform is one that Iceberg has for its column, and stands once."""
+    """Check that Iceberg supports each partition transform, and that none repeats."""
     for table in tables:
         seen: set[tuple[str, str]] = set()
         for location, spelling in table.texts("partition_by"):
@@ -56,8 +56,8 @@ def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iter
             if transform is None:
                 continue
             if transform.family in seen:
-                message = f"{spelling!r} partitions {transform.column!r} once more"
-                remedy = "keep one: the finer of two times, one width"
+                message = f"{spelling!r} partitions {transform.column!r} again"
+                remedy = "keep one: the finer of two time transforms, or one width"
                 yield document.problem(location, message, remedy)
             seen.add(transform.family)
             yield from _check_transform(document, table, location, transform)
@@ -90,7 +90,7 @@ def _check_transform(
 
 
 def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """No excluded column under `full`: PostgreSQL would refuse the table's own updates."""
+    """Refuse `full` with an excluded column: PostgreSQL would refuse the table's own updates."""
     for table in tables:
         spelling = table.entry.get("replica_identity")
         identity = try_parse(literals.parse_replica_identity, spelling)
@@ -100,13 +100,13 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
                 (*table.location, "replica_identity"),
                 f"`full` with the excluded column {excluded[0]!r} would make every UPDATE and"
                 f" DELETE of {table.spelled!r} fail in the source",
-                "write `replica_identity: index NAME` (a unique index over the key), or exclude"
-                " nothing",
+                "write `replica_identity: index NAME` (a unique index over the key), or remove each"
+                " `exclude`",
             )
 
 
 def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """An earlier name is nobody else's, not even in another case, and no key's."""
+    """Check that an earlier name is unique, ignoring case, and not that of a key column."""
     for table in tables:
         key = {name for _, name in table.key}
         taken = {column.source.lower(): column.source for column in table.columns}
@@ -114,12 +114,14 @@ def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterato
             location = (*column.location, "renamed_from")
             if column.renamed_from and column.source in key:
                 message = f"the key column {column.source!r} of {table.spelled!r} cannot be renamed"
-                remedy = "take the table out, `cdclake up FILE`, and in again under another `name:`"
+                remedy = (
+                    "remove the table, run `cdclake up FILE`, and add it again with another `name:`"
+                )
                 yield document.problem(location, message, remedy)
             for name in column.renamed_from:
                 other = taken.get(name.lower())
                 if other is not None:
-                    message = f"events could not tell {name!r} from the column {other!r}"
+                    message = f"the earlier name {name!r} is also that of the column {other!r}"
                     remedy = f"remove this `renamed_from`, or the line of `{other}`"
                     yield document.problem(location, message, remedy)
                 taken[name.lower()] = name

@@ -1,4 +1,4 @@
-"""What the engines cannot do, and what must be said aloud before a value is given up."""
+"""Checks of the limits of the engines, and of policies that lose values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _DEFAULT_READERS = ("athena", "spark", "duckdb")
 
 
 def check_format_version(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Format version 3 goes neither with Athena as a reader nor with Firehose as a writer."""
+    """Refuse format version 3 with Athena as a reader or Firehose as a writer."""
     if document.get("lake", "format_version") != 3:
         return
     readers = document.mapping("lake").get("readers", _DEFAULT_READERS)
@@ -26,13 +26,13 @@ def check_format_version(document: Document, tables: Sequence[TableOutline]) -> 
         if table.entry.get("delivery") == "firehose":
             yield document.problem(
                 (*table.location, "delivery"),
-                f"Firehose writes format version 2 only, and {table.spelled!r} asks for both",
+                f"Firehose cannot write {table.spelled!r} with format version 3",
                 "write `delivery: stream` here, or `format_version: 2` under `lake:`",
             )
 
 
 def check_policies(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """An empty `not_representable:` is YAML's null too, but nobody asked to lose values."""
+    """Refuse an empty `not_representable:`: YAML reads it as null, which would lose values."""
     del tables
     location = ("policies", "not_representable")
     span = document.spans.get(location)

@@ -1,4 +1,4 @@
-"""Whether what Firehose is to deliver goes together, and keeps within the services' quotas.
+"""Checks of the delivery by Firehose, and of the services' quotas.
 
 The quotas are those of AWS's documentation and API model; nothing here has run on AWS.
 """
@@ -19,17 +19,15 @@ from cdclake.debezium.topics import PARTITIONS
 
 _SECTION = "firehose"
 _MIB = 1 << 20
-MAX_FUNCTION_BYTES = 6 * _MIB  # that a function is given, or gives, at most
-_MIN_EVENT_BYTES = 450  # bytes of an event beside its row, none of them is smaller
-_WRAPPING_BYTES = (
-    320  # bytes that wrap a record on its way to the function or from it, beside base64
-)
-_PARTITION_BYTES_PER_S = 10_000_000  # that a stream reads of a partition of MSK in a second
+MAX_FUNCTION_BYTES = 6 * _MIB  # maximum request and response of a function
+_MIN_EVENT_BYTES = 450  # lower bound of an event's bytes without its row
+_WRAPPING_BYTES = 320  # overhead of a record to or from the function, in addition to base64
+_PARTITION_BYTES_PER_S = 10_000_000  # read rate of a stream from one MSK partition
 
 
 @dataclass(frozen=True, slots=True)
 class _Stream:
-    """A stream as the file has it; `domain` is None for a table with one of its own."""
+    """Declared stream; `domain` is None for a table with its own stream."""
 
     domain: str | None
     tables: Sequence[TableOutline]
@@ -37,32 +35,32 @@ class _Stream:
 
     @property
     def spelled(self) -> str:
-        """For messages."""
+        """Return the stream's name for messages."""
         return f"the domain {self.domain!r}" if self.domain else repr(self.tables[0].spelled)
 
 
 def check_use(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """What speaks of Firehose speaks of something that it delivers."""
+    """Refuse settings of Firehose for tables that it does not deliver."""
     delivered = _delivered(tables)
     if _SECTION in document.values and not delivered and not document.mapping("weblogs"):
-        message, remedy = "no table is delivered by Firehose", "write `delivery: firehose` at some"
+        message, remedy = "no table is delivered by Firehose", "add `delivery: firehose` to one"
         yield document.key_problem((_SECTION,), message, f"{remedy}, or remove this")
     for table in tables:
         if "domain" in table.entry and table.entry.get("delivery") != _SECTION:
-            message = f"{table.spelled!r} has a domain, and is not delivered by Firehose"
+            message = f"{table.spelled!r} has a domain, but is not delivered by Firehose"
             remedy = "add `delivery: firehose`, or remove this"
             yield document.key_problem((*table.location, "domain"), message, remedy)
     for table in delivered:
         if table.entry.get("apply") == "each_batch":
             yield document.problem(
                 (*table.location, "apply"),
-                f"the stream, which has batches, does not see {table.spelled!r}",
-                "remove this: what Firehose delivers is applied on a schedule",
+                f"{table.spelled!r} has no batches of the stream, since Firehose delivers it",
+                "remove this: changes delivered by Firehose are applied on a schedule",
             )
 
 
 def check_domains(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Tables name domains that are declared, and each of these has tables."""
+    """Check that every domain that a table names is declared, and that each has tables."""
     declared = document.mapping(_SECTION, "domains")
     named = set()
     for table in _delivered(tables):
@@ -77,29 +75,29 @@ def check_domains(document: Document, tables: Sequence[TableOutline]) -> Iterato
     alone = {table.name for table in _delivered(tables) if "domain" not in table.entry}
     for domain in declared:
         if domain in alone:
-            message = f"the stream of the table {domain!r} has this name already"
-            remedy = "call the domain otherwise, or put the table into it"
+            message = f"the domain {domain!r} has the name of a table's stream"
+            remedy = "rename the domain, or add the table to it"
             yield document.key_problem((_SECTION, "domains", domain), message, remedy)
         if domain not in named:
             yield document.key_problem(
                 (_SECTION, "domains", domain),
                 f"no table is in the domain {domain!r}",
-                f"write `domain: {domain}` at some, or remove this",
+                f"add `domain: {domain}` to a table, or remove this",
             )
 
 
 def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Streams of the account, bytes a second, bytes of a call, tables of a stream."""
+    """Check the quotas: streams, bytes per second, bytes per call, tables per stream."""
     streams = list(_streams(document, tables))
-    redrive = bool(streams)  # which has a stream of its own
+    redrive = bool(streams)  # redrive uses one more stream
     count = len(streams) + redrive + len(document.mapping("weblogs"))
     allowed = document.get(_SECTION, "account_streams")
     allowed = allowed if type(allowed) is int else STREAMS_PER_REGION
     if count > allowed:
         yield document.problem(
             (_SECTION, "account_streams"),
-            f"the file asks for {count} streams, and the account may have {allowed} more",
-            "let tables share a `domain:`, or ask AWS for more and write what it allows",
+            f"the file needs {count} streams, but the account may have only {allowed} more",
+            "group tables into a shared `domain:`, or raise the quota and write it here",
         )
     for stream in streams:
         yield from _check_rate(document, stream)
@@ -112,9 +110,9 @@ def _check_rate(document: Document, stream: _Stream) -> Iterator[Problem]:
     if rate * _MIB > most:
         yield document.problem(
             _place(document, stream, "mib_per_second"),
-            f"{rate} MiB a second for {stream.spelled}, and Firehose reads {most / _MIB:.1f} of a"
-            f" topic with {PARTITIONS} partition",
-            "write `delivery: stream` at the table with most of it, or part the domain",
+            f"{rate} MiB per second for {stream.spelled}, but Firehose reads only"
+            f" {most / _MIB:.1f} from a topic with {PARTITIONS} partition",
+            "write `delivery: stream` for the busiest table, or split the domain",
         )
 
 
@@ -129,30 +127,33 @@ def _check_function(document: Document, stream: _Stream) -> Iterator[Problem]:
         yield document.problem(
             _place(document, stream, "function", "mib"),
             f"{mib} MiB of events of {least} bytes may take"
-            f" {bytes_of_a_call(mib, least) / 1e6:.1f} MB a call for"
-            f" {stream.spelled}, and a function takes and gives {MAX_FUNCTION_BYTES / 1e6:.1f}",
+            f" {bytes_of_a_call(mib, least) / 1e6:.1f} MB per call for"
+            f" {stream.spelled}, but the limit of a function is {MAX_FUNCTION_BYTES / 1e6:.1f}",
             f"write `mib: {fits}`",
         )
 
 
 def bytes_of_a_call(mib: int, least: int) -> int:
-    """Bytes of a call with so many MiB of records of `least` bytes, as base64 and wrapped."""
+    """Return the bytes of a call with `mib` MiB of records of `least` bytes each."""
     return mib * _MIB * 4 // 3 + mib * _MIB // least * _WRAPPING_BYTES
 
 
 def _check_tables(document: Document, stream: _Stream) -> Iterator[Problem]:
-    """Firehose says no number; but what it collects is parted into a file for each table."""
+    """Check the file size: each buffer is split into one file per table.
+
+    Firehose documents no maximum number of tables.
+    """
     count, mib = len(stream.tables), stream.settings.buffer.mib
     if count > mib:
         yield document.problem(
             _place(document, stream, "buffer", "mib"),
-            f"{count} tables share {mib} MiB in {stream.spelled}: files of less than 1 MiB each",
-            "part the domain, or collect more: `buffer: {mib: 128}` is the most",
+            f"{count} tables share {mib} MiB in {stream.spelled}: each file would be below 1 MiB",
+            "split the domain, or increase `buffer: {mib: ...}` (at most 128)",
         )
 
 
 def _least_event(table: TableOutline) -> int:
-    """Bytes of an event whose values are all NULL."""
+    """Return the bytes of an event whose values are all NULL."""
     flowing = (column for column in table.columns if not column.excluded)
     return _MIN_EVENT_BYTES + sum(
         len(column.source.encode()) + len('"":null,') for column in flowing
@@ -160,7 +161,7 @@ def _least_event(table: TableOutline) -> int:
 
 
 def _place(document: Document, stream: _Stream, *path: str) -> Location:
-    """Where the setting is written, for the domain or for all; else the stream's table."""
+    """Return the place of the setting, for the domain or for all; else the stream's table."""
     own: Location = (_SECTION, "domains", stream.domain or "", *path)
     for place in (own, (_SECTION, *path)):
         if document.get(*place) is not None:
@@ -173,7 +174,7 @@ def _delivered(tables: Sequence[TableOutline]) -> list[TableOutline]:
 
 
 def _streams(document: Document, tables: Sequence[TableOutline]) -> Iterator[_Stream]:
-    """Every stream whose settings are understood."""
+    """Yield every stream with valid settings."""
     section = document.mapping(_SECTION)
     domains: dict[str, list[TableOutline]] = {}
     for table in _delivered(tables):
@@ -189,7 +190,7 @@ def _streams(document: Document, tables: Sequence[TableOutline]) -> Iterator[_St
 
 
 def _understood(section: Mapping[str, Any], domain: str | None) -> StreamSettings | None:
-    """None where the model refuses it already."""
+    """Return the settings; None if the model already refuses them."""
     try:
         return settings_of(section, domain)
     except (ValidationError, AttributeError, TypeError):

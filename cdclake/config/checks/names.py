@@ -1,4 +1,4 @@
-"""Names that would meet: in the lake, in Kafka, in the source."""
+"""Checks of name collisions in the lake, in Kafka and in the source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdclake.config.problems import Problem, Refused
 
 
 def check_table_keys(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Each key of `tables` names a table of the user, and no two the same one."""
+    """Check that each key of `tables` is valid and names a different table."""
     seen: dict[tuple[str, str], TableOutline] = {}
     for spelled in document.mapping("tables"):
         try:
@@ -33,7 +33,7 @@ def check_table_keys(document: Document, tables: Sequence[TableOutline]) -> Iter
 
 
 def check_lake_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """No object of one table has the name of another's, or of ours."""
+    """Check that no lake object has the name of another table's object, or a reserved one."""
     owners: dict[str, TableOutline] = {}
     taken = {name for table in tables if table.name for name in _objects(table.name)}
     for table in tables:
@@ -45,7 +45,7 @@ def check_lake_names(document: Document, tables: Sequence[TableOutline]) -> Iter
         if named:
             remedy = f"write `name: {_free_name(table, taken)}` instead"
         if table.name == naming.QUARANTINE:
-            message = f"{table.spelled!r} would be {table.name!r} in the lake, which is ours"
+            message = f"{table.spelled!r} would be {table.name!r} in the lake, which is reserved"
             yield document.key_problem(place, message, remedy)
             continue
         met = [name for name in _objects(table.name) if name in owners]
@@ -65,7 +65,7 @@ def _objects(name: str) -> list[str]:
 
 
 def _free_name(table: TableOutline, taken: set[str]) -> str:
-    """A name that no table of the file has, from the source's schema and table."""
+    """Return an unused name, built from the source's schema and table."""
     base = naming.lake_name(f"{table.schema or 'source'}_{table.table or table.name}")
     for suffix in naming.DERIVED_SUFFIXES:
         base = f"{base}_table" if base.endswith(suffix) else base
@@ -74,7 +74,7 @@ def _free_name(table: TableOutline, taken: set[str]) -> str:
 
 
 def check_topics(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Debezium writes no two tables to one topic."""
+    """Check that every table has a different topic."""
     pipeline = document.get("name")
     prefix = pipeline if isinstance(pipeline, str) else "pipeline"
     seen: dict[str, TableOutline] = {}
@@ -88,13 +88,13 @@ def check_topics(document: Document, tables: Sequence[TableOutline]) -> Iterator
         yield document.key_problem(
             table.location,
             f"{table.spelled!r} and {first.spelled!r} would share the topic {topic!r}",
-            "Debezium turns what Kafka does not allow into `_`: move one of the two tables to a"
-            " pipeline file of its own, or rename it in the source",
+            "move one of the two tables to another pipeline file, or rename it in the source:"
+            " Debezium replaces characters that Kafka does not allow with `_`",
         )
 
 
 def check_column_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Each column that flows has a name of its own in the lake, and none of ours."""
+    """Check that each column that flows has a distinct, unreserved name in the lake."""
     for table in tables:
         seen: dict[str, ColumnOutline] = {}
         for column in table.columns:

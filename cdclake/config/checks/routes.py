@@ -1,4 +1,4 @@
-"""Whether the queries of domains send every row to the log of its table."""
+"""Checks that the queries of domains route every row to the changelog of its table."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from cdclake.config.sample_rows import sample_rows
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
-_REMEDY = "a row has every column of its log, and the table in none of them: `has(...)` tells it"
+_REMEDY = "distinguish the tables by `has(...)`: a row has every column of its changelog"
 
 
 def has_routes(document: Document) -> bool:
-    """Whether there is anything to try, for which the file must be resolved."""
+    """Check whether a domain has a query; only then must the file be resolved."""
     domains = document.mapping("firehose", "domains").values()
     return any(isinstance(domain, dict) and "route" in domain for domain in domains)
 
 
 def check_routes(document: Document, plan: Plan) -> Iterator[Problem]:
-    """The first row of each domain that its query sends elsewhere; of a file without problems."""
+    """Report the first misrouted row of each domain; the file must be valid otherwise."""
     for stream in plan.deliveries:
         if stream.route is None:
             continue
@@ -44,12 +44,12 @@ def _check_route(
         if isinstance(destination, Nowhere):
             wrong = str(destination)
         elif (destination.database, destination.table) != (plan.lake_database, table.changes):
-            known = "" if destination.table in logs else ", which is no log of the domain"
+            known = "" if destination.table in logs else ", which is no changelog of the domain"
             wrong = f"the query sends it to {destination.database}.{destination.table}{known}"
         elif destination.operation != "insert":
-            wrong = f"the query would {destination.operation}, and a log is only appended to"
+            wrong = f"the query would {destination.operation}, but a changelog is append-only"
         if wrong is not None:
-            said = f"of a row with cdc_op {op!r} of {table.source!r}: {wrong}"
-            wanted = f"it belongs to {plan.lake_database}.{table.changes}; {_REMEDY}"
+            said = f"misrouted row with cdc_op {op!r} of {table.source!r}: {wrong}"
+            wanted = f"send it to {plan.lake_database}.{table.changes}; {_REMEDY}"
             yield document.problem(location, said, wanted)
             return

@@ -1,4 +1,4 @@
-"""No password is ever in a pipeline file: it is committed, diffed and copied."""
+"""Check that a pipeline file, which is committed, diffed and copied, contains no password."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*\S", re.IGNORECASE)
 
 
 def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """No key of the free-form `aws` asks for a password, and no value anywhere carries one."""
+    """Refuse keys of the free-form `aws` for passwords, and any value that contains one."""
     del tables
     for location, value in _walk((), document.values):
         key = location[-1] if location else None
         if isinstance(key, str) and _is_free_form(location) and _is_secret(key):
-            message = f"the key {key!r} looks like a password's"
+            message = f"the key {key!r} looks like that of a password"
             yield document.key_problem(location, message, NO_PASSWORDS)
         if isinstance(value, str) and _carries_password(value):
-            yield document.problem(location, "this value carries a password", NO_PASSWORDS)
+            yield document.problem(location, "this value contains a password", NO_PASSWORDS)
 
 
 def _is_free_form(location: Location) -> bool:

@@ -1,4 +1,4 @@
-"""Whether web logs go together with the rest of the file, and that there is a rest or web logs."""
+"""Checks of web logs against the rest of the file, and that the file has tables or web logs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,14 @@ from cdclake.config.weblogs_model import WebLogsEntry
 from cdclake.web_logs.model import request_tables
 
 _SECTION = "weblogs"
-_MIN_REQUEST_BYTES = 190  # bytes of a request as Fluent Bit sends it, with nothing in it
-_DIRECT_PUT_MIB_PER_S = (
-    5  # a second that Direct PUT takes for Iceberg in its fastest regions, without asking
-)
+_MIN_REQUEST_BYTES = 190  # an empty request as Fluent Bit sends it
+_DIRECT_PUT_MIB_PER_S = 5  # default quota of Direct PUT for Iceberg in its fastest regions
 
 
 def check_contents(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """A file has tables and their source, or web logs, or all of it."""
+    """Check that the file has tables with their source, or web logs, or both."""
     has_tables, has_logs = "tables" in document.values, bool(document.mapping(_SECTION))
-    remedy = "the JSON Schema (`cdclake schema`) describes it"
+    remedy = "see the JSON Schema (`cdclake schema`)"
     if not has_tables and not has_logs:
         yield document.problem(
             ("tables",), "`tables` is missing", f"add it, or `weblogs:`; {remedy}"
@@ -35,7 +33,7 @@ def check_contents(document: Document, tables: Sequence[TableOutline]) -> Iterat
 
 
 def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """No stream and no table of web logs has the name of another's."""
+    """Check that the streams and tables of web logs have unique names."""
     taken = {
         name: repr(table.spelled)
         for table in tables
@@ -48,31 +46,30 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
     for name, entry in _entries(document).items():
         place = (_SECTION, name)
         if name in streams:
-            message = f"a stream of Firehose has the name {name!r} already"
-            yield document.key_problem(place, message, "call the web logs otherwise")
+            message = f"a Firehose stream already has the name {name!r}"
+            yield document.key_problem(place, message, "rename the web logs")
         for made in request_tables(name, entry.route, tuple(entry.statuses)):
             if made in taken:
-                message = f"the table {made!r} would be that of {taken[made]}, too"
-                yield document.key_problem(place, message, "call the web logs otherwise")
+                message = f"the table {made!r} would also be that of {taken[made]}"
+                yield document.key_problem(place, message, "rename the web logs")
                 break
             taken[made] = f"the web logs {name!r}"
 
 
 def check_settings(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """What is written has a use, and keeps within Firehose's quotas."""
+    """Refuse settings without effect, and settings beyond Firehose's quotas."""
     del tables
     for name, entry in _entries(document).items():
         place = (_SECTION, name)
         if entry.route == "day" and document.get(*place, "statuses") is not None:
-            message = "with `route: day` no status has a table of its own"
+            message = "with `route: day` no status has a separate table"
             remedy = "remove this, or write `route: status`"
             yield document.key_problem((*place, "statuses"), message, remedy)
         if entry.source == "direct_put" and entry.mib_per_second > _DIRECT_PUT_MIB_PER_S:
             yield document.problem(
                 (*place, "mib_per_second"),
-                f"{entry.mib_per_second} MiB a second, and Direct PUT takes"
-                f" {_DIRECT_PUT_MIB_PER_S} for"
-                " Iceberg in us-east-1, us-west-2 and eu-west-1, and 1 elsewhere",
+                f"{entry.mib_per_second} MiB per second exceed the quota of Direct PUT for Iceberg:"
+                f" {_DIRECT_PUT_MIB_PER_S} in us-east-1, us-west-2 and eu-west-1, and 1 elsewhere",
                 "write `source: kinesis`",
             )
         size = bytes_of_a_call(entry.function.mib, _MIN_REQUEST_BYTES)
@@ -80,20 +77,20 @@ def check_settings(document: Document, tables: Sequence[TableOutline]) -> Iterat
             yield document.problem(
                 (*place, "function", "mib"),
                 f"{entry.function.mib} MiB of requests of {_MIN_REQUEST_BYTES} bytes may take"
-                f" {size / 1e6:.1f} MB a call, and a function takes and gives"
+                f" {size / 1e6:.1f} MB per call, but the limit of a function is"
                 f" {MAX_FUNCTION_BYTES / 1e6:.1f}",
                 "write `mib: 1`",
             )
 
 
 def check_images(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """A deployment knows what to run."""
+    """Check that a deployment has the images to run."""
     del tables
     for name, entry in _entries(document).items():
         for image in ("nginx", "router"):
             if getattr(entry.images, image) is None:
                 message = f"the web logs {name!r} have no image `{image}` to run on AWS"
-                remedy = f"write `images: {{{image}: registry/name:tag@sha256:...}}` there"
+                remedy = f"add `images: {{{image}: registry/name:tag@sha256:...}}` there"
                 yield document.key_problem((_SECTION, name), message, remedy)
 
 
@@ -102,7 +99,7 @@ def _delivered(tables: Sequence[TableOutline]) -> list[TableOutline]:
 
 
 def _entries(document: Document) -> dict[str, WebLogsEntry]:
-    """Those that the model takes, by name."""
+    """Return the valid web logs by name."""
     found = {}
     for name, raw in document.mapping(_SECTION).items():
         try:

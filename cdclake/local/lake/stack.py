@@ -118,14 +118,6 @@ def stop_component(home: Home, name: str) -> None:
             supervisor_client.remove(home, name)
 
 
-def restart_component(
-    home: Home, spec: Spec, ready: Callable[[], bool], timeout_s: float
-) -> ProcessStatus:
-    """Restart a process with this spec, even if the spec is unchanged."""
-    stop_component(home, spec.name)
-    return run_component(home, spec, ready, timeout_s)
-
-
 def shut_down(home: Home) -> bool:
     """Stop everything, in reverse order of starting; return True if anything was running."""
     if not home.path.is_dir():

@@ -29,14 +29,14 @@ SALES = "domain: sales"
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
     "nothing to deliver": (
-        file("{}").replace("firehose}", "stream}"), 4, 1, "no table is delivered", "at some, or remove",
+        file("{}").replace("firehose}", "stream}"), 4, 1, "no table is delivered", "to one, or remove",
     ),
     "a streamed table's domain": (
         file("{domains: {sales: {}}}", SALES, tables=2).replace("firehose, domain", "stream, domain", 1),
-        6, 64, "has a domain, and is not", "add `delivery: firehose`",
+        6, 64, "has a domain, but is not", "add `delivery: firehose`",
     ),
     "applied by nobody": (
-        file("", "apply: each_batch"), 5, 73, "the stream, which has batches", "on a schedule",
+        file("", "apply: each_batch"), 5, 73, "has no batches of the stream", "on a schedule",
     ),
     "unknown domain": (
         file("{domains: {sales: {}}}", "domain: sale", tables=2).replace("sale}", "sales}", 1),
@@ -44,36 +44,36 @@ CASES = {
     ),
     "undeclared domain": (file("", SALES), 5, 74, "does not declare 'sales'", "declare `sales: {}`"),
     "empty domain": (file("{domains: {sales: {}}}"), 4, 22, "no table is in the domain", "`domain: sales`"),
-    "a table's name": (file("{domains: {t0: {}}}"), 4, 22, "the stream of the table 't0'", "otherwise"),
-    "no domain's name": (file("{domains: {Sales: {}}}"), 4, 22, "no name of a domain", "1 to 30"),
+    "a table's name": (file("{domains: {t0: {}}}"), 4, 22, "'t0' has the name of a table's stream", "rename"),
+    "no domain's name": (file("{domains: {Sales: {}}}"), 4, 22, "invalid domain name", "1 to 30"),
     "buffer too long": (file("{buffer: {seconds: 901}}"), 4, 30, "`seconds` cannot be 901", "900"),
     "buffer too large": (file("{buffer: {mib: 129}}"), 4, 26, "`mib` cannot be 129", "128"),
     "function's buffer": (file("{function: {mib: 4}}"), 4, 28, "`mib` cannot be 4", "equal to 3"),
     "retries too long": (file("{retry_seconds: 7201}"), 4, 27, "cannot be 7201", "7200"),
     "backup": (file("{backup: none}"), 4, 20, "`backup` cannot be 'none'", "`failed` or `all`"),
-    "prefix": (file("{error_prefix: /x}"), 4, 26, "'/x' is no folder", "are added"),
-    "prefix of ours": (file("{error_prefix: control/x}"), 4, 26, "'control' is cdclake's own", "another"),
+    "prefix": (file("{error_prefix: /x}"), 4, 26, "invalid error prefix '/x'", "adds the kind"),
+    "prefix of ours": (file("{error_prefix: control/x}"), 4, 26, "'control' is reserved", "another"),
     "unknown key": (file("{bufer: {}}"), 4, 12, "unknown key 'bufer'", "did you mean 'buffer'?"),
     "unknown key of a domain": (
         file("{domains: {sales: {bufer: {}}}}", SALES), 4, 30, "unknown key 'bufer'", "'buffer'?",
     ),
     "more streams than allowed": (
-        file("{account_streams: 3}", tables=3), 4, 29, "asks for 4 streams", "share a `domain:`",
+        file("{account_streams: 3}", tables=3), 4, 29, "needs 4 streams", "shared `domain:`",
     ),
     "more than is read of a topic": (
-        file("{mib_per_second: 10}"), 4, 28, "10 MiB a second for 'public.t0', and Firehose reads 9.5", "part",
+        file("{mib_per_second: 10}"), 4, 28, "10 MiB per second for 'public.t0', but Firehose reads only 9.5", "split",
     ),
     "more than is read of a domain's topic": (
-        file("{domains: {sales: {mib_per_second: 10}}}", SALES), 4, 46, "for the domain 'sales'", "part",
+        file("{domains: {sales: {mib_per_second: 10}}}", SALES), 4, 46, "for the domain 'sales'", "split",
     ),
     "more than a function takes": (
-        file("{function: {mib: 3}}"), 4, 28, "may take 6.4 MB a call for 'public.t0'", "`mib: 2`",
+        file("{function: {mib: 3}}"), 4, 28, "may take 6.4 MB per call for 'public.t0'", "`mib: 2`",
     ),
     "small files": (
         file("{buffer: {mib: 2}, domains: {sales: {}}}", SALES, tables=3),
-        4, 26, "3 tables share 2 MiB in the domain 'sales'", "part the domain",
+        4, 26, "3 tables share 2 MiB in the domain 'sales'", "split the domain",
     ),
-    "a domain of 65": (file("{domains: {sales: {}}}", SALES, tables=65), 4, 22, "65 tables", "128}"),
+    "a domain of 65": (file("{domains: {sales: {}}}", SALES, tables=65), 4, 22, "65 tables", "at most 128"),
 }  # fmt: skip
 
 

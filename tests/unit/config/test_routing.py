@@ -33,7 +33,7 @@ YIELDS: dict[str, tuple[str, bytes, object]] = {
     "no such operation": (f'{{{LAKE}, destinationTableName: "a", operation: "merge"}}', b"{}", "operation 'merge'"),
     "nothing": ("empty", b"{}", "yields 0 values"),
     "two": ("., .", b"{}", "yields 2 values"),
-    "a text": (".t", b'{"t": "a"}', "yields 1 values, and not one object"),
+    "a text": (".t", b'{"t": "a"}', "yields 1 values instead of one object"),
     "a fault": (".t.u", b'{"t": 1}', "Cannot index number"),
     "no JSON": (".", b'{"t"', "not JSON"),
     "two records in one": (".", b"{}{}", "not JSON"),
@@ -60,16 +60,16 @@ BROKEN = {
     "pick(.a)": "pick/1 is not defined",  # jq 1.7 has it
     "if .a then 1 end": "syntax error",  # so it has this
     "$unknown": "$unknown is not defined",
-    "input": "breaks off jq",
-    'reduce range(40) as $i ("much"; . + .)': "breaks off jq",
-    'include "x"; .': "breaks off jq",
-    "def f: f; f": "has not ended after 1 seconds",
+    "input": "aborts jq",
+    'reduce range(40) as $i ("much"; . + .)': "aborts jq",
+    'include "x"; .': "aborts jq",
+    "def f: f; f": "did not end within 1 seconds",
 }
 
 
 @pytest.mark.parametrize(("query", "message"), BROKEN.items(), ids=BROKEN)
 def test_a_query_that_is_none_is_refused(query, message, monkeypatch):
-    monkeypatch.setattr(routing, "_TIMEOUT_S", 1 if "ended" in message else 20)
+    monkeypatch.setattr(routing, "_TIMEOUT_S", 1 if "did not end" in message else 20)
     with pytest.raises(Refused) as refused:
         destinations(query, [b"{}"])
     assert message in refused.value.message
@@ -98,13 +98,13 @@ tables:
 WRONG = {
     # query: (part of the message, part of the remedy)
     '"orders_changes"': ("op 'r' of 'public.items': the query sends it to cdc_iceberg.orders_changes", "cdc_iceberg.items_changes"),
-    '"nobody"': ("of 'public.orders': the query sends it to cdc_iceberg.nobody, which is no log", "cdc_iceberg.orders_changes"),
-    ".source.table": ("the query yields no destinationTableName", "`has(...)` tells it"),
+    '"nobody"': ("row with cdc_op 'r' of 'public.orders': the query sends it to cdc_iceberg.nobody, which is no changelog", "cdc_iceberg.orders_changes"),
+    ".source.table": ("the query yields no destinationTableName", "distinguish the tables by `has(...)`"),
     'if .at then "orders_changes" else "items_changes" end': ("cdc_op 'd' of 'public.orders'", "orders_changes"),
     '"a"), operation: ("delete"': ("sends it to cdc_iceberg.a", "orders_changes"),
-    f'{RIGHT}), operation: ("delete"': ("the query would delete", "belongs to"),
-    '"a': ("jq 1.6 does not take the query", "correct it"),
-    "halt": ("the query yields 0 values", "belongs to"),
+    f'{RIGHT}), operation: ("delete"': ("the query would delete", "send it to"),
+    '"a': ("invalid jq 1.6 query", "correct it"),
+    "halt": ("the query yields 0 values", "send it to"),
 }  # fmt: skip
 
 

@@ -115,40 +115,40 @@ CASES = {
     "tables with an empty source": (
         file(more=TABLES.replace("{database: shop}", "")), 3, 1, "`source` is missing", "add",
     ),
-    "no name": (file(name="Request"), 4, 3, "no name of web logs", "lower-case"),
+    "no name": (file(name="Request"), 4, 3, "invalid web logs name", "lowercase"),
     "no such route": (file("{route: hour}"), 4, 20, "`route` cannot be 'hour'", "`day`"),
     "no such source": (file("{source: msk}"), 4, 21, "`source` cannot be 'msk'", "`kinesis`"),
-    "no status": (file("{statuses: [99]}"), 4, 24, "99 is no status", "100 to 599"),
+    "no status": (file("{statuses: [99]}"), 4, 24, "invalid HTTP status 99", "100 to 599"),
     "a status as text": (file("{statuses: ['200']}"), 4, 24, "must be a whole number", "quotes"),
-    "a status twice": (file("{statuses: [200, 200]}"), 4, 13, "200 stands twice", "remove one"),
+    "a status twice": (file("{statuses: [200, 200]}"), 4, 13, "200 is listed twice", "remove one"),
     "no statuses": (file("{statuses: []}"), 4, 13, "`statuses` cannot be an empty list", "1 item"),
     "statuses of one table": (
         file("{route: day, statuses: [200]}"), 4, 25, "with `route: day`", "`route: status`",
     ),
     "an image by its tag": (
-        file("{images: {nginx: nginx:1.27}}"), 4, 29, "no image by its digest", "@sha256",
+        file("{images: {nginx: nginx:1.27}}"), 4, 29, "has no digest", "@sha256",
     ),
     "more than Direct PUT takes": (
-        file("{mib_per_second: 6}"), 4, 29, "Direct PUT takes 5", "`source: kinesis`",
+        file("{mib_per_second: 6}"), 4, 29, "Direct PUT for Iceberg: 5", "`source: kinesis`",
     ),
     "more than a function takes": (
-        file("{function: {mib: 2}}"), 4, 29, "may take 6.3 MB a call", "`mib: 1`",
+        file("{function: {mib: 2}}"), 4, 29, "may take 6.3 MB per call", "`mib: 1`",
     ),
-    "a table's stream": (file(more=TABLES, name="orders"), 7, 3, "the name 'orders' already", "otherwise"),
+    "a table's stream": (file(more=TABLES, name="orders"), 7, 3, "already has the name 'orders'", "rename"),
     "a domain": (
         file(more=TABLES.replace("delivery", "domain: d, delivery") + "firehose: {domains: {d: {}}}\n", name="d"),
-        8, 3, "the name 'd' already", "otherwise",
+        8, 3, "already has the name 'd'", "rename",
     ),
     "a table's log": (
         file("{route: day}", TABLES, "orders_changes"), 7, 3,
-        "'orders_changes' would be that of 'public.orders'", "otherwise",
+        "'orders_changes' would also be that of 'public.orders'", "rename",
     ),
     "each other's tables": (
         file("{route: status}") + "  request_200: {route: day}\n", 5, 3,
-        "'request_200' would be that of the web logs 'request'", "otherwise",
+        "'request_200' would also be that of the web logs 'request'", "rename",
     ),
     "streams of the account": (
-        file(more=TABLES + "firehose: {account_streams: 2}\n"), 6, 29, "asks for 3 streams", "ask AWS",
+        file(more=TABLES + "firehose: {account_streams: 2}\n"), 6, 29, "needs 3 streams", "raise the quota",
     ),
     "no image on AWS": (
         file("{images: {nginx: '" + DIGEST + "'}}", "aws: {region: eu-west-1}\n"), 5, 3,

@@ -15,7 +15,7 @@ from cdclake.jobs.control.control_objects import (
     ResyncRequest,
     ScanEnd,
 )
-from tests.test_architecture import sources
+from tests.source_tree import sources
 
 RESYNC = ResyncRequest(id="i", position="p", notified=4, rejoins=True)
 ENDED = RESYNC.with_end(ScanEnd(status="SUCCEEDED", rows=9, offsets={0: 7}))

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from cdclake.errors import CommitConflict
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.iceberg.commit_retry import CommitConflict
 from cdclake.jobs.stream import inline_compaction, inline_maintenance
 from cdclake.jobs.stream.inline_compaction import COMPACT_EVERY_N_COMMITS, InlineCompaction
 from tests.spark.events import MemoryStore

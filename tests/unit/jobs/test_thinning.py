@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cdclake.errors import CommitConflict
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.iceberg.commit_retry import CommitConflict
 from cdclake.jobs.stream import inline_expiration, inline_maintenance
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from tests.spark.events import MemoryStore

@@ -109,7 +109,7 @@ def test_row_level_security_is_no_matter_to_a_role_that_sees_all() -> None:
 def test_a_key_beside_the_identity_is_refused() -> None:
     source = actual(indexes=(PRIMARY, BY_NUMBER))
     refusal = only(check_table(declared(key=("number",)), source, role=ROLE))
-    assert "does not hold the key (number)" in refusal.message
+    assert "does not contain the key (number)" in refusal.message
     assert "`replica_identity: index orders_number`" in refusal.remedy
     chosen = replace(source, identity="i", identity_index="orders_number")
     assert check_table(declared(key=("number",)), chosen, role=ROLE) == []

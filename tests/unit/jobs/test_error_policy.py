@@ -1,0 +1,110 @@
+"""Each kind of error leads to its reaction: retry the commit, stop the table, fail the stream."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
+
+from cdclake.errors import CommitConflict, Fenced, InputError, TableError
+from cdclake.jobs.iceberg import commit_retry
+from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
+from cdclake.jobs.iceberg.error_policy import (
+    Action,
+    Kind,
+    cause_for,
+    cause_of,
+    policy,
+    stop_reason,
+)
+
+ICEBERG = "org.apache.iceberg.exceptions."
+
+
+def java_error(*chain: tuple[str, str | None]) -> Py4JJavaError:
+    thrown: Any = None
+    for name, message in reversed(chain):
+        thrown = SimpleNamespace(
+            _target_id="o1",
+            getClass=lambda name=name: SimpleNamespace(getName=lambda: name),
+            getMessage=lambda message=message: message,
+            getCause=lambda cause=thrown: cause,
+        )
+    return Py4JJavaError("call failed", thrown)
+
+
+def test_every_kind_has_a_policy():
+    assert {kind for kind in Kind if policy(kind).action is Action.RETRY} == {
+        Kind.COMMIT_LOST,
+        Kind.COMMIT_REFUSED,
+        Kind.COMMIT_UNKNOWN,
+    }
+    assert {kind for kind in Kind if policy(kind).action is Action.FAIL_STREAM} == {
+        Kind.FENCED,
+        Kind.OTHER,
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("CommitFailedException", Kind.COMMIT_LOST),
+        ("ValidationException", Kind.COMMIT_REFUSED),
+        ("CommitStateUnknownException", Kind.COMMIT_UNKNOWN),
+    ],
+)
+def test_lost_commit_is_retried_and_stops_no_table(name: str, kind: Kind):
+    error = java_error(("org.apache.spark.SparkException", "outer"), (ICEBERG + name, "a\nb"))
+    cause = cause_for(error, Action.RETRY)
+    assert cause is not None and (cause.kind, cause.reason) == (kind, "a")
+    assert cause_of(error, kind) == cause
+    assert stop_reason("orders", error) is None
+
+
+@pytest.mark.parametrize("name", ["NotFoundException", "NoSuchTableException"])
+def test_missing_file_stops_its_table_with_a_remedy(name: str):
+    reason = stop_reason("orders", java_error(("x", None), (ICEBERG + name, "s3://b/f.avro")))
+    assert reason is not None
+    assert "'orders'" in reason and "s3://b/f.avro" in reason and "restore" in reason
+    assert cause_for(java_error((ICEBERG + name, "f")), Action.RETRY) is None
+
+
+def test_table_errors_stop_their_table_with_their_own_text():
+    assert stop_reason("t", TableError("t", "bad\nmore", "fix it")) == "table 't': bad"
+    assert stop_reason("t", CommitConflict("t", "lost")) == "table 't': lost"
+    assert stop_reason("t", AnalysisException(message="no column\n+- plan")) == "no column"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [Fenced("another"), InputError("x"), RuntimeError("x"), java_error(("x", None))],
+)
+def test_other_errors_fail_the_stream(error: Exception):
+    assert stop_reason("t", error) is None
+    assert cause_for(error, Action.RETRY) is None
+
+
+def test_retry_repeats_lost_work_and_ends_with_a_conflict(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(commit_retry, "pause", lambda tries: None)
+    tries = []
+
+    def lose() -> None:
+        tries.append(1)
+        raise java_error((ICEBERG + "CommitFailedException", "stale"))
+
+    with pytest.raises(CommitConflict, match="stale") as conflict:
+        retry_on_conflict("orders", lose)
+    assert len(tries) == commit_retry.MAX_TRIES
+    assert conflict.value.remedy == policy(Kind.COMMIT_CONFLICT).remedy
+
+    def fail() -> None:
+        tries.append(1)
+        raise java_error(("java.lang.RuntimeException", "lake is down"))
+
+    tries.clear()
+    with pytest.raises(Py4JJavaError):
+        retry_on_conflict("orders", fail)
+    assert len(tries) == 1
