@@ -1,4 +1,4 @@
-"""CloudFormation's custom resources: how a function tells what became of a request."""
+"""Responses of a function to CloudFormation's requests for custom resources."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from itertools import accumulate
 from typing import Any
 
 _TIMEOUT_S = 30
-_MAX_ANSWER_BYTES = 4096  # of an answer; a longer one is none, and CloudFormation waits on
+_MAX_ANSWER_BYTES = 4096  # CloudFormation ignores a longer response and keeps waiting
 
 log = logging.getLogger(__name__)
 
 
 def answer(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, Any]) -> None:
-    """Tell CloudFormation `outcome`: `Status`, with `Data`, or with `Reason` if it is FAILED.
+    """Send CloudFormation `outcome`: `Status`, with `Data`, or with `Reason` if it is FAILED.
 
-    An update that answers another `physical_id` has CloudFormation delete what the old one names.
-    Errors of the way there come out: CloudFormation then waits until its own time runs out.
+    If an update returns another `physical_id`, CloudFormation deletes the resource of the old one.
+    Network errors are raised: CloudFormation then waits until its own timeout.
     """
     request = urllib.request.Request(
         event["ResponseURL"],
         data=_spelled(event, physical_id, outcome),
         method="PUT",
-        headers={"Content-Type": ""},  # the URL is signed for an empty one
+        headers={"Content-Type": ""},  # the URL is signed for an empty value
     )
     with urllib.request.urlopen(request, timeout=_TIMEOUT_S):
         log.info("%s of %s: %s", event["RequestType"], physical_id, outcome["Status"])
@@ -35,7 +35,7 @@ def answer(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, Any
 def answer_failure(
     event: Mapping[str, Any], physical_id: str, why: str, *, log_stream: str
 ) -> None:
-    """Tell CloudFormation why it failed, as far as there is room, and where the rest is logged."""
+    """Send CloudFormation the reason of a failure, truncated to fit, and its log stream."""
     where = f"; log {log_stream}"
     failed = {"Status": "FAILED", "Reason": where}
     room = _MAX_ANSWER_BYTES - len(_spelled(event, physical_id, failed))
@@ -52,6 +52,6 @@ def _spelled(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, A
 
 
 def _beginning(text: str, most: int) -> str:
-    """As much of it as JSON spells in so many bytes, of which it needs twelve for some letters."""
+    """Return the longest prefix that JSON encodes in `most` bytes; some characters need twelve."""
     spent = accumulate(len(json.dumps(letter)) - len('""') for letter in text)
     return text[: bisect_right(list(spent), most)]

@@ -49,7 +49,7 @@ def absent_column(column: Column) -> str:
 
 
 def lacking_column(name: str) -> str:
-    """Of a row that was made under another declaration."""
+    """Return the reason for a row without a declared column, from an older declaration."""
     return f"ABSENT_COLUMN: the row has no column {name!r}"
 
 
