@@ -54,7 +54,7 @@ def lacking_column(name: str) -> str:
 
 
 def wrong_type(name: str, kind: str) -> str:
-    """Of a row that was made under another declaration."""
+    """Return the reason for a value that does not fit the current declaration."""
     return f"WRONG_TYPE: column {name!r} is {kind} now"
 
 
