@@ -26,7 +26,7 @@ def answer(event: Mapping[str, Any], physical_id: str, outcome: Mapping[str, Any
         event["ResponseURL"],
         data=_spelled(event, physical_id, outcome),
         method="PUT",
-        headers={"Content-Type": ""},  # the URL is signed for an empty one
+        headers={"Content-Type": ""},  # the URL is signed for an empty value
     )
     with urllib.request.urlopen(request, timeout=_TIMEOUT_S):
         log.info("%s of %s: %s", event["RequestType"], physical_id, outcome["Status"])

@@ -1,4 +1,4 @@
-"""The jobs as Glue has them: their names, and the arguments that the deployment gives each.
+"""Names of the deployed Glue jobs, and the arguments that the deployment passes to each.
 
 The jobs themselves read the same arguments locally; only the addresses differ.
 """
@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.iceberg.catalog_conf import catalog_conf
 
-# `load_tables` is not among them: MSK Connect lets nobody set a connector's offsets.
+# Without `load_tables`: MSK Connect does not allow setting a connector's offsets.
 TABLE_JOBS = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REBUILD_JOB)
 JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
-# Those that ask the source, and need packages for it that Glue does not have.
+# Jobs that query the source and need extra packages, which Glue does not have.
 AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB)
 _AT_KAFKA = (naming.STREAM_JOB, *AT_SOURCE)
 
@@ -31,7 +31,7 @@ _SIGNED_BY_IAM = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where a deployment has what its jobs read and write; bucket names may be CDK's tokens."""
+    """Locations that a deployment's jobs read and write; bucket names may be CDK tokens."""
 
     prefix: str
     pipeline: str
@@ -39,30 +39,30 @@ class Places:
     warehouse: str  # bucket
     plan: str  # URI
     brokers: str
-    source: str  # JSON of libpq's words: host, port, database, and that the server is checked
+    source: str  # JSON of libpq parameters: host, port, database, and verification of the server
     login: str  # name of the secret with the login of the connector's role
-    salt: str | None  # name of the secret with that of `mask: hash`, if a column has one
-    authorities: str  # URI of a file: who may vouch for the source's server
+    salt: str | None  # name of the secret with the salt of `mask: hash`, if a column uses it
+    authorities: str  # URI of a file: trusted authorities for the source's server
 
     @property
     def control(self) -> str:
-        """URI of the control objects: leases, progress, reports."""
+        """Return the URI of the control objects: leases, progress, reports."""
         return f"s3://{self.state}/{naming.CONTROL_PREFIX}"
 
     @property
     def checkpoint(self) -> str:
-        """URI of the stream's checkpoint."""
+        """Return the URI of the stream's checkpoint."""
         return f"s3://{self.state}/{naming.checkpoint_prefix(self.pipeline)}/stream"
 
 
 def own_arguments(job: str, places: Places) -> dict[str, str]:
-    """What the job's own code reads, but for what each run adds."""
+    """Return the arguments for the job's own code, except those that each run adds."""
     arguments = {"--plan": places.plan, "--control": places.control}
     arguments["--metrics"] = places.prefix
     if job == naming.STREAM_JOB:
         arguments["--checkpoint"] = places.checkpoint
     if job in _AT_KAFKA:
-        # Spark makes a consumer group of its own for every start; the role knows them by this.
+        # Spark creates a new consumer group for every start; the role allows them by this prefix.
         group = {"groupIdPrefix": naming.consumer_group_prefix(places.prefix)}
         arguments["--brokers"] = places.brokers
         arguments["--kafka_options"] = json.dumps(_SIGNED_BY_IAM | group, sort_keys=True)
@@ -78,7 +78,7 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
 
 
 def glue_arguments(job: str, places: Places, *, package: str, log_group: str) -> dict[str, str]:
-    """What Glue itself reads: the shared code, the catalog, logs and metrics."""
+    """Return the arguments for Glue itself: the shared code, the catalog, logs and metrics."""
     return {
         "--extra-py-files": package,
         "--datalake-formats": "iceberg",
@@ -91,13 +91,13 @@ def glue_arguments(job: str, places: Places, *, package: str, log_group: str) ->
 
 
 def source_words(host: str, port: int, database: str) -> str:
-    """Where the source is, for `--source`; its server has to prove that it is this one."""
+    """Return the source's address for `--source`, with verification of its server."""
     words = {"dbname": database, "host": host, "port": str(port), "sslmode": "verify-full"}
     return json.dumps(words, sort_keys=True)
 
 
 def package_arguments(wheels: str) -> dict[str, str]:
-    """Have Glue install the wheels in a zip of theirs, and look for no others anywhere.
+    """Return arguments that make Glue install the wheels of a zip, and no other packages.
 
     Source: Glue's developer guide, "Using Python libraries", zip of wheels (Glue 5.0 and newer).
     """
@@ -108,6 +108,6 @@ def package_arguments(wheels: str) -> dict[str, str]:
 
 
 def spark_conf(warehouse: str) -> str:
-    """The catalog's settings in Glue's spelling of several: the first without its `--conf`."""
+    """Return the catalog's settings in Glue's format: the first one without its `--conf`."""
     conf = catalog_conf(f"s3://{warehouse}")
     return " --conf ".join(f"{key}={value}" for key, value in sorted(conf.items()))

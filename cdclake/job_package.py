@@ -1,4 +1,4 @@
-"""The one zip of shared code that jobs get as `--extra-py-files`, on Glue and locally."""
+"""Zip of shared code that jobs get as `--extra-py-files`, on Glue and locally."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from cdclake.packing import PACKAGE, modules, pack
 
 
 def build_job_package() -> Path:
-    """The zip's path, below build/; equal code gives equal bytes, named by their hash."""
+    """Build the zip below build/ and return its path; equal code gives equal bytes and hash."""
     return pack("cdclake-jobs", modules("jobs")).path
 
 
 def script_of(job: str) -> Path:
-    """The job's entry script, which Glue gets beside the zip."""
+    """Return the job's entry script, which Glue gets in addition to the zip."""
     return (PACKAGE / "jobs" / f"{job}.py").resolve()

@@ -1,38 +1,38 @@
-"""What a deployment tells CloudWatch of itself: the names that jobs publish and alarms read."""
+"""CloudWatch metrics of a deployment: the names that jobs publish and alarms use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 NAMESPACE = "cdclake"
-DEPLOYMENT = "Deployment"  # dimension of every metric: which deployment it is of
-JOB = "Job"  # dimension of those that each job has
+DEPLOYMENT = "Deployment"  # dimension of every metric
+JOB = "Job"  # dimension of the metrics per job
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric, and CloudWatch's word for its unit."""
+    """Metric with CloudWatch's name of its unit."""
 
     name: str
     unit: str = "Count"
 
 
-# Of the stream, once a minute while it runs.
-FRESHNESS = Metric("Freshness", "Seconds")  # age of the newest heartbeat that the lake has
-BATCH_AGE = Metric("BatchAge", "Seconds")  # since the last batch ended
-BATCH_SECONDS = Metric("BatchSeconds", "Seconds")  # that the last batch took
-BATCH_EVENTS = Metric("BatchEvents")  # that it held
-LAG = Metric("Lag")  # records behind the end of the topic that is furthest behind
-QUARANTINED = Metric("Quarantined")  # events refused since it was last told
+# Published by the stream once a minute while it runs.
+FRESHNESS = Metric("Freshness", "Seconds")  # age of the newest heartbeat in the lake
+BATCH_AGE = Metric("BatchAge", "Seconds")  # time since the last batch ended
+BATCH_SECONDS = Metric("BatchSeconds", "Seconds")  # duration of the last batch
+BATCH_EVENTS = Metric("BatchEvents")  # events of the last batch
+LAG = Metric("Lag")  # unread records of the topic with the most
+QUARANTINED = Metric("Quarantined")  # events refused since the last publication
 STOPPED_TABLES = Metric("StoppedTables")
 
-# Of a job over tables, at its end.
+# Published by a table job at its end.
 FAILED_TABLES = Metric("FailedTables")
-# Of `maintain_tables`, after it has gone over all of them: the worst table's.
+# Published by `maintain_tables` after all tables: the value of the worst table.
 SMALL_FILES = Metric("SmallFiles")  # files beyond those that its bytes need
 SNAPSHOTS = Metric("Snapshots")
 
-# Of the stream's keeper, whenever it looks.
+# Published by the stream keeper at each check.
 STREAM_RUNNING = Metric("StreamRunning")
 STREAM_FAILURES = Metric("StreamFailures")
 STREAM_GIVEN_UP = Metric("StreamGivenUp")

@@ -1,7 +1,7 @@
-"""Every name that more than one part of cdclake must agree on, spelled once.
+"""Names that more than one part of cdclake must agree on, each defined once.
 
 Source names are PostgreSQL's exact spelling. Lake names are `[a-z_][a-z0-9_]*`, because Glue and
-Athena know nothing else. One function maps each source name to each derived name.
+Athena support nothing else. One function derives each kind of name.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ DERIVED_SUFFIXES = ("_changes", "_current", "_history")
 
 
 def changes_name(table: str) -> str:
-    """Name of the change log of lake table `table`."""
+    """Return the name of the changelog of lake table `table`."""
     return f"{table}_changes"
 
 
 def current_name(table: str) -> str:
-    """Name of the view of live rows."""
+    """Return the name of the view of live rows."""
     return f"{table}_current"
 
 
 def history_name(table: str) -> str:
-    """Name of the view of typed changes."""
+    """Return the name of the view of typed changes."""
     return f"{table}_history"
 
 
-# --- columns of ours -----------------------------------------------------------------------------
+# --- cdclake's columns ---------------------------------------------------------------------------
 
 OP = "cdc_op"
 POSITION = "cdc_position"
@@ -48,7 +48,7 @@ DELETED = "cdc_deleted"
 TOAST_MISSING = "cdc_toast_missing"
 VALUE_POSITIONS = "cdc_value_positions"
 
-# Iceberg's own metadata columns: a data column of such a name breaks every merge-on-read MERGE
+# Iceberg's metadata columns: a data column with such a name breaks every merge-on-read MERGE
 # (reference: Iceberg MetadataColumns).
 ICEBERG_METADATA_COLUMNS = frozenset(
     {
@@ -62,7 +62,7 @@ _DROPPED = "cdc_dropped_"
 
 
 def dropped_column(lake_name: str, number: int) -> str:
-    """Name under which the lake keeps a column that is declared no more, for the nth time.
+    """Return the lake's name for a column that was dropped for the nth time.
 
     >>> dropped_column("note", 1), dropped_column("note", 2)
     ('cdc_dropped_note', 'cdc_dropped_note_2')
@@ -71,17 +71,17 @@ def dropped_column(lake_name: str, number: int) -> str:
 
 
 def is_dropped_column(lake_name: str) -> bool:
-    """Whether a column of the lake holds what one held that is declared no more."""
+    """Check whether a lake column has the values of a column that is no longer declared."""
     return lake_name.startswith(_DROPPED)
 
 
 def is_ours(lake_name: str) -> bool:
-    """Whether a column of the lake is one that no source has."""
+    """Check whether a lake column belongs to cdclake, not to a source."""
     return lake_name.startswith("cdc_")
 
 
 def is_reserved_column(lake_name: str) -> bool:
-    """Whether a source column may not have this lake name."""
+    """Check whether a source column must not have this lake name."""
     return is_ours(lake_name) or lake_name in ICEBERG_METADATA_COLUMNS
 
 
@@ -92,10 +92,10 @@ _SLUG_LENGTH = 40
 
 
 def lake_name(source: str) -> str:
-    """The lake's name for a table or column of the source.
+    """Return the lake's name for a table or column of the source.
 
-    The lower-cased name where that is a lake name already, else a slug with eight hex digits of
-    the exact name's SHA-256, so that `Größe` and `Grösse` stay apart and the name never changes.
+    It is the lowercase name if that is a valid lake name, else a slug with eight hex digits of the
+    exact name's SHA-256, so that `Größe` and `Grösse` differ and the name never changes.
 
     >>> lake_name("CustomerId")
     'customerid'
@@ -116,67 +116,68 @@ def lake_name(source: str) -> str:
 
 
 def _sanitized(part: str) -> str:
-    """Debezium's own replacement of what Kafka does not allow in a topic's name."""
+    """Replace characters that Kafka does not allow in a topic's name, as Debezium does."""
     return re.sub(r"[^A-Za-z0-9._-]", "_", part)
 
 
 def topic_name(pipeline: str, schema: str, table: str) -> str:
-    """The topic to which Debezium writes a table's events; distinct tables may collide here."""
+    """Return Debezium's topic of a table; topics of distinct tables may collide."""
     return f"{pipeline}.{_sanitized(schema)}.{_sanitized(table)}"
 
 
 def domain_topic(pipeline: str, domain: str) -> str:
-    """The topic that the tables of a domain share; a table's own has two dots or more."""
+    """Return the topic that a domain's tables share; a table's own topic has two dots or more."""
     return f"{pipeline}.{domain}"
 
 
 def heartbeat_topic(pipeline: str) -> str:
-    """Debezium's own heartbeats: no rows, only proof that the connector lives."""
+    """Return the topic of Debezium's heartbeats, which only prove that the connector runs."""
     return f"__debezium-heartbeat.{pipeline}"
 
 
 def offsets_topic(pipeline: str) -> str:
-    """Where Connect keeps on AWS how far the connector has read, also of one that is made again."""
+    """Return Connect's offsets topic on AWS, which survives a replacement of the connector."""
     return f"__cdclake-offsets.{pipeline}"
 
 
 def delivery_group(pipeline: str, stream: str) -> str:
-    """Consumer group of a stream of Firehose; on AWS Firehose names its own."""
+    """Return the consumer group of a local Firehose stream; on AWS Firehose names its own."""
     return f"firehose.{pipeline}.{stream}"
 
 
-# --- our objects in the source database -----------------------------------------------------------
+# --- objects in the source database ---------------------------------------------------------------
 
 SOURCE_SCHEMA = "cdclake"
 HEARTBEAT_TABLE = "heartbeat"
 SIGNAL_TABLE = "signal"
-NOTIFICATIONS = "notification"  # no table: where the connector says how far a snapshot is
+NOTIFICATIONS = "notification"  # not a table: topic with the progress of snapshots
 
 
 def source_object(pipeline: str) -> str:
-    """Name of the pipeline's role, publication and replication slot in the source.
+    """Return the name of the pipeline's role, publication and replication slot in the source.
 
-    Slots allow `[a-z0-9_]` only; a pipeline name holds no underscore, so nothing collides.
+    Slots allow only `[a-z0-9_]`; a pipeline name has no underscore, so names do not collide.
     """
     return "cdclake_" + pipeline.replace("-", "_")
 
 
 def login_secret(prefix: str) -> str:
-    """The secret with the login of the connector's role; without colons, at which Kafka parts it.
+    """Return the name of the secret with the login of the connector's role.
 
-    `prefix` is the deployment's; locally the pipeline's name.
+    It has no colons, since Kafka splits references at them. `prefix` is the deployment's; locally
+    the pipeline's name.
     """
     return f"{prefix}/source"
 
 
 def salt_secret(prefix: str) -> str:
-    """The secret with the salt of `mask: hash`; named like that of the login."""
+    """Return the name of the secret with the salt of `mask: hash`."""
     return f"{prefix}/mask"
 
 
 # --- jobs, stored objects -------------------------------------------------------------------------
 
-CATALOG = "lake"  # the Spark catalog under which Glue tables appear
+CATALOG = "lake"  # Spark catalog of the Glue tables
 STREAM_JOB = "stream_changes"
 APPLY_JOB = "apply_changes"
 MAINTAIN_JOB = "maintain_tables"
@@ -184,12 +185,12 @@ REBUILD_JOB = "rebuild_tables"
 LOAD_JOB = "load_tables"
 VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
-STREAM_COMPONENT = "stream"  # the stream where messages name it
+STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 
-# Folders of the bucket for state, on AWS; each is written by those who need it alone.
+# Folders of the bucket for state, on AWS; each has only the writers that need it.
 CONTROL_PREFIX = "control"
 CHECKPOINT_PREFIX = "checkpoints"
 DEPLOYED_PREFIX = "deployed"
@@ -206,31 +207,31 @@ def checkpoint_prefix(pipeline: str) -> str:
 
 
 def glue_job_name(prefix: str, job: str) -> str:
-    """The job's name in Glue; `prefix` is the deployment's."""
+    """Return the job's name in Glue; `prefix` is the deployment's."""
     return f"{prefix}-{job}"
 
 
 def consumer_group_prefix(prefix: str) -> str:
-    """Begins the name of every consumer group of the deployment's stream."""
+    """Return the prefix of every consumer group of the deployment's stream."""
     return f"{prefix}-stream"
 
 
 def report_name(run: str) -> str:
-    """The control object in which a job over tables says what it did."""
+    """Return the name of the control object with the report of a job run."""
     return f"reports/{run}.json"
 
 
 def load_start(epoch: int) -> str:
-    """The control object in which a bulk load says at which LSN the slot takes over."""
+    """Return the name of the control object with the LSN where the slot follows a bulk load."""
     return f"loads/{epoch}.json"
 
 
 REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot
-_STREAM_LENGTH = 64  # of a name that Firehose takes
+_STREAM_LENGTH = 64  # maximum length of a stream's name in Firehose
 
 
 def delivery_stream_name(prefix: str, stream: str) -> str:
-    """The stream's name in Firehose; `prefix` is the deployment's, locally the pipeline's name.
+    """Return the stream's name in Firehose; `prefix` is the deployment's or pipeline's name.
 
     >>> delivery_stream_name("shop-prod", "orders")
     'shop-prod-orders'
@@ -243,12 +244,12 @@ def delivery_stream_name(prefix: str, stream: str) -> str:
 
 
 def redrive_function(prefix: str) -> str:
-    """The function's name in Lambda; `prefix` is the deployment's."""
+    """Return the function's name in Lambda; `prefix` is the deployment's."""
     return f"{prefix}-redrive"
 
 
 def kinesis_stream_name(prefix: str, web_logs: str) -> str:
-    """The stream of Kinesis that web logs go through; `prefix` is as for streams of Firehose."""
+    """Return the Kinesis stream of web logs; `prefix` is as for Firehose streams."""
     return f"{prefix}-{web_logs}"
 
 
@@ -257,7 +258,7 @@ def delivery_error_prefix(
     kind: str = "!{firehose:error-output-type}",
     day: str = "!{timestamp:yyyy/MM/dd}",
 ) -> str:
-    """Where in the bucket a stream of Firehose puts what fails; by default as Firehose is told.
+    """Return the prefix for a stream's failed records; by default with Firehose's placeholders.
 
     >>> delivery_error_prefix("firehose", "iceberg-failed", "2026/11/22")
     'firehose/iceberg-failed/2026/11/22/'
@@ -266,7 +267,7 @@ def delivery_error_prefix(
 
 
 def redriven_prefix(folder: str) -> str:
-    """Where in the bucket the objects of an error prefix go when their records are redriven.
+    """Return the prefix of the objects whose records were redriven.
 
     >>> redriven_prefix("firehose")
     'firehose/redriven/'
@@ -274,19 +275,19 @@ def redriven_prefix(folder: str) -> str:
     return f"{folder}/redriven/"
 
 
-REFUSED_METRIC = "Refused"  # what Firehose's function answers with ProcessingFailed
+REFUSED_METRIC = "Refused"  # records that Firehose's function returns as ProcessingFailed
 
 
 def delivery_metrics(prefix: str) -> str:
-    """CloudWatch's namespace for what is counted in the log of Firehose's function.
+    """Return the CloudWatch namespace of the metrics from the log of Firehose's function.
 
-    Of the deployment's own, since a log's filter can name no deployment as a dimension.
+    Each deployment has its own, since a metric filter cannot set the deployment as a dimension.
     """
     return f"cdclake/{prefix}"
 
 
 def delivery_backup_prefix(folder: str, stream: str, day: str = "!{timestamp:yyyy/MM/dd}") -> str:
-    """Where in the bucket a stream of Firehose with `backup: all` puts what it has read.
+    """Return the prefix of the input that a Firehose stream with `backup: all` keeps.
 
     >>> delivery_backup_prefix("firehose", "shop-orders", "2026/11/22")
     'firehose/as-it-came/shop-orders/2026/11/22/'
@@ -295,25 +296,24 @@ def delivery_backup_prefix(folder: str, stream: str, day: str = "!{timestamp:yyy
 
 
 def source_server(prefix: str) -> str:
-    """The database server's name on AWS; `prefix` is the deployment's."""
+    """Return the database server's name on AWS; `prefix` is the deployment's."""
     return f"{prefix}-source"
 
 
 def runbook(alarm: str) -> str:
-    """The page that says what to do when this alarm is on."""
+    """Return the path of the alarm's runbook."""
     return f"docs/runbooks/{alarm}.md"
 
 
 def connector_name(pipeline: str) -> str:
-    """The connector's name; it never changes, for Connect keys its offsets by it."""
+    """Return the connector's name; it must never change, since Connect keys its offsets by it."""
     return f"{pipeline}-source"
 
 
 def unavailable_placeholder(pipeline: str) -> str:
-    """What Debezium writes for an unchanged TOAST value it was not sent.
+    """Return the placeholder that Debezium writes for an unsent, unchanged TOAST value.
 
-    Of its own for each pipeline, so that no row of a user can hold it by accident
-    (correctness 1.3 f).
+    It differs for each pipeline, so that no user's row contains it by accident (correctness 1.3 f).
     """
     digest = hashlib.sha256(f"cdclake unavailable value of {pipeline}".encode()).hexdigest()
     return f"__cdclake_unavailable_{digest[:24]}"

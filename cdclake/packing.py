@@ -1,4 +1,4 @@
-"""Zips that are the same wherever and whenever they are made, named by what is in them."""
+"""Reproducible zips, named by a hash of their content."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ PROJECT = PACKAGE.parent
 BUILT = PROJECT / "build" / "deployed"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _HASH_DIGITS = 12
-# Some of them links to folders of the project: `jobs`, `stacks`, `functions`. `config` needs
-# pydantic; what is deployed reads the resolved plan.
+# `jobs`, `stacks` and `functions` are links to folders of the project. `config` needs pydantic;
+# deployed code reads the resolved plan.
 _NOT_SHARED = ("cli", "config", "functions", "jobs", "local", "stacks")
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """The file, and what tells its content from any other."""
+    """Zip file with the digest of its content."""
 
     path: Path
     digest: str
 
 
 def modules(*packages: str) -> dict[str, bytes]:
-    """The shared modules of `cdclake` and those of these packages, by their name in a zip."""
+    """Return the shared modules of `cdclake` and those of `packages`, by their name in a zip."""
     folders = [entry for entry in PACKAGE.iterdir() if entry.name not in _NOT_SHARED]
     folders += [PACKAGE / package for package in packages]
     return {
@@ -40,7 +40,7 @@ def modules(*packages: str) -> dict[str, bytes]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """The Python files in it, relative to it; also through `folder` if that is a link."""
+    """Yield the Python files relative to `folder`, which may be a link."""
     if folder.is_file():
         yield from [Path()] if folder.suffix == ".py" else []
     else:
@@ -49,20 +49,20 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def pack(name: str, files: Mapping[str, bytes]) -> Packed:
-    """The zip of these files below build/, made anew unless it is there."""
+    """Return the zip of these files below build/; create it if it does not exist."""
     content = _zipped(files)
     digest = hashlib.sha256(content).hexdigest()[:_HASH_DIGITS]
     target = BUILT / f"{name}-{digest}.zip"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = target.with_suffix(f".{os.getpid()}")  # others may make the same now
+        fresh = target.with_suffix(f".{os.getpid()}")  # another process may build the same zip
         fresh.write_bytes(content)
         fresh.replace(target)
     return Packed(target, digest)
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:
-    """Stored, not compressed: another zlib would write other bytes, and restart the stream."""
+    """Return an uncompressed zip: another zlib would change the bytes and restart the stream."""
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, content in sorted(files.items()):

@@ -1,7 +1,7 @@
-"""The plan: the one resolved declaration that jobs, Lambdas, connectors and CDK read.
+"""The plan: the resolved declaration that jobs, Lambdas, connectors and CDK read.
 
-`cdclake.config` makes it from a pipeline file; everybody else gets it as JSON. Frozen, free of
-endpoints and secrets, and the same for the local lake and for AWS.
+`cdclake.config` resolves it from a pipeline file; all other code gets it as JSON. It is frozen,
+contains no endpoints and secrets, and is the same for the local lake and for AWS.
 """
 
 from __future__ import annotations
@@ -22,83 +22,84 @@ PLAN_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column that flows into the lake; `source` is PostgreSQL's exact spelling."""
+    """Column that flows into the lake; `source` is PostgreSQL's exact spelling."""
 
     source: str
     name: str
     type: str
     mask: Literal["hash", "truncate"] | None = None
     truncate_to: int | None = None  # characters kept under mask "truncate"
-    renamed_from: tuple[str, ...] = ()  # earlier names in the source; `name` is that of the first
+    renamed_from: tuple[str, ...] = ()  # earlier names in the source; `name` is from the first
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that the column has or had in the source, the present one first."""
+        """Return every name that the column has or had in the source, the current one first."""
         return (self.source, *reversed(self.renamed_from))
 
     @property
     def column_type(self) -> ColumnType:
-        """The parsed type."""
+        """Return the parsed type."""
         parsed = parse_type(self.type)
         if parsed is None:
-            raise ValueError(f"the plan names an unknown type {self.type!r}")
+            raise ValueError(f"unknown type {self.type!r} in the plan")
         return parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """One source table and what becomes of it."""
+    """Source table and its tables in the lake."""
 
     schema: str
     table: str
     name: str
     topic: str
     key: tuple[str, ...]  # lake names, in declared order
-    columns: tuple[Column, ...]  # what flows, in declared order
+    columns: tuple[Column, ...]  # flowing columns in declared order
     excluded: tuple[str, ...] = ()  # source names declared with `exclude`
     delivery: Literal["stream", "firehose"] = "stream"
     apply: Literal["each_batch", "scheduled"] = "each_batch"
     replica_identity: Literal["default", "full", "index"] = "default"
     replica_identity_index: str | None = None
-    replica_identity_declared: bool = False  # written in the file, so the source may be altered
+    replica_identity_declared: bool = False  # set in the file, so the source may be altered
     partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
     maintenance: Literal["own", "glue", "none"] = "own"
     deletes: Literal["hard", "soft"] = "hard"
-    shard: int = 1  # on AWS: the stack that its topic and tables stand in
+    shard: int = 1  # on AWS: the number of the stack with its topic and tables
 
     @property
     def source(self) -> str:
-        """`schema.table`, as PostgreSQL spells it; for messages and keys, not for SQL."""
+        """Return `schema.table`, as PostgreSQL spells it; for messages and keys, not for SQL."""
         return f"{self.schema}.{self.table}"
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
-        """The key's columns, in key order."""
+        """Return the key's columns, in key order."""
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.key)
 
     @property
     def value_columns(self) -> tuple[Column, ...]:
-        """The columns outside the key."""
+        """Return the columns outside the key."""
         return tuple(column for column in self.columns if column.name not in self.key)
 
     @property
     def changes(self) -> str:
-        """Lake name of the change log."""
+        """Return the lake name of the changelog."""
         return naming.changes_name(self.name)
 
     @property
     def writer(self) -> str:
-        """The component that writes the change log."""
+        """Return the component that writes the changelog."""
         is_streamed = self.delivery == "stream"
         return naming.STREAM_COMPONENT if is_streamed else naming.FIREHOSE_COMPONENT
 
     @property
     def toastable(self) -> tuple[str, ...]:
-        """Lake names of the columns whose value may come from an older event than the row.
+        """Return the lake names of the columns whose value may be older than the row's event.
 
-        Toastable columns, unless the source logs whole rows (replica identity full); renamed ones;
-        under `deletes: soft` every column outside the key, since a delete keeps the last values.
+        These are toastable columns, unless the source logs whole rows (replica identity full), and
+        renamed ones; with `deletes: soft` all columns outside the key, since a delete keeps the
+        last values.
         """
         if self.deletes == "soft":
             return tuple(column.name for column in self.value_columns)
@@ -106,9 +107,10 @@ class Table:
 
     @property
     def may_be_unsent(self) -> tuple[str, ...]:
-        """Lake names of the columns that an event may lack, also the creation of a changed key.
+        """Return the lake names of the columns that an event may lack.
 
-        A renamed one is in no event between its renaming and the file's that says so.
+        That includes the creation of a changed key. A renamed column is missing in the events
+        between the rename in the source and that in the pipeline file.
         """
         whole = self.replica_identity == "full"
         return tuple(
@@ -120,11 +122,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One pipeline, resolved."""
+    """Resolved pipeline."""
 
     version: int = PLAN_VERSION
     name: str
-    source_database: str  # empty: there are web logs alone
+    source_database: str  # empty: the pipeline has only web logs
     snapshot_mode: Literal["initial", "bulk"] = "initial"
     lake_database: str
     readers: tuple[str, ...] = ("athena", "spark", "duckdb")
@@ -141,37 +143,37 @@ class Plan:
 
     @property
     def streams(self) -> tuple[DeliveryStream, ...]:
-        """Every stream of Firehose."""
+        """Return all Firehose streams."""
         return (*self.deliveries, *(logs.stream for logs in self.web_logs))
 
     @property
     def source_object(self) -> str:
-        """Name of our role, publication and slot."""
+        """Return the name of the pipeline's role, publication and slot."""
         return naming.source_object(self.name)
 
     @property
     def heartbeat_rows_topic(self) -> str:
-        """Topic of our heartbeat table: proof by rows that the whole path flows."""
+        """Return the topic of the heartbeat table, whose rows prove that the whole path works."""
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.HEARTBEAT_TABLE)
 
     @property
     def signal_topic(self) -> str:
-        """Topic of our signal table; nobody reads it, but Debezium writes it."""
+        """Return the topic of the signal table, which Debezium writes, but no component reads."""
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.SIGNAL_TABLE)
 
     @property
     def is_salted(self) -> bool:
-        """Whether some column has `mask: hash`."""
+        """Check whether a column has `mask: hash`."""
         return any(c.mask == "hash" for table in self.tables for c in table.columns)
 
     @property
     def notification_topic(self) -> str:
-        """Topic in which the connector says that it has read a table."""
+        """Return the topic of the connector's notifications about finished snapshots."""
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.NOTIFICATIONS)
 
     @property
     def own_topics(self) -> Mapping[str, str]:
-        """The topics that no table of the user's fills, by what they carry."""
+        """Return the topics without user tables, by their content."""
         return {
             "Heartbeats": naming.heartbeat_topic(self.name),
             "HeartbeatRows": self.heartbeat_rows_topic,
@@ -181,19 +183,19 @@ class Plan:
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """Every topic that must exist, since no topic creates itself."""
+        """Return all topics to create, since automatic creation is off."""
         of_tables = dict.fromkeys(table.topic for table in self.tables)
         return (*self.own_topics.values(), *of_tables)
 
     @property
     def placeholder(self) -> str:
-        """What stands in an event for a value that Debezium was not sent."""
+        """Return the placeholder in events for a value that Debezium did not receive."""
         return naming.unavailable_placeholder(self.name)
 
     def table(self, name: str, *, of: str = "lake") -> Table:
-        """The table of this lake name or of this `schema.table`.
+        """Return the table with this lake name or this `schema.table`.
 
-        InputError, which says `of` what it is none, if there is no such table.
+        Raises InputError, which mentions `of`, if there is no such table.
         """
         for table in self.tables:
             if name in (table.name, table.source):
@@ -202,7 +204,7 @@ class Plan:
         raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
     def streamed(self, name: str, *, of: str = "lake") -> Table:
-        """`table` for what is asked of the stream; InputError if somebody else writes the log."""
+        """Return the table like `table`; raise InputError if the stream does not write it."""
         table = self.table(name, of=of)
         if table.delivery != "stream":
             raise InputError(
@@ -212,19 +214,19 @@ class Plan:
         return table
 
     def to_json(self) -> str:
-        """The plan as stable JSON: sorted keys, one spelling for equal plans."""
+        """Return the plan as stable JSON with sorted keys; equal plans give equal text."""
         return json.dumps(asdict(self), sort_keys=True, indent=1, ensure_ascii=False)
 
     @staticmethod
     def from_json(text: str) -> Plan:
-        """The plan that `to_json` wrote; ValueError if another version wrote it."""
+        """Parse a plan from `to_json`; raise ValueError if another version wrote it."""
         raw = json.loads(text)
         if raw.get("version") != PLAN_VERSION:
             raise ValueError(
                 f"plan version {raw.get('version')!r} is not {PLAN_VERSION}; deploy again"
             )
         tables = tuple(_table_from(entry) for entry in raw.pop("tables"))
-        raw.pop("aws", None)  # plans held the deployment's sizes before it had a model of its own
+        raw.pop("aws", None)  # older plans contain the deployment's sizes
         raw["readers"] = tuple(raw["readers"])
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))

@@ -1,4 +1,4 @@
-"""Position of an event: the total order by which everything in the lake converges.
+"""Position of an event in the total order that makes everything in the lake converge.
 
 A position is text that compares as it is: `epoch.prev_commit_lsn.phase.lsn.offset`, in hexadecimal
 digits of fixed width. `prev_commit_lsn` is the commit LSN of the transaction before this one, so it

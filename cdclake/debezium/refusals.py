@@ -49,12 +49,12 @@ def absent_column(column: Column) -> str:
 
 
 def lacking_column(name: str) -> str:
-    """Of a row that was made under another declaration."""
+    """Return the reason for a row without a declared column, from an older declaration."""
     return f"ABSENT_COLUMN: the row has no column {name!r}"
 
 
 def wrong_type(name: str, kind: str) -> str:
-    """Of a row that was made under another declaration."""
+    """Return the reason for a value that does not fit the current declaration."""
     return f"WRONG_TYPE: column {name!r} is {kind} now"
 
 

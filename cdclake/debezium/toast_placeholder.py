@@ -1,4 +1,4 @@
-"""Forms in which Debezium marks an unchanged TOAST value that it did not receive.
+"""Debezium's marks for an unchanged TOAST value that it did not receive.
 
 They are those of Debezium 3.7 (tests/recorded/toast.sql). Such a form is never data. For some types
 Debezium has none and writes NULL: these are only correct with replica identity full, which sends

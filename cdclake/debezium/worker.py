@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from cdclake.debezium.connector import MAX_RECORD_BYTES
 
-# Names with which connector configurations refer to secrets.
+# Parts of the references to secrets in connector configurations.
 PROVIDER = "secretsmanager"
 PASSWORD_KEY, USER_KEY, SALT_KEY = "password", "username", "salt"
 

@@ -13,7 +13,7 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 
-# Age at which deletes are purged. Higher than that of any event that can still be read again: twice
+# Maximum age of deletes. Higher than that of any event that can still be read again: twice
 # Kafka's retention of seven days.
 TOMBSTONE_HORIZON = timedelta(days=14)
 # Maximum age of a late event: the delete of an older one might be purged before the event is

@@ -14,7 +14,7 @@ from cdclake.debezium.types import ColumnType
 from cdclake.plan import Column, Table
 from cdclake.postgres.quoting import identifier, literal
 
-# These settings fix every way in which a value's text depends on the session.
+# These settings fix everything in the session that a value's text depends on.
 SESSION = (
     "SET search_path = pg_catalog",
     "SET TimeZone = 'UTC'",

@@ -161,7 +161,7 @@ def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:
 
 
 def _check_unsent(declared: Table, wanted: SourceTable) -> list[Refusal]:
-    """Refuse types for which Debezium writes NULL for a large value that was not sent."""
+    """Refuse types without a mark for an unsent large value: Debezium would write NULL."""
     if all(whole_row(relation) for relation in _all(wanted)):
         return []
     lost = [

@@ -82,7 +82,7 @@ def _check_settings(state: ServerState, *, senders: int) -> list[Refusal]:
         message = f"it is PostgreSQL {major}; cdclake streams from {OLDEST} to {NEWEST}"
         refusals.append(Refusal("server", message, f"use PostgreSQL {OLDEST} to {NEWEST}"))
     if state.standby:
-        message = "it is a standby (in recovery), on which cdclake cannot create objects"
+        message = "it is a standby (in recovery): cdclake cannot create objects there"
         refusals.append(Refusal("server", message, "name the primary in --source"))
     if state.wal_level != "logical":
         refusals.append(

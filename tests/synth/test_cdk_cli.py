@@ -87,5 +87,5 @@ def test_what_cannot_work_ends_it_with_place_and_remedy(tmp_path):
     file.write_text(PIPELINE.replace("{database: shop}", "{database: my shop}"))
     done = cdk_synth(file, tmp_path / "out")
     assert done.returncode != 0
-    assert f"{file}:3:20: RDS does not create a database called 'my shop'; write" in done.stderr
+    assert f"{file}:3:20: RDS cannot create a database named 'my shop'; use" in done.stderr
     assert "Traceback" not in done.stderr

@@ -80,5 +80,5 @@ def test_web_logs_with_a_table_for_every_status_fit(tmp_path):
 
 
 def test_a_full_shard_stops_synth_before_cloudformation_would(tmp_path):
-    with pytest.raises(InvalidPipeline, match=r"shard 1 is full before 'public[.]t450'"):
+    with pytest.raises(InvalidPipeline, match=r"shard 1 has no room for 'public[.]t450'"):
         synthesize(many_tables(451), tmp_path)
