@@ -20,9 +20,10 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from cdclake import naming
-from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime import leases
 from glue_jobs.stream_changes import topic_pattern
 from local import stack
 from local.components import aws
@@ -54,8 +55,9 @@ def make(folder: Path, archive: Path) -> None:
         running.run("pause")
         lake = open_lake(Home(running.home))
         stored_rows = by_relation(running.sql(query(lake.plan)))
-        # Its job dies in the middle: the lease stays, and has expired when a test finds it.
-        with Leases(lake.control, naming.MAINTAIN_JOB).hold("orders"):
+        # A job's lease is stored, as if it had died; by the time of a test it has expired.
+        short = patch.object(leases, "LEASE_SECONDS", 1.0)
+        with short, leases.Leases(lake.control, naming.MAINTAIN_JOB).hold("orders"):
             _copy_lake(lake, Home(stored / "home"))
         running.run("resume")
         _execute(running, "later.sql", refused=2)
