@@ -1,0 +1,158 @@
+"""A stored lake, unpacked: its local AWS runs, and the new version's readers and jobs open it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from cdclake.iceberg.catalog import catalog_conf
+from cdclake.plan import Plan, Table
+from glue_jobs.runtime.job import TableJob
+from glue_jobs.runtime.leases import Leases
+from glue_jobs.runtime.tables import LakeTables
+from local.components import aws
+from local.components.installed import LOCAL_KEYS, REGION
+from local.home import Home
+from local.lake import Lake, LakeState, aws_environment
+from local.reader.duck import lake_reader
+from local.reader.query import run_query
+from local.stack import Endpoints
+from tests.recorded.recording import Record
+from tests.stored_lake.archive import unpack
+
+FOLDER = Path(__file__).parent
+ARCHIVES = sorted(FOLDER.glob("lake-*.tar.gz"))
+READY_S = 60.0
+
+Rows = dict[str, list[list[str | None]]]  # by relation
+
+
+@dataclass(frozen=True)
+class StoredLake:
+    """One unpacked archive, with S3 and Glue at `lake.s3`."""
+
+    folder: Path
+    lake: Lake
+
+    @cached_property
+    def expected(self) -> Mapping[str, Any]:
+        """What the version that wrote the lake read from it."""
+        content: dict[str, Any] = json.loads((self.folder / "expected.json").read_text())
+        return content
+
+    @cached_property
+    def records(self) -> list[Record]:
+        """Kafka's records of the pipeline, from before and after the lake was stored."""
+        lines = (self.folder / "records.jsonl").read_text(encoding="utf-8").split("\n")[:-1]
+        return [Record.from_line(line) for line in lines]
+
+    def rows(self, *, without_times: bool = False) -> Rows:
+        """Return every relation's rows, as `cdclake sql` returns them; see `query`."""
+        plan = self.lake.plan
+        return by_relation(run_query(lake_reader(self.lake), query(plan, without_times)).rows)
+
+    def job(self, spark: SparkSession, name: str) -> TableJob:
+        """Return what the job of that name works with.
+
+        The history is kept for so long that no day of the archive is ever collapsed.
+        """
+        plan, control = replace(self.lake.plan, history_days=100_000), self.lake.control
+        lake = LakeTables(self.session(spark), plan.lake_database)
+        return TableJob(plan, lake, Leases(control, name), control, named=True)
+
+    def session(self, spark: SparkSession) -> SparkSession:
+        """Return a session of the same JVM with the jobs' catalog in place of the tests'."""
+        system = spark._jvm.java.lang.System  # type: ignore[union-attr]
+        system.setProperty("aws.accessKeyId", LOCAL_KEYS["AWS_ACCESS_KEY_ID"])
+        system.setProperty("aws.secretAccessKey", LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"])
+        system.setProperty("http.nonProxyHosts", "127.0.0.1")
+        catalog = f"spark.sql.catalog.{naming.CATALOG}"
+        session = spark.newSession()
+        session.conf.unset(f"{catalog}.type")
+        jobs = catalog_conf(self.lake.warehouse_uri)
+        settings = {name: value for name, value in jobs.items() if name.startswith(catalog)} | {
+            f"{catalog}.glue.endpoint": self.lake.glue,
+            f"{catalog}.s3.endpoint": self.lake.s3,
+            f"{catalog}.s3.path-style-access": "true",
+            f"{catalog}.client.region": REGION,
+        }
+        for name, value in settings.items():
+            session.conf.set(name, value)
+        # A catalog is made when it is first used, from the settings of whichever session is active:
+        # a statement makes its own session that one.
+        session.sql(f"SHOW NAMESPACES IN {naming.CATALOG}")
+        return session
+
+
+def relations(plan: Plan) -> list[str]:
+    """Return every relation of the plan's tables, and the quarantine."""
+    return [naming.QUARANTINE, *(name for table in plan.tables for name in _names(table))]
+
+
+def _names(table: Table) -> tuple[str, ...]:
+    views = naming.current_name(table.name), naming.history_name(table.name)
+    return table.name, table.changes, *views
+
+
+def query(plan: Plan, without_times: bool = False) -> str:
+    """Return the query of all relations' rows, whose values are DuckDB's texts, in order.
+
+    `without_times` leaves out when a job wrote a row.
+    """
+    times = f"'{naming.INGESTED_AT}', 'quarantined_at'" if without_times else "''"
+    selects = (
+        f"SELECT '{name}' AS relation, [*COLUMNS(*)] AS texts "
+        f"FROM (SELECT COLUMNS(c -> c NOT IN ({times}))::VARCHAR FROM {name})"
+        for name in relations(plan)
+    )
+    return f"{' UNION ALL '.join(selects)} ORDER BY ALL"
+
+
+def by_relation(rows: list[list[Any]]) -> Rows:
+    """Return the rows of `query` by relation."""
+    found: Rows = {}
+    for relation, texts in rows:
+        found.setdefault(relation, []).append(texts)
+    return found
+
+
+@contextmanager
+def stored_lake(archive: Path, folder: Path, port: int) -> Iterator[StoredLake]:
+    """Unpack the archive and run its local AWS as long as the block lasts."""
+    unpack(archive, folder)
+    home, url = Home(folder / "home"), f"http://127.0.0.1:{port}"
+    endpoints = Endpoints(source=None, kafka="", connect="", s3=url, glue=url, logs="")
+    state = LakeState.load(home)
+    plan = Plan.from_json(state.plan)
+    lake = Lake(home=home, state=state, plan=plan, endpoints=endpoints, dsn="")
+    component = aws.component(home, port)
+    server = subprocess.Popen(component.spec.argv, env=component.spec.env, cwd=component.spec.cwd)
+    try:
+        with patch.dict(os.environ, aws_environment(endpoints)):
+            deadline = time.monotonic() + READY_S
+            while not _answers(port):
+                assert server.poll() is None, "the local AWS ended"
+                assert time.monotonic() < deadline, "the local AWS does not answer"
+                time.sleep(0.05)
+            yield StoredLake(folder, lake)
+    finally:
+        server.kill()
+        server.wait()
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError):
+        return aws.answers(port)
+    return False
