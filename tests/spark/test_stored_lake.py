@@ -9,14 +9,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake import naming
-from glue_jobs.apply_changes import apply_table
-from glue_jobs.ingest.batch import MicroBatch
-from glue_jobs.ingest.plans import CurrentPlan
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.maintain_tables import maintain_table
-from glue_jobs.rebuild_tables import rebuild_table
-from glue_jobs.runtime.job import TableJob
-from glue_jobs.upkeep import actions
+from cdclake.jobs.apply_changes import apply_table
+from cdclake.jobs.control.plan_watcher import PlanWatcher
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.maintenance import actions
+from cdclake.jobs.maintenance.table_maintenance import maintain_table
+from cdclake.jobs.operations.executor import OperationExecutor
+from cdclake.jobs.rebuild_tables import rebuild_table
+from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.spark.events import RECORD
 from tests.stored_lake.checkpoint import checkpoint_offsets, records_after
 from tests.stored_lake.rewriting import content_of, lost_by_rewriting
@@ -80,7 +81,9 @@ def go_on(stored: StoredLake, spark: SparkSession) -> None:
     """Stream the records that follow, once more with all that came before them, and apply."""
     lake, job = stored.lake, stored.job(spark, naming.STREAM_JOB)
     progress = Progress.load(lake.control)
-    stream = MicroBatch(CurrentPlan(lake.plan_uri), lake.control, {})
+    stream = MicroBatch(
+        PlanWatcher(lake.plan_uri), lake.control, {}, OperationExecutor(lake.control, {})
+    )
     following = records_after(checkpoint_offsets(stored, spark, progress.batch), stored.records)
     for number, records in enumerate((following, stored.records), start=progress.batch + 1):
         fields = [(r.topic, r.partition, r.offset, r.key, r.value, [*r.headers]) for r in records]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import SparkSession
 
-from local.jobs import checkpoint_folder
+from cdclake.local.lake.spark_jobs import checkpoint_folder
 from tests.recorded.recording import Record
 from tests.stored_lake.stored import StoredLake
 

@@ -23,14 +23,14 @@ from typing import Any
 from unittest.mock import patch
 
 from cdclake import naming
-from glue_jobs.runtime import leases
-from glue_jobs.stream_changes import topic_pattern
-from local import stack
-from local.components import aws
-from local.components.installed import jar_folder
-from local.home import PROJECT, Home
-from local.jobs import checkpoint_folder
-from local.lake import Lake, LakeState, open_lake
+from cdclake.jobs.control import leases
+from cdclake.jobs.stream.streaming_query import topic_pattern
+from cdclake.local.components import aws
+from cdclake.local.components.installed import jar_folder
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LakeState, LocalLake, open_lake
+from cdclake.local.lake.spark_jobs import checkpoint_folder
+from cdclake.local.process.home import PROJECT, Home
 from tests.local.running import RunningLake, lake_in
 from tests.recorded.script import Statement, steps
 from tests.recorded.topics import read_topics
@@ -83,7 +83,7 @@ def _execute(running: RunningLake, script: str, *, refused: int = 0) -> None:
     assert different == {"orders": refused, "order_lines": 0, "shipments": 0}, report
 
 
-def _copy_lake(lake: Lake, to: Home) -> None:
+def _copy_lake(lake: LocalLake, to: Home) -> None:
     """Copy what an upgrade would find; without passwords, and as `down` leaves it."""
     checkpoint = checkpoint_folder(lake)
     shutil.copytree(checkpoint, to.data("checkpoints") / checkpoint.name)
@@ -105,7 +105,7 @@ def _copy_lake(lake: Lake, to: Home) -> None:
     replace(LakeState.load(lake.home), paused=False, pipeline_file=name).save(to)
 
 
-def _write_records(lake: Lake, to: Path) -> None:
+def _write_records(lake: LocalLake, to: Path) -> None:
     """Write the records of the topics that the stream reads."""
     topics = [topic for topic in lake.plan.topics if re.fullmatch(topic_pattern(lake.plan), topic)]
     records = read_topics(lake.kafka, topics)

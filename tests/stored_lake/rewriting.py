@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from glue_jobs.ingest.progress import Progress
-from glue_jobs.runtime.objects import ObjectStore
-from glue_jobs.runtime.stamps import ChangesStamp, state_stamp, state_stamp_json
-from local.home import read_json
-from local.lake import LakeState
-from local.reader.duck import lake_reader
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
+from cdclake.local.lake.lake import LakeState
+from cdclake.local.process.home import read_json
+from cdclake.local.reader.duck import lake_reader
 from tests.spark.events import MemoryStore
 from tests.stored_lake.stored import StoredLake
 

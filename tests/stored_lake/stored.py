@@ -17,18 +17,18 @@ from unittest.mock import patch
 from pyspark.sql import SparkSession
 
 from cdclake import naming
-from cdclake.iceberg.catalog import catalog_conf
+from cdclake.iceberg.catalog_conf import catalog_conf
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.local.components import aws
+from cdclake.local.components.installed import LOCAL_KEYS, REGION
+from cdclake.local.lake.lake import LakeState, LocalLake, aws_environment
+from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.home import Home
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.reader.query import run_query
 from cdclake.plan import Plan, Table
-from glue_jobs.runtime.job import TableJob
-from glue_jobs.runtime.leases import Leases
-from glue_jobs.runtime.tables import LakeTables
-from local.components import aws
-from local.components.installed import LOCAL_KEYS, REGION
-from local.home import Home
-from local.lake import Lake, LakeState, aws_environment
-from local.reader.duck import lake_reader
-from local.reader.query import run_query
-from local.stack import Endpoints
 from tests.recorded.recording import Record
 from tests.stored_lake.archive import unpack
 
@@ -44,7 +44,7 @@ class StoredLake:
     """One unpacked archive, with S3 and Glue at `lake.s3`."""
 
     folder: Path
-    lake: Lake
+    lake: LocalLake
 
     @cached_property
     def expected(self) -> Mapping[str, Any]:
@@ -136,7 +136,7 @@ def stored_lake(archive: Path, folder: Path, port: int) -> Iterator[StoredLake]:
     endpoints = Endpoints(source=None, kafka="", connect="", s3=url, glue=url, logs="")
     state = LakeState.load(home)
     plan = Plan.from_json(state.plan)
-    lake = Lake(home=home, state=state, plan=plan, endpoints=endpoints, dsn="")
+    lake = LocalLake(home=home, state=state, plan=plan, endpoints=endpoints, dsn="")
     component = aws.component(home, port)
     server = subprocess.Popen(component.spec.argv, env=component.spec.env, cwd=component.spec.cwd)
     try:
