@@ -100,9 +100,22 @@ class OperationExecutor:
         for name in list(self._control.names(REQUESTS)):
             table, verb = split_request_name(name)
             stored = self._control.read(request_name(table, verb))
-            if stored is not None and table in tables:
-                kind = ReplayRequest if verb == REPLAY else ResyncRequest
-                yield TableRequest(tables[table], verb, kind.from_json(stored.content))
+            if stored is None or table not in tables:
+                continue
+            kind = ReplayRequest if verb == REPLAY else ResyncRequest
+            try:
+                content = kind.from_json(stored.content)
+            except KeyError as error:
+                self._reject(table, verb, stored.content, f"the request has no {error}")
+            else:
+                yield TableRequest(tables[table], verb, content)
+
+    def _reject(self, table: str, verb: str, content: Json, reason: str) -> None:
+        """Answer a request that cannot be parsed, and remove it: no batch could ever run it."""
+        log.error("%s of %s rejected: %s", verb, table, reason)
+        outcome = outcome_content(str(content.get("id", "")), {"error": reason})
+        self._control.write(outcome_name(table, verb), outcome)
+        self._control.delete(request_name(table, verb))
 
     def _with_end(
         self,
