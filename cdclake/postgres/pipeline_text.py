@@ -39,7 +39,7 @@ def render_pipeline(database: str, proposals: Sequence[Proposal]) -> str:
     admitted = [proposal for proposal in proposals if not proposal.reason]
     lines = [
         f"## Written by `cdclake init`: {len(admitted)} tables flow as they are,"
-        f" {len(refused)} are refused and stand at the end.",
+        f" {len(refused)} are refused and listed at the end.",
         "## Look it over, then: cdclake validate FILE, and cdclake up FILE",
         "version: 1",
         f"name: {scalar(pipeline_name(database))}",

@@ -44,7 +44,7 @@ def _check_route(
         if isinstance(destination, Nowhere):
             wrong = str(destination)
         elif (destination.database, destination.table) != (plan.lake_database, table.changes):
-            known = "" if destination.table in logs else ", which is no changelog of the domain"
+            known = "" if destination.table in logs else ", which is not a changelog of the domain"
             wrong = f"the query sends it to {destination.database}.{destination.table}{known}"
         elif destination.operation != "insert":
             wrong = f"the query would {destination.operation}, but a changelog is append-only"

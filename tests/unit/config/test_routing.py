@@ -98,7 +98,7 @@ tables:
 WRONG = {
     # query: (part of the message, part of the remedy)
     '"orders_changes"': ("op 'r' of 'public.items': the query sends it to cdc_iceberg.orders_changes", "cdc_iceberg.items_changes"),
-    '"nobody"': ("row with cdc_op 'r' of 'public.orders': the query sends it to cdc_iceberg.nobody, which is no changelog", "cdc_iceberg.orders_changes"),
+    '"nobody"': ("row with cdc_op 'r' of 'public.orders': the query sends it to cdc_iceberg.nobody, which is not a changelog", "cdc_iceberg.orders_changes"),
     ".source.table": ("the query yields no destinationTableName", "distinguish the tables by `has(...)`"),
     'if .at then "orders_changes" else "items_changes" end': ("cdc_op 'd' of 'public.orders'", "orders_changes"),
     '"a"), operation: ("delete"': ("sends it to cdc_iceberg.a", "orders_changes"),
