@@ -57,7 +57,7 @@ def test_jobs_keep_every_row(
     shipments = job.plan.table("shipments")
     assert [apply_table(job, shipments), apply_table(job, shipments)] == [3, 0]
     assert shipped(job) == SHIPPED
-    monkeypatch.setattr(actions, "SMALL_FILES", 2)
+    monkeypatch.setattr(actions, "MIN_SMALL_FILES", 2)
     for table in job.plan.tables:
         maintain_table(job, table)
     for name in ("orders", "orders_changes"):

@@ -35,7 +35,7 @@ from tests.local.running import RunningLake, lake_in
 from tests.recorded.script import Statement, steps
 from tests.recorded.topics import read_topics
 from tests.stored_lake.archive import pack
-from tests.stored_lake.stored import FOLDER, by_relation, query
+from tests.stored_lake.stored import FOLDER, Rows, query, relations
 
 PIPELINE = FOLDER / "pipeline.yaml"
 PACKAGES = ("duckdb", "moto", "pyiceberg", "pyspark")
@@ -54,15 +54,15 @@ def make(folder: Path, archive: Path) -> None:
         running.run("job", "apply_changes", "--table", "orders", "--table", "order_lines")
         running.run("pause")
         lake = open_lake(Home(running.home))
-        stored_rows = by_relation(running.sql(query(lake.plan)))
+        stored_rows = _rows(running, lake)
         # A job's lease is stored, as if it had died; by the time of a test it has expired.
-        short = patch.object(leases, "LEASE_SECONDS", 1.0)
+        short = patch.object(leases, "LEASE_DURATION_S", 1.0)
         with short, leases.Leases(lake.control, naming.MAINTAIN_JOB).hold("orders"):
             _copy_lake(lake, Home(stored / "home"))
         running.run("resume")
         _execute(running, "later.sql", refused=2)
         running.run("job", "apply_changes")
-        later_rows = by_relation(running.sql(query(lake.plan, without_times=True)))
+        later_rows = _rows(running, lake, without_times=True)
         _write_records(lake, stored / "records.jsonl")
     expected = {**_made_by(), "stored": stored_rows, "later": later_rows}
     (stored / "expected.json").write_text(json.dumps(expected, indent=1, ensure_ascii=False))
@@ -83,8 +83,13 @@ def _execute(running: RunningLake, script: str, *, refused: int = 0) -> None:
     assert different == {"orders": refused, "order_lines": 0, "shipments": 0}, report
 
 
+def _rows(running: RunningLake, lake: LocalLake, *, without_times: bool = False) -> Rows:
+    queries = {name: query(name, without_times) for name in relations(lake.plan)}
+    return {name: [texts for [texts] in running.sql(sql)] for name, sql in queries.items()}
+
+
 def _copy_lake(lake: LocalLake, to: Home) -> None:
-    """Copy what an upgrade would find; without passwords, and as `down` leaves it."""
+    """Copy what an upgrade would find; without passwords, and not paused."""
     checkpoint = checkpoint_folder(lake)
     shutil.copytree(checkpoint, to.data("checkpoints") / checkpoint.name)
     source, target = lake.home.data(aws.NAME), to.data(aws.NAME)
@@ -109,24 +114,21 @@ def _write_records(lake: LocalLake, to: Path) -> None:
     """Write the records of the topics that the stream reads."""
     topics = [topic for topic in lake.plan.topics if re.fullmatch(topic_pattern(lake.plan), topic)]
     records = read_topics(lake.kafka, topics)
-    in_order = sorted(records, key=lambda record: (record.topic, record.partition, record.offset))
+    in_order = sorted(records, key=lambda r: (r.topic, r.partition, r.offset))
     to.write_text("".join(record.to_line() for record in in_order), encoding="utf-8")
 
 
 def _made_by() -> dict[str, Any]:
     """Return the commit and the versions, from which the lake comes."""
-    head = subprocess.run(
-        ["git", "log", "-1", "--format=%H", "--", ".", ":!tests/stored_lake", ":!tests/spark"],
-        cwd=PROJECT, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    log = ("git", "log", "-1", "--format=%H", "--", ".", ":!tests/stored_lake", ":!tests/spark")
+    head = subprocess.run(log, cwd=PROJECT, capture_output=True, text=True, check=True)
     versions = {"cdclake": _release(), **{name: version(name) for name in PACKAGES}}
     jars = sorted(jar.stem for jar in jar_folder("spark").glob("*.jar"))
     return {"commit": head.stdout.strip(), "versions": versions, "jars": jars}
 
 
 def _release() -> str:
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    return str(project["version"])
+    return str(tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"])
 
 
 def main() -> int:
