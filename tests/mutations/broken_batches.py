@@ -51,7 +51,8 @@ BATCHES = (
     ),
     Mutation(
         "a lacking file is the lake's trouble", (MICRO_BATCH, "-k", "lacks_a_file"),
-        ((_BATCH, "if missing is None:", "if True:"),),
+        (("glue_jobs/iceberg/error_policy.py", "NotFoundException\": Kind.FILE_MISSING",
+          "NotFoundException\": Kind.OTHER"),),
     ),
     Mutation(
         "a request to resume dies with its batch", (MICRO_BATCH, "-k", "request_to_resume"),

@@ -309,7 +309,8 @@ def test_one_misfit_is_quarantined_and_the_next_one_stops_the_table(spark) -> No
         assert (stopped_at(second), second.quarantined) == (2, 0)
     assert second.drift is not None
     message, remedy = describe_drift(engine.table, second.drift)
-    assert "no text has" in message and "declare `mail` with the type" in remedy
+    assert "values of 'mail' that are not of type text" in message
+    assert "declare `mail` with its current type" in remedy
     assert len(engine.quarantined()) == 1
 
 

@@ -53,7 +53,7 @@ def test_a_class_that_java_lacks_is_an_error_when_it_is_used(spark: SparkSession
 
 def test_two_classes_cannot_go_by_one_name(spark: SparkSession) -> None:
     java_with(spark, "java.util.LinkedList")
-    with pytest.raises(ValueError, match=r"is java\.util\.LinkedList already"):
+    with pytest.raises(ValueError, match=r"LinkedList already refers to java\.util\.LinkedList"):
         java_with(spark, "another.LinkedList")
 
 

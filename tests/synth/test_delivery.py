@@ -207,7 +207,7 @@ def test_more_streams_than_a_stack_holds_are_refused_at_the_first_too_many(
         f"  public.t{n}:\n    key: [id]\n    columns: {{id: bigint}}\n    delivery: firehose\n"
         for n in range(81)
     )
-    with pytest.raises(InvalidPipeline, match=re.escape("full before 'public.t80'")):
+    with pytest.raises(InvalidPipeline, match=re.escape("has no room for 'public.t80'")):
         deploy(PIPELINE + tables + PRIVATE)
 
 
