@@ -45,8 +45,7 @@ def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:
     """Allow what S3A sends for a checkpoint below a prefix.
 
     S3A probes the directories above the one that it works on, so the prefix itself is included,
-    with and without the slash that marks a directory. Source: Hadoop, `MkdirOperation`,
-    `S3AFileSystem.innerGetFileStatus`.
+    with and without the slash that marks a directory. Source: Hadoop's `MkdirOperation`.
     """
     kept = keeps_objects(bucket, prefix, "checkpoints, whose files Spark names")
     return replace(kept, on=[f"{bucket.arn}/{prefix}", *kept.on])

@@ -170,9 +170,9 @@ ALSO: dict[str, list[Call]] = {
 def s3a_calls(root: str) -> dict[str, list[Call]]:
     """Return what S3A asks of IAM for each operation of Spark's on a checkpoint at `root`.
 
-    A HEAD is judged as a GET. S3A probes an object's directories up to the bucket; a refusal is
-    passed over but for the probed path and its parent. Sources: Hadoop 3.4, `MkdirOperation`,
-    `RenameOperation`, `DeleteOperation`, `S3AFileSystem`.
+    A HEAD is judged as a GET. For `mkdirs` see Hadoop's `MkdirOperation`: it lists and then probes
+    the path and its ancestors, and ignores a refusal only for an ancestor. The other operations
+    have the S3 requests that they cannot do without; none is recorded.
     """
     bucket = root.removeprefix("arn:aws:s3:::").partition("/")[0]
     parent = root.rpartition("/")[0]

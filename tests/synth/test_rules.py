@@ -9,7 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.synth.deployments import Template
-from tests.synth.faults import FAULTS, Edit
+from tests.synth.edits import Edit
+from tests.synth.faults import FAULTS
 from tests.synth.rules import RULES, WIDE_RULES, broken_rules
 
 SEEDED = ("created", "delivered", "web logs", "shards")  # faults go into the first that fits
