@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import floor_of_log
 from cdclake.iceberg.merge import (
@@ -72,7 +73,10 @@ def apply_changes(
     Retries if its commit conflicts with another writer's or ends with an unknown outcome, which the
     state's stamp resolves. Raises CommitConflict if that persists.
     """
-    return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))
+    reach("before_state_commit")
+    applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))
+    reach("after_state_commit")
+    return applied
 
 
 def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) -> int:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake.errors import TableError
+from cdclake.fail_points import reach
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
 from cdclake.jobs.table_jobs.table_job import TableJob
@@ -37,3 +38,4 @@ def maintain_table(job: TableJob, table: Table) -> int:
 def _maintain(upkeep: MaintainedTable) -> None:
     for action in ACTIONS.values():
         retry_on_conflict(upkeep.name, partial(action, upkeep))
+        reach("inside_maintenance")

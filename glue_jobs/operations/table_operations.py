@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cdclake import naming
 from cdclake.errors import CdcError, ComponentFailed, TableError
+from cdclake.fail_points import reach
 from cdclake.jobs.control import requests
 from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import Progress, TableProgress
@@ -108,6 +109,7 @@ class TableOperations:
         """Note the position before the signal: all that the snapshot reads is after it."""
         self.refuse_if_being_read([table])
         request = self._write_resync(table, self.backend.newest_position(table))
+        reach("between_request_and_signal")
         self.backend.signal_snapshot(table, request)
         return request
 

@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import Position, epoch_start
 from cdclake.errors import Fenced
+from cdclake.fail_points import reach
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, policy
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -52,6 +53,7 @@ def append_changes(
     )
     if read_from is not None:
         writer = writer.option("validate-from-snapshot-id", str(read_from))
+    reach("before_changelog_commit")
     try:
         writer.overwrite(_ingested_after(follows))
     except Py4JJavaError as error:
@@ -62,6 +64,7 @@ def append_changes(
             f"another stream has written to {log} since this one read its stamp: {refused.reason}",
             policy(Kind.FENCED).remedy,
         ) from error
+    reach("after_changelog_commit")
 
 
 def _ingested_after(micros: int) -> Expression:

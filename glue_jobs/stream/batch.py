@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import TableError
+from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.jobs.control.control_objects import resume_name
@@ -329,7 +330,9 @@ class MicroBatch:
         )
         for partition, (_, following) in ranges.get(plan.heartbeat_rows_topic, {}).items():
             progress.heartbeat_offsets[partition] = following
+        reach("before_progress")
         progress.save(self._control)
+        reach("after_progress")
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
 
 

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.fail_points import reach
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.decode import REFUSAL
@@ -50,6 +51,7 @@ def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:
             count = fresh.count()
             if count:
                 fresh.writeTo(lake.qualified(naming.QUARANTINE)).append()
+                reach("after_quarantine_commit")
             return count
 
 

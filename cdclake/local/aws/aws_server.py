@@ -24,6 +24,7 @@ from moto.s3.responses import S3Response
 from moto.secretsmanager.responses import SecretsManagerResponse
 
 from cdclake.local.aws import aws_chunked_body
+from cdclake.local.aws.aws_faults import AwsFaults
 from cdclake.local.aws.glue_store import GlueStore
 from cdclake.local.aws.http_server import Answer, Server
 from cdclake.local.aws.index import Index
@@ -48,7 +49,7 @@ class DurableAws:
     longer than the handlers.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, faults: AwsFaults | None = None) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         index = Index(folder / "index.db")
         self.s3 = S3Store(folder, index)
@@ -58,12 +59,23 @@ class DurableAws:
         for store in (self.s3, self.glue, self.secrets, self.kinesis):
             store.install()
         self.lock = threading.RLock()
+        self._faults = faults
 
     def __call__(self, environ: dict[str, Any], body: bytes) -> Answer:
         """Dispatch a request; unsigned requests and presigned URLs belong to S3."""
         if environ["PATH_INFO"] == HEALTH:
             return 200, {"content-type": "text/plain"}, b"ok"
         region, service = scope(environ)
+        if self._faults is None:
+            return self._serve(environ, body, region, service)
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        return self._faults.answer(
+            service,
+            f"{method} {path} {action_of(environ)} {hash(body)}",
+            lambda: self._serve(environ, body, region, service),
+        )
+
+    def _serve(self, environ: dict[str, Any], body: bytes, region: str, service: str) -> Answer:
         if service == "glue":
             return self._glue(environ, body, region)
         if service == "s3":
@@ -138,8 +150,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Serve S3, Glue, Secrets Manager and Kinesis.")
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--data", required=True, type=Path)
+    parser.add_argument("--faults", type=AwsFaults.parse, metavar="SEED:KIND,...[@SHARE]")
     args = parser.parse_args()
-    with Server(args.port, DurableAws(args.data)) as server:
+    with Server(args.port, DurableAws(args.data, args.faults)) as server:
         server.serve_forever()
     return 0
 

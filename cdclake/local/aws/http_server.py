@@ -19,6 +19,10 @@ Answer = tuple[int, Mapping[str, Any], bytes]  # status, headers, body
 Application = Callable[[dict[str, Any], bytes], Answer]  # takes a WSGI environment and the body
 
 
+class ConnectionDropped(Exception):
+    """Signal of an application that its client gets no response: the connection is closed."""
+
+
 class Server(socketserver.ThreadingTCPServer):
     """Server with one thread per connection, and the attributes that werkzeug's handler reads."""
 
@@ -55,6 +59,9 @@ class Handler(WSGIRequestHandler):
         app = cast(Server, self.server).app
         try:
             answer = app(environ, body)
+        except ConnectionDropped:
+            self.close_connection = True
+            return
         except Exception:
             traceback.print_exc(file=sys.stderr)
             answer = 500, {}, b""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from cdclake.local.components.connect import DIRECT
@@ -11,16 +12,19 @@ from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
 
 NAME = "aws"
+FAULTS_KEY = "CDCLAKE_AWS_FAULTS"  # in the environment of `up`; see cdclake.local.aws.aws_faults
 
 
 def component(home: Home, port: int) -> Component:
     """Return the component; it is ready when it answers, since it loads its index first."""
+    faults = ("--faults", os.environ[FAULTS_KEY]) if os.environ.get(FAULTS_KEY) else ()
     home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
     spec = Spec(
         name=NAME,
         argv=(
             *(sys.executable, "-m", "cdclake.local.aws.aws_server"),
             *("--port", str(port), "--data", str(home.data(NAME))),
+            *faults,
         ),
         # moto requires credentials in the environment, although it never uses them.
         env=environment(**LOCAL_KEYS),

@@ -18,6 +18,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed
+from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.job_package import build_job_package, script_of
 from cdclake.local.components import class_archive
@@ -114,9 +115,11 @@ def _command(lake: LocalLake, job: str, arguments: dict[str, str]) -> list[str]:
 
 def _environment(lake: LocalLake, job: str, *, memory: str) -> dict[str, str]:
     conf = {**catalog_conf(lake.warehouse_uri), **_local_conf(lake, job, memory)}
+    armed = {FAIL_POINT_KEY: os.environ[FAIL_POINT_KEY]} if FAIL_POINT_KEY in os.environ else {}
     words = [word for key, value in sorted(conf.items()) for word in ("--conf", f"{key}={value}")]
     return environment(
         **aws_environment(lake.endpoints),
+        **armed,
         PYTHONPATH=str(build_job_package()),
         PYSPARK_SUBMIT_ARGS=shlex.join([*words, "pyspark-shell"]),
         PYSPARK_PYTHON=sys.executable,
