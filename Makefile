@@ -16,7 +16,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
-	test-mutations bench bench-full check format record docs lock clean
+	test-mutations test-faults prove bench bench-full check format record docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,12 @@ test-mutations: setup ## Run mutation tests: break the engine on purpose and che
 test-model: setup ## Run random histories on the real local lake: SEEDS=200 of them, starting with SEED=0
 	@CDCLAKE_MODEL_SEEDS=$(SEEDS) CDCLAKE_MODEL_SEED=$(SEED) \
 		$(PYTEST) -m model -o log_cli=true -o log_cli_level=INFO
+
+test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
+	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
+
+prove: setup ## Run what CI leaves out, in parts that can be interrupted: PART=model; without PART lists them
+	@$(BIN)/python -m tests.proofs.run $(PART)
 
 bench: setup $(PEER_JARS) ## Run a short benchmark against the peers, for some minutes
 	@$(BIN)/python -m benchmarks.run short

@@ -25,17 +25,33 @@ _AT_ONCE = 25
 class Players:
     """Threads that execute histories, all within about `seconds`."""
 
-    def __init__(self, dsn: dict[str, Any], histories: Sequence[History], seconds: float) -> None:
+    def __init__(
+        self,
+        dsn: dict[str, Any],
+        histories: Sequence[History],
+        seconds: float,
+        *,
+        database_may_die: bool = False,
+    ) -> None:
         self._dsn = dsn
+        self._database_may_die = database_may_die
         self._seconds = seconds / math.ceil(len(histories) / _AT_ONCE)  # for each
         self._pool = ThreadPoolExecutor(_AT_ONCE)
-        self._playing: list[Future[None]] = [self._pool.submit(self._play, h) for h in histories]
+        self._playing: list[Future[None]] = [self._pool.submit(self._survive, h) for h in histories]
 
     def wait(self) -> None:
         """Until all have ended; raises what a statement of theirs failed with."""
         for playing in self._playing:
             playing.result()
         self._pool.shutdown()
+
+    def _survive(self, history: History) -> None:
+        """Play the history; one whose database dies ends there, and its transactions with it."""
+        try:
+            self._play(history)
+        except psycopg.OperationalError:
+            if not self._database_may_die:
+                raise
 
     def _play(self, history: History) -> None:
         pauses = Random(history.seed)

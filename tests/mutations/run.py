@@ -1,17 +1,19 @@
 """Break a copy of the engine in every way of `broken` and see that the tests notice.
 
-    python -m tests.mutations.run [words of a name]
+    python -m tests.mutations.run [--tests FILE] [words of a name]
 
 Fails naming every survivor, and every mutation whose text is not in the source any more.
 """
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -25,21 +27,32 @@ LONGEST_S = 1800
 AT_ONCE = 2  # half of a mutation's time is one thread that starts a JVM and plans
 
 
-def main(words: list[str]) -> int:
-    """Run the mutations whose name holds all of the words; the exit code."""
-    chosen = [m for m in MUTATIONS if all(word in m.name for word in words)]
-    files = sorted({name for m in chosen for name in m.tests if name.endswith(".py")})
-    with tempfile.TemporaryDirectory(prefix="cdclake-mutations-") as folder:
+def main(arguments: Sequence[str]) -> int:
+    """Run the mutations whose name has all of the words; the exit code."""
+    parser = argparse.ArgumentParser(description="Break the engine and see that tests fail.")
+    parser.add_argument("words", nargs="*")
+    parser.add_argument("--tests", default="", help="only mutations that this file notices")
+    args = parser.parse_args(arguments)
+    chosen = [
+        m
+        for m in MUTATIONS
+        if all(word in m.name for word in args.words) and args.tests in (*m.tests, "")
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="cdclake-mutations-") as folder,
+        ThreadPoolExecutor(AT_ONCE) as pool,
+    ):
         whole = copied(Path(folder) / "whole")
-        if run_tests(whole, (*files, "-n", str(AT_ONCE), "--dist", "loadfile")) != 0:
-            say("The tests fail without any mutation.")
+        selections = sorted({mutation.tests for mutation in chosen})
+        codes = pool.map(lambda tests: run_tests(whole, tests), selections)
+        if failing := [t for t, code in zip(selections, codes, strict=True) if code != 0]:
+            say("".join(f"These tests fail without any mutation: {t}\n" for t in failing))
             return 2
 
         def try_in_a_copy(number: int) -> str | None:
             return tried(copied(Path(folder) / str(number)), chosen[number])
 
-        with ThreadPoolExecutor(AT_ONCE) as pool:
-            problems = [found for found in pool.map(try_in_a_copy, range(len(chosen))) if found]
+        problems = [found for found in pool.map(try_in_a_copy, range(len(chosen))) if found]
     say(f"{len(chosen)} mutations, {len(problems)} not noticed")
     for problem in problems:
         say(f"  {problem}")

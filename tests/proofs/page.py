@@ -1,0 +1,60 @@
+"""The page `docs/proofs/README.md`: when each part was last proved, and on which engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tests.proofs.parts import Part, all_parts
+from tests.proofs.record import FOLDER, Result, engine_digest, read_results
+
+PAGE = FOLDER / "README.md"
+_INTRODUCTION = """\
+# Proofs
+
+CI runs the default tests (`make test`). What takes longer is run by hand, in parts that can be
+interrupted and continued: `make prove PART=model`; `make prove` lists them. Each run records its
+results beside this page, which is generated from them. **stale** marks results of an engine that
+has changed since: their tests passed then, and nothing says that they pass now.
+
+| part | what it proves | units proved | tests | last run | commit | state |
+|---|---|---|---|---|---|---|
+"""
+
+
+def write_page() -> None:
+    """Write the page from the records."""
+    PAGE.write_text(render_page())
+
+
+def render_page() -> str:
+    """Render the page from the records and the engine's present files."""
+    engine = engine_digest()
+    rows = [_row(part, read_results(part.name), engine) for part in all_parts()]
+    return _INTRODUCTION + "".join(rows)
+
+
+def _row(part: Part, results: Mapping[str, Result], engine: str) -> str:
+    ours = [results[unit.name] for unit in part.units if unit.name in results]
+    proved = [result for result in ours if result.succeeded]
+    dates = sorted({result.date for result in ours})
+    commits = sorted({result.commit for result in ours})
+    cells = (
+        f"[`{part.name}`]({part.name}.json)" if ours else f"`{part.name}`",
+        part.proves,
+        f"{len(proved)} of {len(part.units)}",
+        str(sum(result.passed for result in proved)),
+        dates[-1] if dates else "never",
+        f"`{commits[0]}`" if len(commits) == 1 else f"{len(commits)} commits" if commits else "-",
+        _state(part, ours, engine),
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _state(part: Part, results: list[Result], engine: str) -> str:
+    failed = sum(not result.succeeded for result in results)
+    if failed:
+        return f"**{failed} failed**"
+    if len(results) < len(part.units):
+        return "incomplete" if results else "never run"
+    stale = sum(result.engine != engine for result in results)
+    return f"**stale** ({stale} units)" if stale else "current"

@@ -1,0 +1,89 @@
+"""The parts of `make prove`: what CI leaves out, in units that are run and recorded one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.faults.catalogue import GROUPS
+from tests.mutations.broken import MUTATIONS
+
+PROJECT = Path(__file__).resolve().parents[2]
+MODEL_SEEDS, SEEDS_PER_UNIT = 200, 20
+_MARKED = re.compile(r"\bmark\.(slow|synth)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One command of a part: arguments of `python -m`, and variables of its environment."""
+
+    name: str
+    command: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Units that prove one thing; each takes minutes, so that the part can be interrupted."""
+
+    name: str
+    proves: str
+    units: tuple[Unit, ...]
+
+
+def all_parts() -> list[Part]:
+    """Return every part, in the order in which they are best run."""
+    return [
+        Part(
+            "slow-spark",
+            "the engine on Spark: histories, bulk load, unknown commits, one writer, MERGE",
+            _marked_files("tests/spark", "slow"),
+        ),
+        Part(
+            "slow-local",
+            "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations",
+            _marked_files("tests/local", "slow"),
+        ),
+        Part(
+            "model",
+            f"{MODEL_SEEDS} random histories on the real local lake, with kills",
+            tuple(_model_unit(first) for first in range(0, MODEL_SEEDS, SEEDS_PER_UNIT)),
+        ),
+        Part("mutations", "faults of the code that the tests must notice", _mutation_units()),
+        Part(
+            "synth",
+            "the deployment by the CDK CLI, and over many tables",
+            _marked_files("tests/synth", "synth"),
+        ),
+        Part(
+            "faults",
+            "each fault of the campaign on the real local lake under load",
+            tuple(
+                Unit(f"group {group}", ("tests.faults.run", "--group", group, "--seed", "0"))
+                for group in GROUPS
+            ),
+        ),
+    ]
+
+
+def _marked_files(folder: str, mark: str) -> tuple[Unit, ...]:
+    files = sorted((PROJECT / folder).glob("**/test_*.py"))
+    marked = [file for file in files if mark in _MARKED.findall(file.read_text())]
+    names: Sequence[str] = [str(file.relative_to(PROJECT)) for file in marked]
+    return tuple(Unit(name, ("pytest", "-q", "-m", mark, name)) for name in names)
+
+
+def _model_unit(first: int) -> Unit:
+    seeds = (("CDCLAKE_MODEL_SEEDS", str(SEEDS_PER_UNIT)), ("CDCLAKE_MODEL_SEED", str(first)))
+    return Unit(
+        f"seeds {first} to {first + SEEDS_PER_UNIT - 1}",
+        ("pytest", "-q", "-m", "model", "tests/model_lake/test_model.py"),
+        seeds,
+    )
+
+
+def _mutation_units() -> tuple[Unit, ...]:
+    files = sorted({mutation.tests[0] for mutation in MUTATIONS})
+    return tuple(Unit(name, ("tests.mutations.run", "--tests", name)) for name in files)
