@@ -58,3 +58,7 @@ def _state(part: Part, results: list[Result], engine: str) -> str:
         return "incomplete" if results else "never run"
     stale = sum(result.engine != engine for result in results)
     return f"**stale** ({stale} units)" if stale else "current"
+
+
+if __name__ == "__main__":
+    write_page()

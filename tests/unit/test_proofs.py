@@ -1,0 +1,91 @@
+"""Records of `make prove`: kept, merged, and shown with their state."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.proofs import run
+from tests.proofs.page import PAGE, render_page
+from tests.proofs.parts import Part, Unit, all_parts
+from tests.proofs.record import Result, engine_digest, read_results, write_results
+
+GOOD = Unit("good", ("timeit", "-n", "1", "print('2 mutations, 0 not noticed')"))
+BAD = Unit("bad", ("timeit", "-n", "1", "print('2 mutations, 1 not noticed')"))
+SILENT = Unit("silent", ("timeit", "-n", "1", "1"))
+
+
+def test_parts_have_distinct_units_of_files_that_exist() -> None:
+    parts = all_parts()
+    assert len({part.name for part in parts}) == len(parts)
+    for part in parts:
+        names = [unit.name for unit in part.units]
+        assert names and len(set(names)) == len(names), part.name
+
+
+def test_page_is_rendered_from_the_records() -> None:
+    assert PAGE.read_text() == render_page(), "run `make docs`"
+
+
+def test_recorded_units_passed_something() -> None:
+    for part in all_parts():
+        for name, result in read_results(part.name).items():
+            assert result.succeeded, (part.name, name)
+
+
+def test_results_are_written_and_read(tmp_path: Path) -> None:
+    result = _result(passed=3, failed=0)
+    write_results("p", {"unit": result}, tmp_path)
+    assert read_results("p", tmp_path) == {"unit": result}
+    assert read_results("other", tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("unit", "passed", "failed"), [(GOOD, 2, 0), (BAD, 1, 1), (SILENT, 0, 1)], ids=lambda u: str(u)
+)
+def test_run_unit_counts(unit: Unit, passed: int, failed: int) -> None:
+    result = run.run_unit(unit, "engine")
+    assert (result.passed, result.failed) == (passed, failed)
+
+
+def test_a_part_goes_on_with_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    kept: dict[str, Result] = {}
+    ran: list[str] = []
+
+    def run_unit(unit: Unit, _: str) -> Result:
+        ran.append(unit.name)
+        return _result(passed=1, failed=0 if unit.name != "bad" else 1)
+
+    monkeypatch.setattr(run, "run_unit", run_unit)
+    monkeypatch.setattr(run, "read_results", lambda _: dict(kept))
+    monkeypatch.setattr(run, "write_results", lambda _, results: kept.update(results))
+    part = Part("p", "", (GOOD, BAD))
+    assert not run.run_part(part, minutes=0)
+    assert ran == []
+    assert not run.run_part(part, minutes=1)
+    assert not run.run_part(part, minutes=1)
+    assert ran == ["good", "bad", "bad"]
+    assert run.run_part(Part("p", "", (GOOD,)), minutes=1)
+    assert ran == ["good", "bad", "bad"]
+
+
+def test_digest_changes_with_the_engine(tmp_path: Path) -> None:
+    (tmp_path / "glue_jobs").mkdir()
+    file = tmp_path / "glue_jobs" / "x.py"
+    file.write_text("a")
+    before = engine_digest(tmp_path)
+    file.write_text("b")
+    assert engine_digest(tmp_path) != before
+
+
+def _result(*, passed: int, failed: int) -> Result:
+    return Result(
+        date="2026-11-25",
+        commit="c",
+        engine=engine_digest(),
+        seconds=1.0,
+        passed=passed,
+        failed=failed,
+        skipped=0,
+    )
