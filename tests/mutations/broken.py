@@ -179,8 +179,8 @@ MUTATIONS = (
     Mutation(
         "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
         (("glue_jobs/apply/state_table.py",
-          "return retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))",
-          "return _apply(lake, table, through, batch)"),),
+          "applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))",
+          "applied = _apply(lake, table, through, batch)"),),
     ),
     Mutation(
         "a batch stands for the log although the state is behind", _engine("left_behind"),

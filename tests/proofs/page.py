@@ -11,10 +11,10 @@ PAGE = FOLDER / "README.md"
 _INTRODUCTION = """\
 # Proofs
 
-CI runs the default tests (`make test`). What takes longer is run by hand, in parts that can be
+CI runs the default tests (`make test`). The longer suites are run by hand, in parts that can be
 interrupted and continued: `make prove PART=model`; `make prove` lists them. Each run records its
-results beside this page, which is generated from them. **stale** marks results of an engine that
-has changed since: their tests passed then, and nothing says that they pass now.
+results in a JSON file in this folder, and this page is generated from those files. A result is
+**stale** if the engine has changed since that run.
 
 | part | what it proves | units proved | tests | last run | commit | state |
 |---|---|---|---|---|---|---|
