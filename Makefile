@@ -16,7 +16,7 @@ SEED ?= 0
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
-	test-mutations test-faults prove bench bench-full check format record docs lock clean
+	test-mutations test-faults prove bench bench-full check audit format record docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ check: setup ## Lint, check the formatting and the types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
+audit: setup ## Ask osv.dev for known vulnerabilities of all locked packages and jars; needs the internet
+	@$(BIN)/python -m scripts.audit
+
 format: setup ## Format the Python files
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
@@ -113,7 +116,8 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.stacks_diagram
 	@$(BIN)/python -m tests.proofs.page
 
-lock: setup ## Update the locked requirements; `make lock UPGRADE=--upgrade` allows newer versions
+lock: setup ## Update the locked requirements and jars; `make lock UPGRADE=--upgrade` allows newer versions
+	@$(BIN)/python -m scripts.fetch_jars --lock
 	@$(COMPILE) $(UPGRADE) --group pyproject.toml:bootstrap -o requirements.bootstrap.txt
 	@$(COMPILE) $(UPGRADE) --extra dev pyproject.toml -o requirements.lock
 	@$(COMPILE) $(UPGRADE) -c requirements.lock requirements.in -o requirements.txt

@@ -5,8 +5,9 @@ One jar is built and tested here: cdclake's extension of Connect, from java/.
 
 The script runs on the system's Python with only the standard library, before a virtual environment
 exists. A stamp (the SHA-256 of pom.xml and java/) makes a second run a no-op. An interrupted fetch
-leaves the old folders unchanged, because each profile is copied to a temporary folder and then
-renamed. With `--check` the script fetches nothing and prints missing tools, one per line.
+leaves the old folders unchanged, because each profile is copied to a temporary folder, compared
+with the SHA-256 sums in jars.lock and then renamed. With `--check` the script fetches nothing and
+prints missing tools, one per line. With `--lock` it accepts any content and writes jars.lock.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ import sys
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from cdclake.jar_lock import LOCK_NAME, parse_jar_lock, render_jar_lock, unlocked_jars
 
 ROOT = Path(__file__).resolve().parents[1]
 POM = ROOT / "pom.xml"
@@ -32,6 +35,7 @@ JARS = ROOT / "jars"
 JAVA = ROOT / "java"
 BUILT = ROOT / "build" / "java"
 STAMP = JARS / ".pom.sha256"
+LOCK = ROOT / LOCK_NAME
 OWN = "secrets"  # the profile with the jar that is built from java/
 PROFILES = ("postgres", "kafka", "connect", "debezium", OWN, "spark", "msk")
 POSTGRES_DIST = "postgres-dist"
@@ -52,13 +56,16 @@ def main() -> int:
         for problem in problems:
             say(problem)
         return 1 if problems else 0
+    writes_lock = "--lock" in sys.argv[1:]
     try:
-        if is_current():
+        if is_current() and not writes_lock:
             say("jars: up to date")
             return 0
         if problems := list(missing_tools()):
             raise SetupError("\n".join(problems))
-        fetch_all()
+        fetch_all(parse_jar_lock(LOCK.read_text()) if not writes_lock else None)
+        if writes_lock:
+            LOCK.write_text(render_jar_lock(all_jars()))
     except (SetupError, OSError) as err:
         sys.stderr.write(f"fetch_jars: {err}\n")
         return 1
@@ -74,12 +81,12 @@ def say(line: str) -> None:
 def digest() -> str:
     """Compute the digest of everything that the jars depend on."""
     sources = sorted(path for path in JAVA.rglob("*") if path.is_file())
-    parts = [hashlib.sha256(path.read_bytes()).digest() for path in (POM, *sources)]
+    parts = [hashlib.sha256(path.read_bytes()).digest() for path in (POM, LOCK, *sources)]
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def is_current() -> bool:
-    """Return True if the jars match pom.xml and java/ and are all present."""
+    """Return True if the jars match pom.xml, jars.lock and java/ and are all present."""
     if not STAMP.is_file() or STAMP.read_text().strip() != digest():
         return False
     initdb = JARS / POSTGRES_DIST / "bin" / "initdb"
@@ -111,26 +118,36 @@ def version_of(tool: str, option: str, pattern: str) -> tuple[int, int] | None:
     return (int(found[1]), int(found[2] or 0)) if found else None
 
 
-def fetch_all() -> None:
-    """Fetch the profiles concurrently, since most time is spent waiting for the repository."""
+def all_jars() -> list[Path]:
+    """List the fetched jars."""
+    return [jar for profile in PROFILES for jar in (JARS / profile).glob("*.jar")]
+
+
+def fetch_all(lock: Mapping[str, str] | None) -> None:
+    """Fetch the profiles concurrently, since most time is spent waiting for the repository.
+
+    Without a lock any content is accepted.
+    """
     JARS.mkdir(exist_ok=True)
     STAMP.unlink(missing_ok=True)
     first, *others = PROFILES
-    fetch(first)  # alone, since it downloads Maven's plugin, which all profiles need
+    fetch(first, lock)  # alone, since it downloads Maven's plugin, which all profiles need
     with ThreadPoolExecutor(len(PROFILES)) as pool:
-        steps = [pool.submit(fetch, profile) for profile in others]
+        steps = [pool.submit(fetch, profile, lock) for profile in others]
         steps.append(pool.submit(unpack_postgres))
         for step in steps:
             step.result()
     STAMP.write_text(digest() + "\n")
 
 
-def fetch(profile: str) -> None:
+def fetch(profile: str, lock: Mapping[str, str] | None) -> None:
     """Copy one profile's jars, including the one built here, with strict checksums (-C).
 
     Either all of them are copied or none.
     """
-    fresh = Path(tempfile.mkdtemp(prefix=f".{profile}-", dir=JARS))
+    folder = Path(tempfile.mkdtemp(prefix=f".{profile}-", dir=JARS))
+    fresh = folder / profile
+    fresh.mkdir()
     try:
         if profile == OWN:
             shutil.rmtree(BUILT, ignore_errors=True)  # removes classes of deleted sources
@@ -140,10 +157,22 @@ def fetch(profile: str) -> None:
         run_maven(profile, *copy, f"-DoutputDirectory={fresh}")
         if not any(fresh.glob("*.jar")):
             raise SetupError(f"profile {profile!r} of pom.xml has no jars")
+        if lock is not None:
+            check_lock(fresh, lock)
         put_in_place(fresh, JARS / profile)
         say(f"jars: {profile} fetched")
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_lock(folder: Path, lock: Mapping[str, str]) -> None:
+    """Raise SetupError if a jar of the folder is not the locked one."""
+    if problems := list(unlocked_jars(folder.glob("*.jar"), lock)):
+        raise SetupError(
+            "\n".join(problems)
+            + "\nthe repository served something else than this version of cdclake was made with: "
+            "do not use it, and report it; after a change of pom.xml run `make lock`"
+        )
 
 
 def run_maven(profile: str, *goals: str) -> None:
@@ -189,6 +218,8 @@ def unpack_postgres() -> None:
             name = next(n for n in outer.namelist() if n.endswith(".txz"))
             packed = io.BytesIO(outer.read(name))
         with tarfile.open(fileobj=packed, mode="r:xz") as inner:
+            # Python before 3.11.4 has no filters; there the locked digest is the only check.
+            inner.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
             inner.extractall(fresh)
         put_in_place(fresh, JARS / POSTGRES_DIST)
     finally:

@@ -41,7 +41,7 @@ check_machine() {
         local line
         while IFS= read -r line; do
             missing+=("$line")
-        done < <("$python" scripts/fetch_jars.py --check)
+        done < <("$python" -m scripts.fetch_jars --check)
     fi
     [ -w "$root" ] || missing+=("$root is not writable by $(id -un); clone it as the user who sets it up")
     [ ${#missing[@]} -eq 0 ] || refuse "${missing[@]}"
@@ -102,10 +102,10 @@ EOF
 }
 
 if [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$(wanted)" ]; then
-    exec "$venv/bin/python" scripts/fetch_jars.py
+    exec "$venv/bin/python" -m scripts.fetch_jars
 fi
 check_machine
-"$python" scripts/fetch_jars.py &
+"$python" -m scripts.fetch_jars &
 jars=$!
 trap 'kill "$jars" 2>/dev/null || true' EXIT
 install_packages

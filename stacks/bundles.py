@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cdclake.errors import InputError
+from cdclake.jar_lock import LOCK_NAME, OWN_JAR, parse_jar_lock, unlocked_jars
 from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack
 from cdclake.plan import Plan
 from cdclake.stacks.locked_wheels import LockedWheels
@@ -20,7 +21,6 @@ PREPARE_SOURCE = "prepare_source"
 AUTHORITIES = PROJECT / "java" / "resources" / "cdclake" / "connect" / "rds-ca.pem"
 JARS = PROJECT / "jars"
 _CONNECTOR, _PROVIDER = "debezium", "secrets"  # profiles of pom.xml
-_OURS = "cdclake-connect.jar"  # also holds the certificates that the driver trusts
 
 # Glue 5.1 runs Python 3.11 on Amazon Linux 2023, whose C library is 2.34.
 JOB_WHEELS = LockedWheels(
@@ -106,7 +106,7 @@ def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
     if provider is None:
         found = [*_jars_of(jars / _CONNECTOR), *_jars_of(jars / _PROVIDER)]
     else:
-        found = [*_jars_of(jars / _CONNECTOR), jars / _PROVIDER / _OURS, provider]
+        found = [*_jars_of(jars / _CONNECTOR), jars / _PROVIDER / OWN_JAR, provider]
     files = {file.name: file for file in found}
     if len(files) < len(found):
         raise InputError("two jars of the plugin have the same name", "rename the provider's jar")
@@ -117,4 +117,8 @@ def _jars_of(folder: Path) -> Iterator[Path]:
     found = list(folder.glob("*.jar"))
     if not found:
         raise InputError(f"no connector jars in {folder}", "run `make plugins`")
+    if problems := list(unlocked_jars(found, parse_jar_lock((PROJECT / LOCK_NAME).read_text()))):
+        raise InputError(
+            "; ".join(problems), "run `make setup`; after a change of pom.xml `make lock`"
+        )
     yield from found

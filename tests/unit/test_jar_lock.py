@@ -1,0 +1,67 @@
+"""The lock of the jars: a changed, missing or additional jar is found and named."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from cdclake.errors import InputError
+from cdclake.jar_lock import LOCK_NAME, parse_jar_lock, render_jar_lock, unlocked_jars
+from cdclake.stacks.bundles import PROJECT, build_plugin
+from scripts import fetch_jars
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> list[Path]:
+    found = []
+    for name in ("kafka/a.jar", "spark/a.jar", "secrets/cdclake-connect.jar"):
+        jar = tmp_path / name
+        jar.parent.mkdir(exist_ok=True)
+        jar.write_text(name)
+        found.append(jar)
+    return found
+
+
+def test_lock_is_read_as_written_and_leaves_out_our_own_jar(jars: list[Path]) -> None:
+    lock = parse_jar_lock(render_jar_lock(jars))
+    assert list(lock) == ["kafka/a.jar", "spark/a.jar"]
+    assert list(unlocked_jars(jars, lock)) == []
+
+
+def test_changed_and_unknown_jars_are_named(jars: list[Path]) -> None:
+    lock = parse_jar_lock(render_jar_lock(jars[1:]))
+    jars[1].write_text("poisoned")
+    unknown, changed = unlocked_jars(jars, lock)
+    assert unknown == f"kafka/a.jar is not in {LOCK_NAME}"
+    assert changed.startswith("spark/a.jar has the SHA-256 ")
+    assert lock["spark/a.jar"] in changed
+
+
+def test_fetched_jars_are_compared_with_the_lock(jars: list[Path]) -> None:
+    fetch_jars.check_lock(jars[0].parent, parse_jar_lock(render_jar_lock(jars)))
+    jars[0].write_text("poisoned")
+    with pytest.raises(
+        fetch_jars.SetupError, match=r"(?s)kafka/a\.jar has the SHA-256 .*report it"
+    ):
+        fetch_jars.check_lock(jars[0].parent, parse_jar_lock(render_jar_lock(jars[1:]) + _line()))
+
+
+def test_packaging_refuses_a_jar_that_is_not_locked(tmp_path: Path) -> None:
+    for profile in ("debezium", "secrets"):
+        (tmp_path / profile).mkdir()
+        with zipfile.ZipFile(tmp_path / profile / f"evil-{profile}.jar", "w") as jar:
+            jar.writestr("x", "y")
+    with pytest.raises(InputError, match=r"debezium/evil-debezium\.jar is not in jars\.lock"):
+        build_plugin(jars=tmp_path)
+
+
+def test_every_present_jar_is_locked() -> None:
+    lock = parse_jar_lock((PROJECT / LOCK_NAME).read_text())
+    present = fetch_jars.all_jars()
+    assert present
+    assert list(unlocked_jars(present, lock)) == []
+    assert {f"{jar.parent.name}/{jar.name}" for jar in present} >= set(lock)
+
+
+def _line() -> str:
+    return f"{'0' * 64}  kafka/a.jar\n"
