@@ -1,7 +1,8 @@
 """`make audit`: ask OSV (https://osv.dev) for known vulnerabilities of all locked dependencies.
 
-Python packages are those of requirements.lock, Java packages those that Maven resolves. Findings in audit-exceptions.json, each with a reason and the date of its
-review, are accepted for that version; reviews older than 180 days are not.
+Python packages are those of requirements.lock, Java packages those that Maven resolves. Findings in
+audit-exceptions.json are accepted, each for one version, with a reason and the date of its review,
+for 180 days.
 """
 
 from __future__ import annotations
