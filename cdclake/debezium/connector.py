@@ -20,6 +20,7 @@ MAX_RECORD_BYTES = 16 * 1024 * 1024
 # Our converter of masked columns (java/). Debezium logs no value of a name that ends in `secret`.
 MASKS = "cdclake.mask"
 SALT = f"{MASKS}.salt.secret"
+MASK_CONVERTER = "cdclake.connect.MaskConverter"
 _QUEUE_HEAP_SHARE = 8
 
 
@@ -157,7 +158,7 @@ def _masks(plan: Plan, salt: str) -> dict[str, str]:
         return {}
     return {
         "converters": MASKS,
-        f"{MASKS}.type": "cdclake.connect.MaskConverter",
+        f"{MASKS}.type": MASK_CONVERTER,
         f"{MASKS}.placeholder": plan.placeholder,
         **({SALT: salt} if plan.is_salted else {}),
         **{setting: ",".join(columns) for setting, columns in masked.items()},
