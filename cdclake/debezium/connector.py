@@ -17,11 +17,10 @@ from cdclake.plan import Plan, Table
 
 HEARTBEAT_SECONDS = 10
 MAX_RECORD_BYTES = 16 * 1024 * 1024
-# Our connector (java/): the setting with the salt, and its placeholder in other settings' names.
-SALT = "cdclake.mask.salt.secret"
-SALTS_PLACE = "with.salt.cdclake"
-_DEBEZIUMS = "io.debezium.connector.postgresql.PostgresConnector"
-_SALTED = "cdclake.connect.SaltedConnector"
+# Our converter of masked columns (java/). Debezium logs no value of a name that ends in `secret`.
+MASKS = "cdclake.mask"
+SALT = f"{MASKS}.salt.secret"
+MASK_CONVERTER = "cdclake.connect.MaskConverter"
 _QUEUE_HEAP_SHARE = 8
 
 
@@ -54,9 +53,8 @@ def connector_config(
 
     `epoch` is in every record, so that decoding stays a pure function of the record, and old
     records that are read again after a new epoch keep their old one. `mask_salt` is the reference
-    to the salt of columns with `mask: hash`. Debezium expects the salt in a setting's name, where
-    Connect does not resolve references; our connector (`java/`) inserts it there. `max_queue_bytes`
-    is `queue_bytes` of the worker's heap.
+    to the salt of columns with `mask: hash`. `max_queue_bytes` is `queue_bytes` of the worker's
+    heap.
     """
     return {
         **_connection(plan, address),
@@ -71,7 +69,7 @@ def connector_config(
 
 def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
     return {
-        "connector.class": _SALTED if plan.is_salted else _DEBEZIUMS,
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
         # The password is read when the connector starts; no provider restarts it meanwhile.
         "config.action.reload": "none",
         "tasks.max": "1",
@@ -147,18 +145,24 @@ def _forms(plan: Plan) -> dict[str, str]:
 
 
 def _masks(plan: Plan, salt: str) -> dict[str, str]:
-    masks: dict[str, list[str]] = {SALT: [salt]} if plan.is_salted else {}
+    """Return the settings of our converter; Debezium's masks would mask its placeholder too."""
+    masked: dict[str, list[str]] = {}
     for table in plan.tables:
         for column in table.columns:
-            if column.mask == "hash":
-                setting = f"column.mask.hash.v2.SHA-256.{SALTS_PLACE}"
-            elif column.mask == "truncate":
-                setting = f"column.truncate.to.{column.truncate_to}.chars"
-            else:
+            if column.mask is None:
                 continue
+            kept = f".{column.truncate_to}" if column.mask == "truncate" else ""
             spelled = [exactly(table.schema, table.table, name) for name in column.names]
-            masks.setdefault(setting, []).extend(spelled)
-    return {setting: ",".join(columns) for setting, columns in masks.items()}
+            masked.setdefault(f"{MASKS}.{column.mask}{kept}", []).extend(spelled)
+    if not masked:
+        return {}
+    return {
+        "converters": MASKS,
+        f"{MASKS}.type": MASK_CONVERTER,
+        f"{MASKS}.placeholder": plan.placeholder,
+        **({SALT: salt} if plan.is_salted else {}),
+        **{setting: ",".join(columns) for setting, columns in masked.items()},
+    }
 
 
 def _keys(plan: Plan) -> dict[str, str]:

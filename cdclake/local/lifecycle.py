@@ -37,6 +37,7 @@ from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import MarkerReader, create_topics
+from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.plan_diff import PlanDiff, compare, join_tables
 from cdclake.local.process.home import Home
@@ -73,13 +74,14 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     web_logs.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
+    masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
     if dsn is not None:
         home.remember("source_dsn", dsn)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        paused=False,
+        paused=False, masks=masks,
     )  # fmt: skip
     if endpoints.source is not None:
         server = make_conninfo(**asdict(endpoints.source))

@@ -65,6 +65,13 @@ insert into toasted (id, c_text) values (2, 'short');
 create table long_key (k text storage external primary key, v int, big text storage external)
   with (toast_tuple_target = 128);
 insert into long_key values (repeat('key ', 25), 1, repeat('b', 3000));
+-- Masks of large values, and of every type that may be masked. Twenty emojis are 80 bytes.
+create table masked (id int primary key, v int, c_hash text, c_hash20 varchar(20),
+  c_char char(100) not null, c_citext citext, c_cut text, c_citext_cut citext)
+  with (toast_tuple_target = 128);
+update pg_attribute set attstorage = 'e' where attrelid = 'masked'::regclass and attlen = -1;
+insert into masked values (1, 1, repeat('text ', 600), repeat('😀', 20), repeat('char ', 9),
+  repeat('Citext ', 9), repeat('Cut ', 30), repeat('Citext cut ', 9));
 
 --! stream
 
@@ -97,3 +104,11 @@ update long_key set v = 2;
 update long_key set k = repeat('new ', 25);
 update long_key set v = null, k = repeat('key ', 25);
 delete from long_key;
+
+update masked set v = 2 where id = 1;
+update masked set v = null, c_hash = repeat('other ', 600), c_cut = null where id = 1;
+update masked set id = 10 where id = 1;
+update masked set v = 3, c_hash = null, c_cut = repeat('Third ', 600) where id = 10;
+insert into masked values (2, 1, '', '', '', '', '', ''), (3, 1, 'Zoë', 'Zoë', 'Zoë', 'Zoë', 'Zoë', 'Zoë');
+update masked set v = 2;
+delete from masked where id = 10;

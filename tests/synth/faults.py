@@ -238,11 +238,11 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "no_clear_secret", CONNECTOR,
         put(SETTINGS, "database.user", value="{{resolve:secretsmanager:a}}"),
     ),
-    "salt in the clear": (
+    "mask of Debezium's": (
         "safe_connect", CONNECTOR,
         put(SETTINGS, "column.mask.hash.v2.SHA-256.with.salt.pepper", value="a.b"),
     ),
-    "salt in a value": (
+    "salt in the clear": (
         "safe_connect", CONNECTOR, put(SETTINGS, "cdclake.mask.salt.secret", value="pepper"),
     ),
     "source that is anybody": (

@@ -232,9 +232,9 @@ def test_its_role_may_do_what_it_does_and_no_more(variants):
 def test_a_salt_is_a_secret_that_stays_and_stands_in_no_template(deploy):
     hashed = deploy(PIPELINE.replace("mask: truncate(4)", "mask: hash"))
     settings = hashed.only(CONNECTOR)["ConnectorConfiguration"]
-    assert settings["connector.class"] == "cdclake.connect.SaltedConnector"
+    assert settings["cdclake.mask.type"] == "cdclake.connect.MaskConverter"
     assert settings["cdclake.mask.salt.secret"] == "${secretsmanager:shop/mask:salt}"
-    assert settings["column.mask.hash.v2.SHA-256.with.salt.cdclake"].endswith("card")
+    assert settings["cdclake.mask.hash"].endswith("card")
     assert broken_rules(hashed.templates) == []
     [salt] = [
         secret

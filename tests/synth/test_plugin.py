@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdclake import packing
+from cdclake.debezium.connector import MASK_CONVERTER
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
 from cdclake.local.components.connect import PLUGIN
@@ -48,7 +49,7 @@ def test_our_provider_is_in_it_and_announced_to_connect(built):
         )
         assert listed.decode().split() == [OWN_PROVIDER]
         held = set(provider.namelist())
-    for named in (OWN_PROVIDER, RDS_CERTIFICATES):
+    for named in (OWN_PROVIDER, RDS_CERTIFICATES, MASK_CONVERTER):
         assert named.replace(".", "/") + ".class" in held
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import boto3
@@ -33,6 +33,7 @@ class LakeState:
     epoch: int = 0  # 0: never streamed
     loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
+    masks: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # mask_history.History
 
     @staticmethod
     def load(home: Home) -> LakeState:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from cdclake.debezium.connector import SALT, SALTS_PLACE
+from cdclake.debezium.connector import SALT
 from tests.synth.deployments import Template
 from tests.synth.rules.reading import walk
 
@@ -104,8 +104,8 @@ def _source_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:
         yield f"{kind} does not check whom it talks to"
     if settings.get("config.action.reload") != "none":
         yield f"{kind} is restarted by its provider of secrets"
-    if any("with.salt" in name and not name.endswith(SALTS_PLACE) for name in settings):
-        yield f"{kind} shows the salt of a mask"
+    if any(name.startswith(("column.mask.", "column.truncate.")) for name in settings):
+        yield f"{kind} masks what PostgreSQL did not send, and shows the salt"
     if not REFERENCE.fullmatch(str(settings.get(SALT, settings.get("database.password")))):
         yield f"{kind} has a salt in the clear"
 

@@ -1,0 +1,84 @@
+"""Masks under which a lake has stored each column, so that a later mask hides all of its values.
+
+A mask applies to events that the connector still has to send. What the lake stored before it stays
+in tables, snapshots, quarantine and topics, next to the masked values of the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cdclake.errors import InputError
+from cdclake.plan import Column, Plan
+
+# By `schema.table` and column of the source: the masks that it was declared with, "" for none.
+History = Mapping[str, Mapping[str, list[str]]]
+
+_HASH, _NONE = "hash", ""
+
+
+def add_to_history(
+    history: History, streamed: Plan | None, plan: Plan
+) -> dict[str, dict[str, list[str]]]:
+    """Return the history with the masks of `plan`; `streamed` is the plan before it, if any.
+
+    Raise InputError if the lake has stored text of a column that its mask now hides.
+    """
+    united = {table: {c: list(m) for c, m in columns.items()} for table, columns in history.items()}
+    if streamed is not None:  # its lake may be older than the history
+        _add(united, streamed)
+    _refuse_stored_text(united, plan)
+    _add(united, plan)
+    return united
+
+
+def _add(history: dict[str, dict[str, list[str]]], plan: Plan) -> None:
+    for table in plan.tables:
+        columns = history.setdefault(table.source, {})
+        for column in table.columns:
+            for name in column.names:
+                masks = columns.setdefault(name, [])
+                if _spelled(column) not in masks:
+                    masks.append(_spelled(column))
+
+
+def _refuse_stored_text(history: History, plan: Plan) -> None:
+    problems = [
+        f"{table.source}: column {column.source!r} is now masked with `{_spelled(column)}`, but the"
+        f" lake has stored it {_described(earlier)}"
+        for table in plan.tables
+        for column in table.columns
+        for earlier in _exposed(column, history.get(table.source, {}))
+    ]
+    if problems:
+        raise InputError(
+            "cannot mask what the lake already holds: " + "; ".join(problems),
+            "undo the change; or erase all data of the lake and its topics with"
+            " `cdclake down --purge`, and start over with `cdclake up FILE` (removing the column or"
+            " the table erases nothing)",
+        )
+
+
+def _exposed(column: Column, columns: Mapping[str, list[str]]) -> Iterator[str]:
+    """Yield the earlier mask that exposed the most, if it exposed more than the mask of now."""
+    earlier = [mask for name in column.names for mask in columns.get(name, ())]
+    weakest = max(earlier, key=_visible, default=_HASH)
+    if _visible(weakest) > _visible(_spelled(column)):
+        yield weakest
+
+
+def _spelled(column: Column) -> str:
+    if column.mask == "truncate":
+        return f"truncate({column.truncate_to})"
+    return column.mask or _NONE
+
+
+def _visible(mask: str) -> float:
+    """Return how many characters the mask leaves readable."""
+    if mask == _NONE:
+        return float("inf")
+    return 0 if mask == _HASH else int(mask.removeprefix("truncate(").removesuffix(")"))
+
+
+def _described(mask: str) -> str:
+    return "in clear text" if mask == _NONE else f"with `{mask}`"

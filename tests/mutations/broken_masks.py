@@ -1,0 +1,75 @@
+"""Ways to break masks: what the connector is told, and what a later mask is refused for."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_CONNECTOR, _CONNECTOR_TESTS = (
+    "cdclake/debezium/connector.py",
+    ("tests/unit/debezium/test_masks.py",),
+)
+_HISTORY, _HISTORY_TESTS = (
+    "cdclake/local/mask_history.py",
+    ("tests/unit/local/test_mask_history.py",),
+)
+
+MASKS = (
+    Mutation(
+        "Debezium masks its own placeholder",
+        _CONNECTOR_TESTS,
+        (
+            (
+                _CONNECTOR,
+                'f"{MASKS}.{column.mask}{kept}"',
+                '"column.mask.hash.v2.SHA-256.with.salt.cdclake"',
+            ),
+        ),
+    ),
+    Mutation(
+        "nobody loads the converter of masks",
+        _CONNECTOR_TESTS,
+        ((_CONNECTOR, '        "converters": MASKS,\n', ""),),
+    ),
+    Mutation(
+        "an unsent masked value has another placeholder",
+        _CONNECTOR_TESTS,
+        (
+            (
+                _CONNECTOR,
+                'f"{MASKS}.placeholder": plan.placeholder',
+                'f"{MASKS}.placeholder": plan.name',
+            ),
+        ),
+    ),
+    Mutation(
+        "a renamed column is masked under its last name only",
+        _CONNECTOR_TESTS,
+        (
+            (
+                _CONNECTOR,
+                "for name in column.names]\n            masked",
+                "for name in column.names[-1:]]\n            masked",
+            ),
+        ),
+    ),
+    Mutation(
+        "a mask is added next to the clear text",
+        _HISTORY_TESTS,
+        ((_HISTORY, "    _refuse_stored_text(united, plan)\n", ""),),
+    ),
+    Mutation(
+        "a column that was gone is forgotten in clear text",
+        _HISTORY_TESTS,
+        ((_HISTORY, "for table, columns in history.items()}", "for table, columns in ()}"),),
+    ),
+    Mutation(
+        "the plan of an older lake holds no clear text",
+        _HISTORY_TESTS,
+        ((_HISTORY, "if streamed is not None:", "if False:"),),
+    ),
+    Mutation(
+        "a longer cut hides as much as a shorter one",
+        _HISTORY_TESTS,
+        ((_HISTORY, 'int(mask.removeprefix("truncate(").removesuffix(")"))', "1"),),
+    ),
+)
