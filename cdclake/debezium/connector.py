@@ -123,6 +123,9 @@ def _capture(plan: Plan) -> dict[str, str]:
         "heartbeat.action.query": HEARTBEAT_QUERY,
         # Truncates are skipped by default; the lake would then keep rows that the source deleted.
         "skipped.operations": "none",
+        # Any login may emit a logical message. Debezium would send it to `<pipeline>.message`, which
+        # does not exist, and block for ever. `(?s)`: a prefix may contain a line break.
+        "message.prefix.exclude.list": "(?s).*",
     }
 
 
