@@ -296,6 +296,10 @@ class MicroBatch:
                 error = TableError(table.name, message, remedy)
                 self._stop(progress, table, {}, str(error), columns=outcome.drift.columns)
                 return
+        if outcome.oversized is not None:
+            log.error("table %s: %s", table.name, outcome.oversized)
+            stops = plan.oversized_records == "stop"
+            progress.note_oversized(table.name, outcome.oversized, stops=stops)
         if progress.note_refused(outcome.quarantined, plan.stop_table_after):
             log.error("table %s stopped: %s", table.name, progress.last_error)
 

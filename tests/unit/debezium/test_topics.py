@@ -1,4 +1,4 @@
-"""Each topic that Debezium may write to exists: Kafka creates none, and the producer waits for ever."""
+"""Each topic that Debezium may write to exists: Kafka creates none, the producer would hang."""
 
 import re
 from collections.abc import Mapping
