@@ -43,8 +43,8 @@ from cdclake.jobs.stream.deduplicate import (
     not_in_log,
     without_repeats,
 )
-from cdclake.jobs.stream.quarantine import quarantine, refused_records
 from cdclake.jobs.stream.oversized_events import oversized_reason
+from cdclake.jobs.stream.quarantine import quarantine, refused_records
 from cdclake.jobs.stream.reader import Decoded, TableReader
 from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
 from cdclake.jobs.stream.stage_timer import StageTimer
