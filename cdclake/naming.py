@@ -40,6 +40,7 @@ PARTITION = "cdc_partition"
 OFFSET = "cdc_offset"
 UNAVAILABLE = "cdc_unavailable"
 EPOCH = "cdc_epoch"
+OVERSIZED = "cdc_oversized"  # in an event: marks one that is too large for Kafka
 LSN = "cdc_lsn"
 PREV_COMMIT_LSN = "cdc_prev_commit_lsn"
 PHASE = "cdc_phase"

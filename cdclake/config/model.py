@@ -118,6 +118,11 @@ class Policies(Section):
     stop_table_after: int = Field(
         default=100, ge=1, description="Refused events before the table stops; others continue."
     )
+    oversized_records: Literal["quarantine", "stop"] = Field(
+        default="quarantine",
+        description="For a change that is too large for Kafka (16 MiB): quarantine a marker with"
+        " its key, or also stop the table.",
+    )
 
 
 class Environment(Section):

@@ -102,6 +102,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
+        oversized_records=file.policies.oversized_records,
         tables=tuple(tables.values()),
         deliveries=tuple(resolve_deliveries(file, tables)),
         web_logs=tuple(resolve_web_logs(file)),

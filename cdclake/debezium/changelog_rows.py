@@ -86,6 +86,7 @@ class LogRows:
 
         Raises RefusedEvent if the event cannot be decoded.
         """
+        _refuse_marker(event)
         op = event.get("op")
         if op not in ("c", "u", "r", "d", "t"):
             raise RefusedEvent(refusals.UNKNOWN_OPERATION)
@@ -106,6 +107,13 @@ class LogRows:
                 raise RefusedEvent(refusals.NULL_KEY)
         fields = self._deleted if op == "d" else self._fields
         return _read_fields(fields, image, row, self._whole)
+
+
+def _refuse_marker(event: Event) -> None:
+    """Refuse the connector's marker of an event that is too large for Kafka."""
+    facts = event.get(naming.OVERSIZED)
+    if type(facts) is dict:
+        raise RefusedEvent(str(facts.get("reason", refusals.OVERSIZED_RECORD)))
 
 
 class _Field(NamedTuple):
@@ -165,8 +173,8 @@ def _read_fields(
 def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     """Return the columns about the event itself, except the list of unsent values."""
     source = _part(event, "source")
-    prev, lsn = _sequence(source)
-    epoch = _epoch(event)
+    prev, lsn = sequence_of(source)
+    epoch = epoch_of(event)
     phase = SNAPSHOT_PHASE if op == "r" else STREAM_PHASE
     return {
         naming.OP: op,
@@ -182,7 +190,7 @@ def _facts(event: Event, op: str, place: Place) -> dict[str, Any]:
     }
 
 
-def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
+def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:
     """Return the LSN of the previous commit (0 for none) and that of the event.
 
     Rows of an incremental snapshot have their LSN only in the sequence.
@@ -197,7 +205,8 @@ def _sequence(source: Mapping[str, Any]) -> tuple[int, int]:
         raise RefusedEvent(refusals.NO_SEQUENCE) from None
 
 
-def _epoch(event: Event) -> int:
+def epoch_of(event: Event) -> int:
+    """Return the epoch that the connector has set; raise RefusedEvent without one."""
     try:
         return int(event[naming.EPOCH])
     except (KeyError, TypeError, ValueError):

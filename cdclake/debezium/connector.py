@@ -13,15 +13,16 @@ from dataclasses import dataclass
 
 from cdclake import naming
 from cdclake.debezium.heartbeat import HEARTBEAT_QUERY
+from cdclake.debezium.record_limit import MAX_EVENT_BYTES
 from cdclake.plan import Plan, Table
 
 HEARTBEAT_SECONDS = 10
-MAX_RECORD_BYTES = 16 * 1024 * 1024
 # Our converter of masked columns (java/). Debezium logs no value of a name that ends in `secret`.
 MASKS = "cdclake.mask"
 SALT = f"{MASKS}.salt.secret"
 MASK_CONVERTER = "cdclake.connect.MaskConverter"
 _QUEUE_HEAP_SHARE = 8
+_OVERSIZED = "oversized"  # name of the transform
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +122,9 @@ def _capture(plan: Plan) -> dict[str, str]:
         "heartbeat.action.query": HEARTBEAT_QUERY,
         # Truncates are skipped by default; the lake would then keep rows that the source deleted.
         "skipped.operations": "none",
+        # Any login may emit a logical message. Debezium would send it to a topic that does not
+        # exist, and block forever. `(?s)`: a prefix may contain a line break.
+        "message.prefix.exclude.list": "(?s).*",
     }
 
 
@@ -197,7 +201,9 @@ def _delivery(max_queue_bytes: int) -> dict[str, str]:
 def _transforms(plan: Plan, epoch: int) -> dict[str, str]:
     domains = [stream for stream in plan.deliveries if stream.routed]
     routes = {f"domain{number}": stream for number, stream in enumerate(domains)}
-    settings = {"transforms": ",".join(["epoch", *routes]), **_epoch_field(epoch)}
+    # The last one sees the record that the producer gets.
+    names = ["epoch", *routes, _OVERSIZED]
+    settings = {"transforms": ",".join(names), **_epoch_field(epoch), **_oversized_markers()}
     for name, stream in routes.items():
         own = [plan.table(table) for table in stream.tables]
         topics = [naming.topic_name(plan.name, t.schema, t.table) for t in own]
@@ -214,6 +220,14 @@ def _epoch_field(epoch: int) -> dict[str, str]:
         "transforms.epoch.type": "org.apache.kafka.connect.transforms.InsertField$Value",
         "transforms.epoch.static.field": naming.EPOCH,
         "transforms.epoch.static.value": str(epoch),
+    }
+
+
+def _oversized_markers() -> dict[str, str]:
+    """Return the transform that keeps a record that Kafka refuses from failing the task."""
+    return {
+        f"transforms.{_OVERSIZED}.type": "cdclake.connect.OversizedRecords",
+        f"transforms.{_OVERSIZED}.max.record.bytes": str(MAX_EVENT_BYTES),
     }
 
 

@@ -18,6 +18,9 @@ NO_ROW = "NO_ROW: `after` is missing"
 NULL_KEY = "NULL_KEY: a key column is NULL"
 KEY_MISMATCH = "KEY_MISMATCH: key and row name different keys"
 
+# The connector writes the whole reason into the marker of an event that is too large for Kafka.
+OVERSIZED_RECORD = "OVERSIZED_RECORD"
+
 # Only for Firehose: its function sees one event at a time, and writes JSON.
 UNKNOWN_TABLE = "UNKNOWN_TABLE: no table with `delivery: firehose` has this source"
 NON_FINITE = "NON_FINITE: JSON has no NaN and no infinities"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdclake.debezium.connector import MAX_RECORD_BYTES
+from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 
 RETENTION_DAYS = 7
 # Kafka orders a table's events only within one partition.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cdclake.debezium.connector import MAX_RECORD_BYTES
+from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 
 # Parts of the references to secrets in connector configurations.
 PROVIDER = "secretsmanager"

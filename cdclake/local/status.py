@@ -145,7 +145,8 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
     gap = facts.gaps.get(table.name)
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)
-        return progress.last_error or facts.trouble or (_told(failed) if failed else None)
+        told = _told(failed) if failed else None
+        return progress.last_error or progress.oversized or facts.trouble or told
     return (
         f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
         f" cause, then run `cdclake resync {table.name}` to read the table from the source again"

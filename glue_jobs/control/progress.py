@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
+from cdclake.debezium.oversized import remedy
 from cdclake.jobs.control.control_objects import PROGRESS, ResumeRequest
 from cdclake.jobs.control.store import ObjectStore
 
@@ -32,6 +33,14 @@ class TableProgress:
     # By declared column (name and type): position of the first event that has it.
     first_seen: dict[str, str] = field(default_factory=dict)
     suspected: list[str] = field(default_factory=list)  # columns whose last value did not fit
+    oversized: str | None = None  # the last event that was too large, until a resync reads its row
+
+    def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
+        """Remember an event that was too large for Kafka; stop the table if the policy says so."""
+        self.oversized = f"{reason}. To repair the row, {remedy(table)}"
+        if stops:
+            then = "let it continue with `cdclake resume`"
+            self.stop(f"{reason}. To repair the row, {then}, {remedy(table)}")
 
     def note_refused(self, refused: int, limit: int) -> bool:
         """Count refused events; stop the table and return True if there are too many.

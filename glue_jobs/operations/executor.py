@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdclake.debezium.position import Position
+from cdclake.debezium.position import Position, epoch_start
 from cdclake.errors import Fenced
 from cdclake.jobs.control.control_objects import (
     REPLAY,
@@ -33,6 +33,7 @@ from cdclake.jobs.control.control_objects import (
 )
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
 from cdclake.jobs.stream.kafka_range import read_gap
@@ -187,6 +188,7 @@ def _resync(request: ResyncRequest, progress: Progress, batch: TableBatch) -> Js
     if Position.parse(request.position).epoch < progress.epoch:
         # The signal was lost with the old epoch, and the new one began with a snapshot of all.
         mine.missed_below = None
+        _release_markers(mine, batch, str(epoch_start(progress.epoch)))
         return {"rows": 0, "ghosts": 0, "epoch": progress.epoch}
     if ended is None:
         return None
@@ -194,8 +196,18 @@ def _resync(request: ResyncRequest, progress: Progress, batch: TableBatch) -> Js
         return {"error": f"the connector did not read {batch.table.source}: {ended.status}"}
     if any(mine.offsets.get(partition, 0) < end for partition, end in ended.offsets.items()):
         return None
+    if unread := unread_markers(batch, request.position):
+        return {"error": f"{len(unread)} rows are too large to be read, for example {unread[0]}"}
     ghosts = delete_stale_rows(batch, request.position)
+    _release_markers(mine, batch, request.position)
     return {"rows": ended.rows, "ghosts": ghosts, "older_values": _note_missed(mine, batch)}
+
+
+def _release_markers(mine: TableProgress, batch: TableBatch, position: str) -> None:
+    """Drop the markers of rows that were too large once, and have been read since `position`."""
+    if mine.oversized is not None:
+        mine.quarantined = max(0, mine.quarantined - release_markers(batch, position))
+        mine.oversized = None
 
 
 def _note_missed(mine: TableProgress, batch: TableBatch) -> int:

@@ -35,6 +35,7 @@ from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
+from cdclake.jobs.stream.batch_slices import SIZE, BatchSlices
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
@@ -75,11 +76,19 @@ class MicroBatch:
         self._applying: list[float] = []  # seconds per applied state in this batch
         self._readers: dict[str, TableReader] = {}
         self._slow_decode_tables: set[str] = set()  # tables whose last batch needed slow decoding
+        self._slices = BatchSlices(brokers)
         self._threads = ThreadPoolExecutor(MAX_CONCURRENT_TABLES)
         self._leases.abandon_earlier_runs()
 
     def __call__(self, records: DataFrame, batch: int) -> None:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
+        slices = self._slices
+        if slices.is_large_expected or not self._process(records, batch, is_whole=True):
+            for part in slices.of(records, self._plans.read()):
+                self._process(part, batch)
+
+    def _process(self, records: DataFrame, batch: int, *, is_whole: bool = False) -> bool:
+        """Process a slice, or a whole batch; return False for a batch that is too large."""
         started = time.monotonic()
         self._laps, self._applying = StageTimer(), []
         _share_among_cores(records.sparkSession)
@@ -88,7 +97,10 @@ class MicroBatch:
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
-            ranges, epoch, heartbeat_committed_us = _survey(events, plan)
+            ranges, epoch, heartbeat_committed_us, size = _survey(events, plan)
+            self._slices.note(size, events.sparkSession)
+            if is_whole and size > self._slices.most_bytes(events.sparkSession):
+                return False
             self._note_epoch(plan, epoch)
             if self._progress.batch < 0:
                 self._take_offsets_from_logs(plan, lake, ranges)
@@ -103,6 +115,7 @@ class MicroBatch:
                 self._progress.heartbeat_committed_us, heartbeat_committed_us
             )
             self._note(plan, ranges, batch, seconds)
+        return True
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
         """Create all Iceberg tables, whether or not events arrive."""
@@ -153,20 +166,21 @@ class MicroBatch:
                 continue
             progress = self._progress.table(table.name)
             share, records = ranges.get(table.topic, {}), events
+            later: list[tuple[DataFrame, Ranges]] = []
             if progress.state == "stopped":
                 if not progress.resume_requested:
                     continue
                 gap = self._gap(events.sparkSession, table, progress, share)
                 if gap is None:
                     continue
-                records, share = gap
+                (records, share), *later = gap
                 if not share:
                     progress.flow()
             elif self._stop_at_gap(table, progress, share):
                 continue
             apply_now = table.name in to_apply
             if share or (apply_now and table.name in self._turns.waiting):
-                work.append(Work(table, records, share, apply_now))
+                work.append(Work(table, records, share, apply_now, later))
         return work
 
     def _stop_at_gap(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
@@ -198,15 +212,16 @@ class MicroBatch:
 
     def _gap(
         self, spark: SparkSession, table: Table, progress: TableProgress, share: Ranges
-    ) -> tuple[DataFrame, Ranges] | None:
+    ) -> list[tuple[DataFrame, Ranges]] | None:
         """Read a resumed table's records from where it stopped to the end of this batch.
 
-        Returns None if Kafka no longer has all of them: the table stays stopped.
+        Returns them in slices, or None if Kafka no longer has all of them: the table stays stopped.
         """
         ends = {partition: following for partition, (_, following) in share.items()}
         resume = {} if progress.gap_given_up else progress.offsets
         try:
-            return read_gap(spark, self._brokers, table.topic, resume, ends)
+            records, missed = read_gap(spark, self._brokers, table.topic, resume, ends)
+            return self._slices.of_gap(records, table.topic, missed)
         except (PySparkException, Py4JJavaError):
             log.exception("table %s: cannot read its gap", table.name)
             remedy = policy(Kind.KAFKA_UNREADABLE).remedy
@@ -220,7 +235,10 @@ class MicroBatch:
 
         def run(turn: Work) -> None:
             name = turn.table.name
-            self._run_table(plan, lake, turn, packed=name == to_pack, thinned=name == to_thin)
+            for step in turn.steps():
+                self._run_table(plan, lake, step, packed=name == to_pack, thinned=name == to_thin)
+                if self._progress.table(name).state == "stopped":
+                    return
 
         on_thread: Callable[[Work], None] = inheritable_thread_target(run)
         for finished in [self._threads.submit(on_thread, turn) for turn in in_order(work)]:
@@ -297,6 +315,10 @@ class MicroBatch:
                 error = TableError(table.name, message, remedy)
                 self._stop(progress, table, {}, str(error), columns=outcome.drift.columns)
                 return
+        if outcome.oversized is not None:
+            log.error("table %s: %s", table.name, outcome.oversized)
+            stops = plan.oversized_records == "stop"
+            progress.note_oversized(table.name, outcome.oversized, stops=stops)
         if progress.note_refused(outcome.quarantined, plan.stop_table_after):
             log.error("table %s stopped: %s", table.name, progress.last_error)
 
@@ -350,8 +372,8 @@ def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
     return frozenset(table.name for table in plan.tables if table.topic in ranges)
 
 
-def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]:
-    """Return offset ranges by topic, and the newest epoch and commit time of heartbeats.
+def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int, int]:
+    """Return offset ranges by topic, newest epoch and commit time of heartbeats, and the bytes.
 
     The time is in microseconds; without heartbeats, epoch and time are 0.
     """
@@ -365,6 +387,7 @@ def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]
             F.expr("max(offset) + 1 AS following"),
             F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
             F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
+            F.expr(f"{SIZE} AS size"),
         )
         .collect()
     )
@@ -372,4 +395,5 @@ def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]
     for row in rows:
         ranges.setdefault(row["topic"], {})[row["partition"]] = (row["first"], row["following"])
     newest_epoch = max((row["epoch"] or 0 for row in rows), default=0)
-    return dict(ranges), newest_epoch, max((row["beat_us"] or 0 for row in rows), default=0)
+    newest_beat_us = max((row["beat_us"] or 0 for row in rows), default=0)
+    return dict(ranges), newest_epoch, newest_beat_us, sum(row["size"] for row in rows)

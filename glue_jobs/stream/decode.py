@@ -143,6 +143,7 @@ def _envelope_schema(table: Table) -> StructType:
             StructField("source", source),
             StructField("op", StringType()),
             StructField(naming.EPOCH, StringType()),
+            StructField(naming.OVERSIZED, StructType([StructField("reason", StringType())])),
             StructField(_CORRUPT, StringType()),
         ]
     )
@@ -305,7 +306,9 @@ def _refusal(table: Table, plan: Plan) -> Expression:
         (has_row & any_of(_key_mismatches(table)), refusals.KEY_MISMATCH),
     ]
     reasons += _unsent_values(table, plan.placeholder)
-    return first_reason([*reasons, *unrepresentable(table, plan)])
+    # The connector's marker of an event that was too large contains the reason.
+    oversized = F.col(f"{_EVENT}.{naming.OVERSIZED}.reason")
+    return F.coalesce(oversized, first_reason([*reasons, *unrepresentable(table, plan)]))
 
 
 Reason = tuple[Expression, str]  # condition and text

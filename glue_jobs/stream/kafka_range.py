@@ -1,4 +1,4 @@
-"""Bounded read of Kafka: the records that a stopped table has missed."""
+"""Bounded reads of Kafka: what a stopped table has missed, and slices of a large batch."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from cdclake.jobs.runtime.kafka import partitions
 from cdclake.jobs.stream.table_batch import Ranges
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
+TopicRanges = dict[str, dict[int, tuple[int, int]]]  # by topic and partition
 _EARLIEST_OFFSET = -2  # Spark's constant for the beginning of a partition
 
 
@@ -47,6 +48,29 @@ def read_gap(
         .collect()
     )
     return records, {row["partition"]: (row["first"], row["following"]) for row in rows}
+
+
+def read_ranges(spark: SparkSession, brokers: dict[str, str], ranges: TopicRanges) -> DataFrame:
+    """Read the records from the first offset of each range to its following offset.
+
+    The read fails if Kafka no longer has one of them.
+    """
+    assigned = {topic: list(partitions) for topic, partitions in ranges.items()}
+    return (
+        spark.read.format("kafka")
+        .options(**brokers)
+        .option("assign", json.dumps(assigned))
+        .option("startingOffsets", _ends(ranges, 0))
+        .option("endingOffsets", _ends(ranges, 1))
+        .option("failOnDataLoss", "true")
+        .option("includeHeaders", "true")
+        .load()
+        .select(*RECORD_COLUMNS)
+    )
+
+
+def _ends(ranges: TopicRanges, end: int) -> str:
+    return json.dumps({t: {p: bounds[end] for p, bounds in r.items()} for t, r in ranges.items()})
 
 
 def starting_offsets(topic: str, partitions: Iterable[int], resume: Mapping[int, int]) -> str:

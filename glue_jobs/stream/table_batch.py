@@ -43,6 +43,7 @@ from cdclake.jobs.stream.deduplicate import (
     not_in_log,
     without_repeats,
 )
+from cdclake.jobs.stream.oversized_events import oversized_reason
 from cdclake.jobs.stream.quarantine import quarantine, refused_records
 from cdclake.jobs.stream.reader import Decoded, TableReader
 from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
@@ -66,6 +67,7 @@ class Outcome:
     drift: Drift | None = None  # None: nothing was decoded
     needs_slow_decode: bool = False  # some events could only be decoded by field name
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
+    oversized: str | None = None  # reason of an event that was too large for Kafka
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,11 @@ class TableBatch:
                 taken = {partition: end for partition, (_, end) in ranges.items()}
                 needs_slow_decode = decoded.show(NEEDS_SLOW_DECODE)
                 return replace(
-                    outcome, drift=drift, taken=taken, needs_slow_decode=needs_slow_decode
+                    outcome,
+                    drift=drift,
+                    taken=taken,
+                    needs_slow_decode=needs_slow_decode,
+                    oversized=oversized_reason(decoded),
                 )
         before = _before(ranges, drift.stop_offsets)
         outcome = self.run(_records_before(events, drift.stop_offsets), before, epoch=epoch)

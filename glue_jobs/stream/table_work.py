@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from pyspark.sql import DataFrame
 
@@ -19,6 +19,12 @@ class Work:
     events: DataFrame
     ranges: Ranges
     apply_now: bool
+    later: Sequence[tuple[DataFrame, Ranges]] = ()  # the rest of a gap that is too large at once
+
+    def steps(self) -> Iterator[Work]:
+        """Yield the work that fits into memory at once, in order."""
+        for events, ranges in ((self.events, self.ranges), *self.later):
+            yield replace(self, events=events, ranges=ranges, later=())
 
     @property
     def size(self) -> int:

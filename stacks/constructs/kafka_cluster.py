@@ -8,7 +8,7 @@ from aws_cdk import aws_msk
 from constructs import Construct
 
 from cdclake.config.aws_model import CreatedKafka
-from cdclake.debezium.connector import MAX_RECORD_BYTES
+from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup

@@ -1,7 +1,8 @@
-"""Rows of 200 kB: the connector's queue is bounded by bytes, so that its worker stays alive.
+"""Rows of 200 kB: connector and stream are bounded by bytes, so that both stay alive.
 
-Measured on 2026-11-25 with 4,000 such rows and a heap of 1 GB: without the bound, and with 10,240
-rows fetched at once, the worker ended with an OutOfMemoryError in its first snapshot.
+Measured on 2026-11-25 with 4,000 such rows: without bounds in bytes the worker, with a heap of 1 GB
+and 10,240 rows fetched at once, ended with an OutOfMemoryError in its first snapshot, and so did
+the stream, with a heap of 1.5 GB, in the batch that had all of them.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tests.local.running import RunningLake
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
 ROWS, CHARACTERS = 4000, 200_000
+LENGTH = CHARACTERS // 32 * 32
 TOPIC = "big.public.big"
 PIPELINE = """\
 version: 1
@@ -28,7 +30,7 @@ tables:
 """
 
 
-def test_a_first_snapshot_of_large_rows_reaches_kafka(tmp_path: Path) -> None:
+def test_a_first_snapshot_of_large_rows_reaches_the_lake(tmp_path: Path) -> None:
     lake = RunningLake(tmp_path / "home")
     file = tmp_path / "big.yaml"
     file.write_text(PIPELINE)
@@ -41,12 +43,15 @@ def test_a_first_snapshot_of_large_rows_reaches_kafka(tmp_path: Path) -> None:
                 " FROM generate_series(1, %s::int) g",
                 (CHARACTERS // 32, ROWS),
             )
-        # The stream has a memory of its own, which this is not about.
-        lake.run("up", str(file), expect=None)
-        kafka = lake.run("up", "--no-stream")["kafka"]
+        kafka = lake.run("up", str(file))["kafka"]
         lake.eventually(lambda: in_kafka(kafka) == ROWS, seconds=120)
+        stream = lake.pid("stream")
+        arrived = f"SELECT count(*), sum(length(body)) FROM big WHERE length(body) = {LENGTH}"
+        lake.eventually(lambda: lake.sql(arrived) == [[ROWS, ROWS * LENGTH]], seconds=240)
+        assert lake.pid("stream") == stream
         assert state_of(lake, "connect") == "running"
-        assert "OutOfMemoryError" not in (lake.home / "logs" / "connect.log").read_text()
+        for log in ("connect.log", "stream.log"):
+            assert "OutOfMemoryError" not in (lake.home / "logs" / log).read_text()
     finally:
         lake.run("down", "--purge", expect=None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_masks import MASKS
+from tests.mutations.broken_sizes import SIZES
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -387,4 +388,5 @@ MUTATIONS = (
     ),
     *BATCHES,
     *MASKS,
+    *SIZES,
 )  # fmt: skip

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
 
+from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.worker import properties
 from cdclake.errors import ComponentFailed
 from cdclake.local.components.installed import environment, jvm
@@ -17,7 +18,6 @@ from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
 
 NAME = "kafka"
-MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 def config_file(home: Home) -> Path:
@@ -85,8 +85,8 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
         "log.retention.hours": 168,
         # A stream that was stopped for a week must still find its offsets.
         "offsets.retention.minutes": 10080 * 4,
-        "message.max.bytes": MAX_MESSAGE_BYTES,
-        "replica.fetch.max.bytes": MAX_MESSAGE_BYTES,
+        "message.max.bytes": MAX_RECORD_BYTES,
+        "replica.fetch.max.bytes": MAX_RECORD_BYTES,
         # A broker cannot register before the session of its killed predecessor has expired.
         "broker.session.timeout.ms": 6000,
         "broker.heartbeat.interval.ms": 1000,

@@ -30,7 +30,7 @@ source: {database: Shop, snapshot: {mode: initial}}
 lake: {database: lake_db, readers: [spark], format_version: 3, history_days: 7}
 stream: {trigger_seconds: 30, mode: scheduled}
 schedules: {apply: "rate(1 hour)", maintain: "cron(0/15 3 ? JAN-MAR MON#1 *)"}
-policies: {not_representable: null, stop_table_after: 5}
+policies: {not_representable: null, stop_table_after: 5, oversized_records: stop}
 tables:
   Sales.Order Lines:
     name: lines
@@ -82,6 +82,7 @@ def test_everything_declared_reaches_the_plan(tmp_path):
     plan = full_plan(tmp_path)
     assert (plan.name, plan.source_database, plan.mode) == ("shop-2", "Shop", "scheduled")
     assert (plan.not_representable, plan.stop_table_after) == ("null", 5)
+    assert plan.oversized_records == "stop"
     lines, events = plan.tables
     assert (lines.schema, lines.table, lines.name) == ("Sales", "Order Lines", "lines")
     assert lines.topic == "shop-2.Sales.Order_Lines"

@@ -1,0 +1,183 @@
+package cdclake.connect;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.Map;
+import java.util.ServiceLoader;
+import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.connect.data.Schema;
+import org.apache.kafka.connect.data.SchemaBuilder;
+import org.apache.kafka.connect.data.Struct;
+import org.apache.kafka.connect.json.JsonConverter;
+import org.apache.kafka.connect.source.SourceRecord;
+import org.apache.kafka.connect.transforms.Transformation;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** Tests what becomes of a record that is larger than Kafka takes, and that no other changes. */
+class OversizedRecordsTest {
+    private static final int LIMIT = 100_000;
+    private static final Schema KEY = SchemaBuilder.struct().field("id", Schema.STRING_SCHEMA).build();
+    private static final Schema ROW =
+            SchemaBuilder.struct()
+                    .optional()
+                    .field("id", Schema.STRING_SCHEMA)
+                    .field("body", Schema.OPTIONAL_STRING_SCHEMA)
+                    .build();
+    private static final Schema SOURCE =
+            SchemaBuilder.struct()
+                    .field("schema", Schema.STRING_SCHEMA)
+                    .field("table", Schema.STRING_SCHEMA)
+                    .field("lsn", Schema.INT64_SCHEMA)
+                    .field("sequence", Schema.STRING_SCHEMA)
+                    .build();
+    private static final Schema ENVELOPE =
+            SchemaBuilder.struct()
+                    .field("before", ROW)
+                    .field("after", ROW)
+                    .field("source", SOURCE)
+                    .field("op", Schema.STRING_SCHEMA)
+                    .field("cdc_epoch", Schema.OPTIONAL_STRING_SCHEMA)
+                    .build();
+
+    private final OversizedRecords<SourceRecord> transform = new OversizedRecords<>();
+
+    @BeforeEach
+    void configured() {
+        transform.configure(Map.of(OversizedRecords.LIMIT, String.valueOf(LIMIT)));
+    }
+
+    @Test
+    void aRecordWithinTheLimitStaysTheSameObject() {
+        for (int characters : List.of(0, 1000, 20_000, 99_000)) {
+            SourceRecord record = record("1", "c", null, row("1", "x".repeat(characters)));
+            assertSame(record, transform.apply(record));
+        }
+    }
+
+    @Test
+    void aTombstoneAndARecordThatIsNoChangeStayTheSame() {
+        SourceRecord tombstone = new SourceRecord(Map.of(), Map.of(), "t", KEY, key("1"), null, null);
+        assertSame(tombstone, transform.apply(tombstone));
+        SourceRecord text =
+                new SourceRecord(
+                        Map.of(), Map.of(), "t", null, null, Schema.STRING_SCHEMA, "x".repeat(LIMIT * 2));
+        assertSame(text, transform.apply(text));
+    }
+
+    @Test
+    void aRecordAboveTheLimitBecomesAMarkerWithKeyPlaceAndSize() {
+        SourceRecord record = record("7", "c", null, row("7", "x".repeat(LIMIT)));
+        SourceRecord marker = transform.apply(record);
+        assertEquals("t", marker.topic());
+        assertEquals(record.key(), marker.key());
+        assertEquals(record.sourceOffset(), marker.sourceOffset());
+        Struct value = (Struct) marker.value();
+        assertEquals("oversized", value.get("op"));
+        assertEquals("3", value.get("cdc_epoch"));
+        assertEquals(((Struct) record.value()).get("source"), value.get("source"));
+        Struct facts = value.getStruct("cdc_oversized");
+        assertEquals("c", facts.get("op"));
+        assertEquals(record.key(), facts.get("key"));
+        assertEquals("body", facts.get("column"));
+        assertEquals((long) LIMIT, facts.get("limit_bytes"));
+        assertTrue((Long) facts.get("bytes") > LIMIT);
+        String reason = (String) facts.get("reason");
+        assertTrue(
+                reason.startsWith("OVERSIZED_RECORD: public.big, key id=7, LSN 42: 100"), reason);
+        assertTrue(reason.endsWith("limit of 100000; column body has 100004"), reason);
+    }
+
+    @Test
+    void aMarkerHasNoPartOfTheRowAndFits() {
+        Struct row = row("k".repeat(LIMIT / 9), "secret".repeat(LIMIT));
+        SourceRecord marker = transform.apply(record("k".repeat(LIMIT / 9), "u", row, row));
+        byte[] written = written(marker);
+        assertTrue(written.length < LIMIT, () -> "the marker has " + written.length);
+        assertTrue(!new String(written).contains("secret"));
+    }
+
+    @Test
+    void aKeyThatIsTooLargeItselfIsLeftOutAndNamed() {
+        String key = "k".repeat(2 * LIMIT);
+        SourceRecord marker = transform.apply(record(key, "d", row(key, null), null));
+        assertNull(marker.key());
+        assertNull(marker.keySchema());
+        Struct facts = ((Struct) marker.value()).getStruct("cdc_oversized");
+        assertNull(facts.schema().field("key"));
+        assertTrue(((String) facts.get("reason")).contains("a key of 2000"), facts.toString());
+        assertTrue(written(marker).length < LIMIT);
+    }
+
+    @Test
+    void anUpdateWhoseNewRowFitsOnlyLosesTheRowBeforeIt() {
+        Struct half = row("1", "x".repeat(LIMIT * 2 / 3));
+        SourceRecord record = record("1", "u", half, half);
+        Struct value = (Struct) transform.apply(record).value();
+        assertNull(value.get("before"));
+        assertEquals(half, value.get("after"));
+        assertEquals("u", value.get("op"));
+        assertEquals("3", value.get("cdc_epoch"));
+    }
+
+    @Test
+    void aLargeHeaderCounts() {
+        SourceRecord record = record("1", "c", null, row("1", "x"));
+        record.headers().addString("__debezium.oldkey", "k".repeat(LIMIT));
+        SourceRecord marker = transform.apply(record);
+        assertEquals("oversized", ((Struct) marker.value()).get("op"));
+        assertTrue(marker.headers().isEmpty());
+    }
+
+    @Test
+    void withoutALimitTheConnectorIsNotConfigured() {
+        assertThrows(ConfigException.class, () -> transform.configure(Map.of()));
+        assertThrows(ConfigException.class, () -> transform.configure(Map.of("max.record.bytes", "0")));
+    }
+
+    @Test
+    @SuppressWarnings("rawtypes") // as Connect loads its plugins
+    void connectFindsTheTransform() {
+        assertTrue(
+                ServiceLoader.load(Transformation.class).stream()
+                        .anyMatch(each -> each.type() == OversizedRecords.class));
+    }
+
+    private static byte[] written(SourceRecord record) {
+        try (JsonConverter converter = new JsonConverter()) {
+            converter.configure(Map.of("schemas.enable", "false"), false);
+            return converter.fromConnectData("t", record.valueSchema(), record.value());
+        }
+    }
+
+    private static Struct key(String id) {
+        return new Struct(KEY).put("id", id);
+    }
+
+    private static Struct row(String id, String body) {
+        return new Struct(ROW).put("id", id).put("body", body);
+    }
+
+    private static SourceRecord record(String id, String op, Struct before, Struct after) {
+        Struct source =
+                new Struct(SOURCE)
+                        .put("schema", "public")
+                        .put("table", "big")
+                        .put("lsn", 42L)
+                        .put("sequence", "[\"41\",\"42\"]");
+        Struct value =
+                new Struct(ENVELOPE)
+                        .put("before", before)
+                        .put("after", after)
+                        .put("source", source)
+                        .put("op", op)
+                        .put("cdc_epoch", "3");
+        return new SourceRecord(
+                Map.of("server", "x"), Map.of("lsn", 42L), "t", KEY, key(id), ENVELOPE, value);
+    }
+}

@@ -1,0 +1,176 @@
+"""Events that were too large for Kafka, and batches that are too large for memory."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.jobs.control.control_objects import outcome_name, request_name
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.operations import executor
+from cdclake.jobs.stream import batch_slices
+from cdclake.jobs.stream.batch_slices import BatchSlices, measured_pieces
+from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
+from tests.spark.test_micro_batch import Stream
+from tests.spark.test_repairs import asked, known, notification
+
+pytestmark = pytest.mark.spark
+
+REASON = "OVERSIZED_RECORD: public.t, key id=1, LSN {}: 20 bytes exceed Kafka's limit of 10"
+SCAN = {"status": "SUCCEEDED", "total_rows_scanned": "1"}
+
+
+@pytest.fixture
+def engine(spark: SparkSession) -> Engine:
+    return Engine(spark, plan_of())
+
+
+@pytest.fixture
+def stream(spark: SparkSession) -> Stream:
+    return Stream(spark)
+
+
+def marker(engine: Engine, op: str, prev: int, lsn: int) -> tuple[bytes, bytes]:
+    """Key and value of what the connector sends in place of an event that is too large."""
+    event = engine.event(op, prev, lsn)
+    told = {"op": op, "bytes": 20, "reason": REASON.format(lsn), "key": event["key"]}
+    value = {"op": "oversized", "cdc_oversized": told, "cdc_epoch": "1"}
+    value["source"] = event["value"]["source"]
+    return json.dumps(event["key"]).encode(), json.dumps(value).encode()
+
+
+def test_a_marker_is_no_row_and_stands_in_the_quarantine_with_its_reason(engine: Engine) -> None:
+    e = engine.event
+    done = engine.run(
+        e("c", 10, 10, v="a"), marker(engine, "u", 20, 20), e("c", 30, 30, id=2, v="b")
+    )
+    assert (done.quarantined, done.oversized) == (1, REASON.format(20))
+    assert done.drift is not None and not done.drift.stop_offsets
+    assert engine.state() == {1: ("a", None), 2: ("b", None)}
+    assert [row["reason"] for row in engine.quarantined()] == [REASON.format(20)]
+    assert engine.run(e("u", 40, 40, v="c")).oversized is None
+
+
+@pytest.mark.parametrize("policy", ["quarantine", "stop"])
+def test_the_policy_decides_whether_the_table_stops(spark: SparkSession, policy: str) -> None:
+    stream = Stream(spark, oversized_records=policy)
+    one, two = stream.one, stream.two
+    stream.run(
+        *stream.records((one, marker(one, "c", 10, 10)), (two, two.event("c", 11, 11, v="b")))
+    )
+    mine = stream.progress().table(one.table.name)
+    assert mine.state == {"quarantine": "streaming", "stop": "stopped"}[policy]
+    assert mine.offsets == {0: 1}  # a stopped table goes on after the marker
+    for words in ("key id=1", f"cdclake resync {one.table.name}", "exclude"):
+        assert words in str(mine.oversized)
+    assert stream.progress().table(two.table.name).state == "streaming"
+    assert two.state() == {1: ("b", None)}
+
+
+def test_a_resync_that_meets_the_large_row_again_deletes_nothing(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = engine.table.name
+    engine.run(engine.event("c", 10, 10, v="old"), marker(engine, "u", 20, 20))
+    store, progress = MemoryStore(), Progress(epoch=1)
+    mine = progress.table(name)
+    mine.offsets, mine.quarantined, mine.oversized = {0: 2}, 1, "named"
+    monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {0: (2, 3)}))
+    end = notification(engine, "TABLE_SCAN_COMPLETED", **SCAN)
+
+    position = known(engine)
+    engine.run(marker(engine, "r", 30, 30))
+    mine.offsets = {0: 3}
+    store.write(request_name(name, "resync"), {"id": "i", "position": position, "notified": 0})
+    asked(engine, store, progress, end)
+    error = store.stored[outcome_name(name, "resync")].content["error"]
+    assert "key id=1, LSN 30" in error
+    assert engine.state() == {1: ("old", None)}
+    assert (mine.oversized, len(engine.quarantined())) == ("named", 2)
+
+    engine.run(engine.event("u", 40, 40, v="small"))
+    position = known(engine)
+    store.write(request_name(name, "resync"), {"id": "j", "position": position, "notified": 0})
+    engine.run(engine.event("r", 50, 50, v="small", incremental=True))
+    mine.offsets, mine.quarantined = {0: 5}, 2
+    asked(engine, store, progress, end)
+    outcome = store.stored[outcome_name(name, "resync")].content
+    assert "error" not in outcome, outcome
+    assert not mine.oversized
+    assert (mine.quarantined, engine.quarantined()) == (0, [])
+    assert engine.state() == {1: ("small", None)}
+
+
+def test_pieces_are_cut_by_bytes_not_by_number(spark: SparkSession) -> None:
+    sizes = [10, 10, 10, 100, 10, 10]
+    records = [("t", 0, at, None, b"x" * size, None) for at, size in enumerate(sizes)]
+    frame = spark.createDataFrame([*records, ("u", 0, 9, b"kk", None, None)], RECORD)
+    pieces = measured_pieces(frame, 50)
+    assert [(p.topic, p.first, p.following, p.size) for p in pieces] == [
+        ("t", 0, 3, 30), ("t", 3, 4, 100), ("t", 4, 6, 20), ("u", 9, 10, 2),
+    ]  # fmt: skip
+
+
+def test_a_batch_that_is_too_large_is_taken_in_slices_heartbeats_last(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = stream.one, stream.two
+    stream.run()  # no longer the first batch of a run, which is measured
+    assert not stream.process._slices.is_large_expected
+    events = [(e, e.event("c", at, at, id=at, v="x" * 500)) for e in (one, two) for at in range(9)]
+    sent = [*stream.records(*events), stream.beat(1)]
+    whole = stream.spark.createDataFrame(sent, RECORD)
+    read: list[dict[str, Any]] = []
+
+    def read_ranges(_: Any, __: Any, ranges: dict[str, Any]) -> Any:
+        read.append(ranges)
+        parts = [
+            f"(topic = '{topic}' AND partition = {p} AND offset >= {first} AND offset < {end})"
+            for topic, found in ranges.items()
+            for p, (first, end) in found.items()
+        ]
+        return whole.where(" OR ".join(parts))
+
+    monkeypatch.setattr(batch_slices, "read_ranges", read_ranges)
+    monkeypatch.setattr(BatchSlices, "most_bytes", lambda *_: 3000)
+    stream.process(whole, 1)
+    assert len(read) > 4
+    assert [stream.plan.heartbeat_rows_topic in ranges for ranges in read][:-1] == [
+        False for _ in read[:-1]
+    ]
+    assert stream.plan.heartbeat_rows_topic in read[-1]
+    for engine in (one, two):
+        assert len(engine.state()) == len(engine.log()) == 9
+    stream.process(whole, 1)  # measured at once now; a repeated batch adds nothing
+    assert [len(engine.log()) for engine in (one, two)] == [9, 9]
+
+
+def test_a_gap_that_is_too_large_is_read_in_slices(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = stream.one
+    lost = stream.records(*[(one, one.event("c", at, at, id=at, v="x" * 500)) for at in range(9)])
+    stream.run()
+    mine = stream.process._progress.table(one.table.name)
+    mine.offsets = {0: 0}
+    mine.stop("for a test")
+    mine.resume_requested = True
+    frame = stream.spark.createDataFrame(lost, RECORD)
+    sizes: list[int] = []
+
+    def read_ranges(_: Any, __: Any, ranges: dict[str, Any]) -> Any:
+        [(first, end)] = ranges[one.table.topic].values()
+        sizes.append(end - first)
+        return frame.where(f"offset >= {first} AND offset < {end}")
+
+    monkeypatch.setattr(batch_slices, "read_ranges", read_ranges)
+    monkeypatch.setattr(BatchSlices, "most_bytes", lambda *_: 3000)
+    monkeypatch.setattr("cdclake.jobs.stream.batch.read_gap", lambda *_: (frame, {0: (0, 9)}))
+    stream.run()
+    assert sum(sizes) == 9 and len(sizes) > 1
+    assert len(one.state()) == len(one.log()) == 9
+    mine = stream.progress().table(one.table.name)
+    assert (mine.state, mine.offsets) == ("streaming", {0: 9})
