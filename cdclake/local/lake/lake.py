@@ -33,6 +33,7 @@ class LakeState:
     epoch: int = 0  # 0: never streamed
     loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
+    connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
 
     @staticmethod
     def load(home: Home) -> LakeState:

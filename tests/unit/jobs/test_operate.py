@@ -67,7 +67,7 @@ class MemoryBackend:
     def tables_being_read(self) -> frozenset[str]:
         return frozenset([TABLE.source] if self.read else [])
 
-    def has_expired_events(self, table: Any, resume: Any) -> bool:
+    def has_lost_events(self, table: Any, place: Any) -> bool:
         return self.lost
 
     def newest_position(self, table: Any) -> str | None:

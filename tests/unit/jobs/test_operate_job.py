@@ -10,9 +10,11 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
-from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import deployed_backend, operate_job
 from cdclake.jobs.operations.deployed_backend import DeployedBackend
+from cdclake.jobs.stream.topic_check import KafkaTopics
 from tests.spark.events import MemoryStore, plan_of
 
 PLAN = plan_of()
@@ -82,8 +84,11 @@ def test_expired_events_are_those_before_the_first_offset(
 ) -> None:
     monkeypatch.setattr(deployed_backend, "open_session", lambda _: None)
     monkeypatch.setattr(deployed_backend, "brokers_of", lambda _: {})
-    monkeypatch.setattr(deployed_backend, "offsets", lambda *_: {TABLE.topic: {0: 5, 1: 0}})
+    state = TopicState(id="new", first={0: 5, 1: 0}, end={0: 9, 1: 0})
+    monkeypatch.setattr(KafkaTopics, "states", lambda *_: {TABLE.topic: state})
     with ExitStack() as resources:
         backend = DeployedBackend(PLAN, ARGUMENTS, resources)
-        assert backend.has_expired_events(TABLE, {0: 4})
-        assert not backend.has_expired_events(TABLE, {0: 5})
+        assert backend.has_lost_events(TABLE, TableProgress(offsets={0: 4}))
+        assert not backend.has_lost_events(TABLE, TableProgress(offsets={0: 5}))
+        assert backend.has_lost_events(TABLE, TableProgress(offsets={0: 10}))
+        assert backend.has_lost_events(TABLE, TableProgress(offsets={0: 5}, topic_id="old"))
