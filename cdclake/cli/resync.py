@@ -38,11 +38,7 @@ def resync(
     """Read every row of a table again, and remove rows from the lake that the source lacks."""
     from cdclake import naming
 
-    if (table is None) != expired:
-        raise InputError(
-            "resync needs either a table or --expired",
-            "name one table, or add --expired for all whose events Kafka has lost",
-        )
+    _check(table, expired)
     if target is Target.AWS:
         if no_wait:
             raise InputError(
@@ -60,6 +56,14 @@ def resync(
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:
         raise typer.Exit(4)
+
+
+def _check(table: str | None, expired: bool) -> None:
+    if (table is None) != expired:
+        raise InputError(
+            "resync needs either a table or --expired",
+            "name one table, or add --expired for all whose events Kafka has lost",
+        )
 
 
 def _resync_here(table: str | None, no_wait: bool) -> dict[str, Any]:

@@ -101,9 +101,6 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
 def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -> LakeState:
     """Start streaming: prepare the source, start connector and stream, and await a marker."""
     plan, state = lake.plan, lake.state
-    if lost_offsets:
-        # The slot has moved on, so the connector could not continue without its offsets either.
-        stack.stop_component(lake.home, STREAM)
     running = stack.wants(lake.home, STREAM)
     if change.is_first and not running:
         _drop_forgotten_slot(lake)
@@ -116,13 +113,9 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -
     )
     change = change.found(prepared.renamed, prepared.unpublished)
     connector = ConnectorClient(lake.endpoints.connect, plan)
-    if prepared.slot_lost or state.loading or lost_offsets or not prepared.slot_exists:
-        # A new epoch: a full snapshot, whose rows must take precedence over everything before.
-        connector.forget_offsets()
-        if prepared.slot_lost or state.loading or lost_offsets:
-            end_epoch(lake)
-        is_bulk = plan.snapshot_mode == "bulk"
-        state = replace(state, epoch=state.epoch + 1, loading=is_bulk)
+    is_lost = prepared.slot_lost or state.loading or lost_offsets
+    if is_lost or not prepared.slot_exists:
+        state = _begin_epoch(lake, connector, is_lost=is_lost)
         change = change.all_snapshotted()
     _save_but_the_plan(lake.home, state)
     lake = replace(lake, state=state)
@@ -143,6 +136,16 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -
         markers.close()
     component.run(lake)
     return state
+
+
+def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) -> LakeState:
+    """Begin an epoch: a full snapshot, whose rows must take precedence over everything before."""
+    connector.forget_offsets()
+    if is_lost:
+        stack.stop_component(lake.home, STREAM)  # it may still wait for topics that are gone
+        end_epoch(lake)
+    is_bulk = lake.plan.snapshot_mode == "bulk"
+    return replace(lake.state, epoch=lake.state.epoch + 1, loading=is_bulk)
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:

@@ -35,6 +35,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
@@ -44,13 +45,6 @@ from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys, describe
 from cdclake.jobs.stream.stage_timer import StageTimer
 from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedOperations, TableBatch
 from cdclake.jobs.stream.table_work import Work, in_order
-from cdclake.jobs.stream.topic_check import (
-    NoTopics,
-    TopicCheck,
-    Topics,
-    accept_topic,
-    needs_resync,
-)
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
@@ -69,9 +63,9 @@ class MicroBatch:
         control: ObjectStore,
         brokers: dict[str, str],
         repairs: RequestedOperations,
-        topics: Topics | None = None,
+        topics: topic_check.Topics | None = None,
     ) -> None:
-        self._topics = TopicCheck(topics or NoTopics())
+        self._topics = topic_check.TopicCheck(topics or topic_check.NoTopics())
         self._plans = plans
         self._control = control
         self._brokers = brokers
@@ -151,10 +145,8 @@ class MicroBatch:
         """Restore offsets from stamps if the progress was lost, so that gaps are still detected."""
         for table in plan.tables:
             progress = self._progress.table(table.name)
-            if table.delivery != "stream" or progress.state == "stopped":
-                continue
-            stamp = lake.stamped(table.changes).stamp
-            if stamp is not None:
+            flows = table.delivery == "stream" and progress.state != "stopped"
+            if flows and (stamp := lake.stamped(table.changes).stamp) is not None:
                 read = ChangesStamp.from_json(stamp)
                 progress.offsets, progress.topic_id = dict(read.offsets), read.topic_id
 
@@ -191,7 +183,7 @@ class MicroBatch:
         """
         reason = expired_records(progress.offsets, {p: first for p, (first, _) in share.items()})
         if reason is not None:
-            self._stop(progress, table, {}, str(needs_resync(table, reason)))
+            self._stop(progress, table, {}, str(topic_check.needs_resync(table, reason)))
         return reason is not None
 
     def _flowing(self, plan: Plan) -> frozenset[str]:
@@ -220,10 +212,10 @@ class MicroBatch:
             topic = self._topics.state(table) if progress.gap_given_up else None
             if topic is not None:
                 self._table_batch(plan, lake, table, apply_now=False).accept_topic(topic)
-                accept_topic(progress, topic)
+                topic_check.accept_topic(progress, topic)
         except (PySparkException, Py4JJavaError, TableError) as error:
-            log.exception("table %s: cannot read its gap", table.name)
             if not isinstance(error, TableError):
+                log.exception("table %s: cannot read its gap", table.name)
                 remedy = policy(Kind.KAFKA_UNREADABLE).remedy
                 error = TableError(table.name, "cannot read its gap from Kafka", remedy)
             self._stop(progress, table, {}, str(error))

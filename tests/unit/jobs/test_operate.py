@@ -104,7 +104,7 @@ def stream_answers(
         if (asked := control.read(request_name(TABLE.name, verb))) is not None:
             control.write(outcome_name(TABLE.name, verb), {**asked.content, **outcome})
         if control.read(f"resume/{TABLE.name}.json") is not None:
-            Progress().save(control)
+            control.write("progress.json", Progress().to_stored())
 
     monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
 
