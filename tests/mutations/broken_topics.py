@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 _STATE_TESTS = ("tests/unit/jobs/test_topic_state.py",)
 _LOST_TESTS = ("tests/spark/test_lost_topics.py",)
+_LOCAL_TESTS = ("tests/unit/local/test_lost_kafka.py",)
 _STATE = "glue_jobs/control/topic_state.py"
 _CHECK = "glue_jobs/stream/topic_check.py"
 _CHECKPOINT = "glue_jobs/stream/checkpoint.py"
@@ -71,13 +72,18 @@ TOPICS = (
         ((_CHECKPOINT, 'raise ValueError("incomplete")', "return []"),),
     ),
     Mutation(
-        "a heartbeat of an earlier Kafka is accepted", ("tests/unit/local/test_lost_kafka.py",),
+        "a heartbeat of an earlier Kafka is accepted", _LOCAL_TESTS,
         (("cdclake/local/lake/topics.py",
           "is_read and progress.heartbeat_committed_us >= self.committed_us", "is_read"),),
     ),
     Mutation(
-        "a lake goes on without its connector's offsets", ("tests/unit/local/test_lost_kafka.py",),
+        "a lake goes on without its connector's offsets", _LOCAL_TESTS,
         (("cdclake/local/lake/connector_offsets.py", "return state.connector_offsets != topic",
           "return False"),),
+    ),
+    Mutation(
+        "an event that is twice in quarantine counts twice", _LOCAL_TESTS,
+        (("cdclake/local/reader/table_figures.py",
+          'count(DISTINCT (topic, "partition", "offset"))', "count(*)"),),
     ),
 )  # fmt: skip

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
+import duckdb
 import pytest
 
 from cdclake.jobs.control.progress import Progress
@@ -12,6 +15,7 @@ from cdclake.local.components.connect import OFFSETS_TOPIC
 from cdclake.local.lake import connector_offsets
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.topics import Heartbeat
+from cdclake.local.reader import table_figures
 from tests.spark.events import MemoryStore, plan_of
 from tests.unit.jobs.test_operate import MemoryBackend
 
@@ -60,3 +64,19 @@ def test_expired_are_the_tables_that_lack_events() -> None:
     lost = TableOperations(MemoryBackend(control, lost=True)).incomplete(TABLES)
     assert lost == [stopped, incomplete]
     assert TableOperations(MemoryBackend(control)).incomplete(TABLES) == [incomplete]
+
+
+def test_a_refused_event_that_two_streams_have_written_counts_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Quarantine's append is not fenced: all tables share it."""
+    session = duckdb.connect()
+    session.execute(
+        """CREATE TABLE cdclake_quarantine AS SELECT * FROM (VALUES
+        ('t', 0, 1, 'orders'), ('t', 0, 1, 'orders'), ('t', 1, 1, 'orders'), ('u', 0, 1, 'items'))
+        AS rows (topic, "partition", "offset", "table")"""
+    )
+    reader = SimpleNamespace(open=lambda at: nullcontext(session))
+    monkeypatch.setattr(table_figures, "lake_reader", lambda lake: reader)
+    lake: Any = None
+    assert dict(table_figures._quarantined(lake)) == {"orders": 2, "items": 1}
