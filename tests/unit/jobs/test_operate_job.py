@@ -14,6 +14,7 @@ from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import deployed_backend, operate_job
 from cdclake.jobs.operations.deployed_backend import DeployedBackend
+from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.stream.topic_check import KafkaTopics
 from tests.spark.events import MemoryStore, plan_of
 
@@ -53,6 +54,25 @@ def test_run_reports_a_stopped_table_as_an_error(control: Any) -> None:
     assert operate_job.run({**ARGUMENTS, "verb": "replay", "tables": TABLE.name}) == 1
     [line] = control.read(naming.report_name(naming.OPERATE_JOB)).content["tables"]
     assert line["did"] == f"nothing: {line['error']}"
+
+
+def test_resync_of_expired_tables_leaves_the_others_alone(
+    control: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[Any] = []
+
+    def resync(_: TableOperations, table: Any) -> dict[str, Any]:
+        chosen.append(table)
+        return {"did": "read"}
+
+    monkeypatch.setattr(TableOperations, "resync", resync)
+    assert operate_job.run({**ARGUMENTS, "verb": "resync", "expired": "true", "run": "r"}) == 0
+    assert control.read(naming.report_name("r")).content == {"ok": True, "tables": []}
+    progress = Progress()
+    progress.table(TABLE.name).incomplete = "rows are missing"
+    progress.save(control)
+    assert operate_job.run({**ARGUMENTS, "verb": "resync", "expired": "true"}) == 0
+    assert chosen == [TABLE]
 
 
 def test_resync_requires_tables(control: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from cdclake.cli import main as command
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.local.components.connect import OFFSETS_TOPIC
@@ -50,6 +52,14 @@ def test_the_connectors_offsets_are_lost_with_their_topic(
 ) -> None:
     monkeypatch.setattr(connector_offsets, "end_offsets", lambda *_: {OFFSETS_TOPIC: {0: end}})
     assert connector_offsets.are_lost("", state, "now") is lost
+
+
+@pytest.mark.parametrize("words", [["resync"], ["resync", "orders", "--expired"]])
+def test_resync_takes_either_a_table_or_expired(capsys: Any, words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        command.main([*words, "--json"])
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (caught.value.code, "a table or --expired" in error["message"]) == (2, True)
 
 
 def test_expired_are_the_tables_that_lack_events() -> None:
