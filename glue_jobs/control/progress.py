@@ -7,6 +7,7 @@ its state and its last error. The resume offsets of a stopped table are stored n
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
@@ -89,6 +90,7 @@ class Progress:
     batch: int = -1
     epoch: int = 0
     written_at: str = ""
+    stream: str = ""  # the stream that writes it: a random id
     seconds: float = 0.0  # duration of the last batch
     events: int = 0  # in the last batch
     heartbeat_committed_us: int = 0  # commit time of the newest heartbeat, in microseconds; 0: none
@@ -110,6 +112,9 @@ class Progress:
         Raise Fenced, with nothing written, if another stream has written it since it was read.
         """
         self.written_at = datetime.now(UTC).isoformat()
+        self._write(control)
+
+    def _write(self, control: ObjectStore) -> None:
         content = self.to_stored()
         etag = control.write_if(PROGRESS, content, self.etag)
         if etag is None:
@@ -124,9 +129,13 @@ class Progress:
         self.etag = etag
 
     def take_over(self, control: ObjectStore) -> None:
-        """Write the object as it was read: an earlier stream that is still alive then ends."""
+        """Write the object in the name of a new stream: an earlier one that is still alive ends.
+
+        The time stays that of the last batch. S3's ETag follows the content, which the id changes.
+        """
+        self.stream = uuid.uuid4().hex
         if self.etag is not None:
-            self.save(control)
+            self._write(control)
 
     def to_stored(self) -> dict[str, Any]:
         """Return the content of the control object; `parse` reads it."""

@@ -56,7 +56,7 @@ TOPICS = (
     ),
     Mutation(
         "a new stream leaves the progress to the old one", _STATE_TESTS,
-        ((_PROGRESS, "        if self.etag is not None:\n            self.save(control)",
+        ((_PROGRESS, "        if self.etag is not None:\n            self._write(control)",
           "        pass"),),
     ),
     Mutation(

@@ -121,7 +121,11 @@ def test_a_stream_that_starts_ends_the_earlier_one() -> None:
     store: Any = MemoryStore()
     earlier = Progress(batch=1)
     earlier.save(store)
+    written = earlier.written_at
     Progress.load(store).take_over(store)
+    stored = Progress.load(store)
+    assert (stored.written_at, stored.batch) == (written, 1)  # the age of the last batch stays
+    assert stored.stream != earlier.stream  # S3's ETag is that of the content
     with pytest.raises(Fenced):
         earlier.save(store)
 
