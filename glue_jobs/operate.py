@@ -3,7 +3,8 @@
 Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:PORT
 [--kafka_options JSON of more Kafka options] --source JSON of libpq keywords --login SECRET
 [--authorities s3://.../x.pem] --offsets TOPIC of Connect --verb replay|resume|resync
-[--tables a,b] [--run ID, the name of the report] [--metrics NAME of the deployment in CloudWatch].
+[--tables a,b] [--expired true] [--run ID, the name of the report]
+[--metrics NAME of the deployment in CloudWatch].
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def main() -> int:
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "verb", "brokers", "source", "login", "offsets"],
-        ["kafka_options", "authorities", "tables", "run", "metrics"],
+        ["kafka_options", "authorities", "tables", "expired", "run", "metrics"],
     )
     return run(arguments)
 

@@ -74,7 +74,8 @@ JOBS_DESCRIBED = {
         "Requests one of three operations from the stream: retry quarantined events (`replay`),"
         " continue stopped tables (`resume`), or have the connector read tables again while"
         " everything else keeps flowing, and delete rows from the lake that the source does not"
-        " have (`resync`, which needs table names). Stream and connector must be running.",
+        " have (`resync`, which needs table names, or `--expired true` for all tables whose events"
+        " Kafka has lost). Stream and connector must be running.",
         "Started manually only.",
         {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),

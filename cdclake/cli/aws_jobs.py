@@ -51,11 +51,11 @@ class DeployedJob:
             )
         return {**report, "job_run_id": run_id}
 
-    def operate(self, verb: str, tables: list[str]) -> dict[str, Any]:
+    def operate(self, verb: str, tables: list[str], **more: str) -> dict[str, Any]:
         """Run the verb for these tables; InputError for a table that Firehose delivers."""
         for table in tables:
             self._deployment.plan.streamed(table, of="file")
-        return self.run(tables, verb=verb)
+        return self.run(tables, verb=verb, **more)
 
     def start(self, arguments: dict[str, str]) -> str:
         """Start a run without waiting; return its id."""

@@ -20,8 +20,12 @@ from cdclake.errors import InputError
 
 def resync(
     table: Annotated[
-        str, typer.Argument(help="The table, by its name in the lake or in the source.")
-    ],
+        str | None, typer.Argument(help="The table, by its name in the lake or in the source.")
+    ] = None,
+    expired: Annotated[
+        bool,
+        typer.Option("--expired", help="Resync every table whose events Kafka has lost."),
+    ] = False,
     no_wait: Annotated[
         bool,
         typer.Option("--no-wait", help="Request the resync and return; the stream completes it."),
@@ -34,13 +38,18 @@ def resync(
     """Read every row of a table again, and remove rows from the lake that the source lacks."""
     from cdclake import naming
 
+    _check(table, expired)
     if target is Target.AWS:
         if no_wait:
             raise InputError(
                 "--no-wait applies to the local lake only",
                 "interrupt the command instead; the job continues",
             )
-        answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resync", [table])
+        job = deployed_job(file, environment, naming.OPERATE_JOB)
+        if table is None:
+            answer = job.operate("resync", [], expired="true")
+        else:
+            answer = job.operate("resync", [table])
     else:
         check_local(file, environment)
         answer = _resync_here(table, no_wait)
@@ -49,16 +58,31 @@ def resync(
         raise typer.Exit(4)
 
 
-def _resync_here(table: str, no_wait: bool) -> dict[str, Any]:
+def _check(table: str | None, expired: bool) -> None:
+    if (table is None) != expired:
+        raise InputError(
+            "resync needs either a table or --expired",
+            "name one table, or add --expired for all whose events Kafka has lost",
+        )
+
+
+def _resync_here(table: str | None, no_wait: bool) -> dict[str, Any]:
+    from cdclake.jobs.operations.table_operations import streamed_tables
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.operations_backend import local_operations, to_json
     from cdclake.local.process.home import Home
 
     lake = open_lake(Home.from_environment())
-    chosen = lake.plan.streamed(table)
-    return to_json({chosen.name: local_operations(lake).resync(chosen, wait=not no_wait)})
+    operations = local_operations(lake)
+    if table is None:
+        chosen = operations.incomplete(streamed_tables(lake.plan))
+    else:
+        chosen = [lake.plan.streamed(table)]
+    return to_json({each.name: operations.resync(each, wait=not no_wait) for each in chosen})
 
 
 def _render(answer: dict[str, Any]) -> None:
+    if not answer["tables"]:
+        say("no table lacks events that Kafka has lost")
     for table in answer["tables"]:
         say(f"{table['table']}: {table['did']}")

@@ -18,11 +18,12 @@ from cdclake.debezium.worker import password_of, salt_of
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.operations.table_operations import streamed_tables
 from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
 from cdclake.local.components import connect
 from cdclake.local.firehose import component
-from cdclake.local.lake import stack
+from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import (
@@ -36,7 +37,7 @@ from cdclake.local.lake.lake import (
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.spark_jobs import STREAM
-from cdclake.local.lake.topics import MarkerReader, create_topics
+from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.plan_diff import PlanDiff, compare, join_tables
@@ -86,9 +87,12 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     if endpoints.source is not None:
         server = make_conninfo(**asdict(endpoints.source))
         state = replace(state, database=_existing_database(server, plan, before))
+    topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
+    lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
+    state = replace(state, connector_offsets=topic)
     lake = describe_lake(home, state)
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
-    state = _start_streaming(lake, change)
+    state = _start_streaming(lake, change, lost_offsets=lost)
     state.save(home)
     answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
     if plan.streams:
@@ -96,7 +100,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     return answer
 
 
-def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
+def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -> LakeState:
     """Start streaming: prepare the source, start connector and stream, and await a marker."""
     plan, state = lake.plan, lake.state
     running = stack.wants(lake.home, STREAM)
@@ -111,13 +115,9 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
     )
     change = change.found(prepared.renamed, prepared.unpublished)
     connector = ConnectorClient(lake.endpoints.connect, plan)
-    if prepared.slot_lost or state.loading or not prepared.slot_exists:
-        # A new epoch: a full snapshot, whose rows must take precedence over everything before.
-        connector.forget_offsets()
-        if prepared.slot_lost or state.loading:
-            end_epoch(lake)
-        is_bulk = plan.snapshot_mode == "bulk"
-        state = replace(state, epoch=state.epoch + 1, loading=is_bulk)
+    is_lost = prepared.slot_lost or state.loading or lost_offsets
+    if is_lost or not prepared.slot_exists:
+        state = _begin_epoch(lake, connector, is_lost=is_lost)
         change = change.all_snapshotted()
     _save_but_the_plan(lake.home, state)
     lake = replace(lake, state=state)
@@ -132,10 +132,22 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
         state.save(lake.home)
         run_stream(lake, READY_TIMEOUT_S)
         _await_marker(lake, connector, markers)
+        if lost_offsets:
+            local_operations(lake).accept_new_topics(streamed_tables(plan))
     finally:
         markers.close()
     component.run(lake)
     return state
+
+
+def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) -> LakeState:
+    """Begin an epoch: a full snapshot, whose rows must take precedence over everything before."""
+    connector.forget_offsets()
+    if is_lost:
+        stack.stop_component(lake.home, STREAM)  # it may still wait for topics that are gone
+        end_epoch(lake)
+    is_bulk = lake.plan.snapshot_mode == "bulk"
+    return replace(lake.state, epoch=lake.state.epoch + 1, loading=is_bulk)
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:
@@ -186,16 +198,15 @@ def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerRe
     """Wait until a marker written to the source has passed through the whole pipeline."""
     marker = os.urandom(8).hex()
     write_marker(lake.dsn, marker)
-    offset: int | None = None
+    beat: Heartbeat | None = None
 
     def came_through() -> bool:
-        nonlocal offset
-        if offset is None:
-            offset = markers.find(marker)
-        if offset is None:
+        nonlocal beat
+        if beat is None:
+            beat = markers.find(marker)
+        if beat is None:
             return False
-        progress = Progress.load(lake.control)
-        return progress.heartbeat_offsets.get(0, 0) > offset and _all_objects_exist(lake)
+        return beat.has_passed(Progress.load(lake.control)) and _all_objects_exist(lake)
 
     _await(lake, connector, came_through)
 

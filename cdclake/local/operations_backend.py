@@ -11,15 +11,15 @@ from cdclake.errors import ComponentFailed, NotRunning
 from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.topic_state import lost_records
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.runtime.source import is_signalled, signal_snapshot, write_marker
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.lake.offset_gap import find_gap
 from cdclake.local.lake.spark_jobs import STREAM, checkpoint_folder, stream_spec
-from cdclake.local.lake.topics import end_offsets
+from cdclake.local.lake.topics import end_offsets, topic_state
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Table
 
@@ -80,10 +80,10 @@ class LocalBackend:
         """Return the tables being read, from Connect's REST interface."""
         return self._connector().reading()
 
-    def has_expired_events(self, table: Table, resume: Mapping[int, int]) -> bool:
-        """Look for lost events in the gap from these offsets on."""
-        gap = find_gap(self.lake.kafka, table.topic, TableProgress(offsets=dict(resume)))
-        return gap is not None and gap.lost_events > 0
+    def has_lost_events(self, table: Table, place: TableProgress) -> bool:
+        """Compare what the table has read with what Kafka has."""
+        topic = topic_state(self.lake.kafka, table.topic)
+        return topic is not None and lost_records(table.topic, place, topic) is not None
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the changelog, None without changelog or rows."""

@@ -133,11 +133,13 @@ class ResumeRequest:
 
     skip_gap: bool = False  # continue with the oldest event that Kafka still has
     columns_changed: bool = False  # only if the declared columns were the reason for the stop
+    has_snapshot: bool = False  # a new epoch's snapshot replaces the rows of the skipped gap
 
     def to_json(self) -> Json:
         """Return the content of the control object."""
         gap = {"gap": _SKIP_GAP} if self.skip_gap else {}
-        return gap | ({"mended": _COLUMNS} if self.columns_changed else {})
+        snapshot = {"snapshot": True} if self.has_snapshot else {}
+        return gap | snapshot | ({"mended": _COLUMNS} if self.columns_changed else {})
 
     @staticmethod
     def from_json(content: Mapping[str, Any]) -> ResumeRequest:
@@ -145,6 +147,7 @@ class ResumeRequest:
         return ResumeRequest(
             skip_gap=content.get("gap") == _SKIP_GAP,
             columns_changed=content.get("mended") == _COLUMNS,
+            has_snapshot=bool(content.get("snapshot")),
         )
 
 

@@ -6,6 +6,8 @@ its state and its last error. The resume offsets of a stopped table are stored n
 
 from __future__ import annotations
 
+import json
+import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime
@@ -13,8 +15,14 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.debezium.oversized import remedy
+from cdclake.errors import Fenced
 from cdclake.jobs.control.control_objects import PROGRESS, ResumeRequest
 from cdclake.jobs.control.store import ObjectStore
+
+_INCOMPLETE = (
+    "records were lost from Kafka before they were read: rows are missing until `cdclake resync` of"
+    " this table is complete"
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +49,8 @@ class TableProgress:
         if stops:
             then = "let it continue with `cdclake resume`"
             self.stop(f"{reason}. To repair the row, {then}, {remedy(table)}")
+    incomplete: str | None = None  # why rows are missing until a resync has read the table
+    topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
 
     def note_refused(self, refused: int, limit: int) -> bool:
         """Count refused events; stop the table and return True if there are too many.
@@ -67,6 +77,8 @@ class TableProgress:
         if self.state == "stopped" and not is_for_others:
             self.resume_requested = True
             self.gap_given_up = request.skip_gap
+            if request.skip_gap and not request.has_snapshot:
+                self.incomplete = _INCOMPLETE
 
     def forget_all_but(self, columns: Collection[str]) -> None:
         """Drop other columns from `first_seen`: a column that is declared again is a new one."""
@@ -75,7 +87,7 @@ class TableProgress:
     def flow(self) -> None:
         """Set a stopped table to streaming, once it has read its gap or a part of it."""
         if self.state == "stopped":
-            self.state, self.last_error, self.columns = "streaming", None, []
+            self.state, self.last_error, self.columns = "streaming", self.incomplete, []
             self.quarantined, self.resume_requested, self.gap_given_up = 0, False, False
 
 
@@ -87,11 +99,13 @@ class Progress:
     batch: int = -1
     epoch: int = 0
     written_at: str = ""
+    stream: str = ""  # the stream that writes it: a random id
     seconds: float = 0.0  # duration of the last batch
     events: int = 0  # in the last batch
     heartbeat_committed_us: int = 0  # commit time of the newest heartbeat, in microseconds; 0: none
     heartbeat_offsets: dict[int, int] = field(default_factory=dict)
     tables: dict[str, TableProgress] = field(default_factory=dict)
+    etag: str | None = field(default=None, compare=False)  # of the stored object, if there is one
 
     def table(self, name: str) -> TableProgress:
         """Return the table's progress, a fresh one for a new table."""
@@ -102,13 +116,40 @@ class Progress:
         return {name: table.offsets for name, table in self.tables.items()}
 
     def save(self, control: ObjectStore) -> None:
-        """Write the control object, with the current time."""
+        """Write the control object, with the current time.
+
+        Raise Fenced, with nothing written, if another stream has written it since it was read.
+        """
         self.written_at = datetime.now(UTC).isoformat()
-        control.write(PROGRESS, self.to_stored())
+        self._write(control)
+
+    def _write(self, control: ObjectStore) -> None:
+        content = self.to_stored()
+        etag = control.write_if(PROGRESS, content, self.etag)
+        if etag is None:
+            stored = control.read(PROGRESS)
+            if stored is None or stored.content != json.loads(json.dumps(content)):
+                raise Fenced(
+                    f"another stream has written {PROGRESS} since this one read it",
+                    "run one stream per lake; after a restart, this one continues where the other"
+                    " is",
+                )
+            etag = stored.etag  # the write took effect, but its answer was lost
+        self.etag = etag
+
+    def take_over(self, control: ObjectStore) -> None:
+        """Write the object in the name of a new stream: an earlier one that is still alive ends.
+
+        The time stays that of the last batch. S3's ETag follows the content, which the id changes.
+        """
+        self.stream = uuid.uuid4().hex
+        if self.etag is not None:
+            self._write(control)
 
     def to_stored(self) -> dict[str, Any]:
         """Return the content of the control object; `parse` reads it."""
         stored = _stored(self, asdict(self))
+        del stored["etag"]
         tables = self.tables.items()
         return {
             **stored,
@@ -119,7 +160,11 @@ class Progress:
     def load(control: ObjectStore) -> Progress:
         """Return the stored progress, or an empty one if the stream never ran."""
         stored = control.read(PROGRESS)
-        return Progress.parse(stored.content) if stored else Progress()
+        if stored is None:
+            return Progress()
+        progress = Progress.parse(stored.content)
+        progress.etag = stored.etag
+        return progress
 
     @staticmethod
     def parse(raw: dict[str, Any]) -> Progress:

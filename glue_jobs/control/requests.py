@@ -87,7 +87,12 @@ def request_resync(
 
 
 def request_resume(
-    control: ObjectStore, table: str, *, skip_gap: bool = False, columns_changed: bool = False
+    control: ObjectStore,
+    table: str,
+    *,
+    skip_gap: bool = False,
+    columns_changed: bool = False,
+    has_snapshot: bool = False,
 ) -> None:
     """Request that a stopped table reads its gap and rejoins.
 
@@ -96,8 +101,11 @@ def request_resume(
         table: Lake name of the table.
         skip_gap: Continue with the oldest event that Kafka still has; a resync reads the rest.
         columns_changed: Resume the table only if its declared columns were why it stopped.
+        has_snapshot: A new epoch's snapshot replaces the rows of the skipped gap; no resync has to.
     """
-    request = ResumeRequest(skip_gap=skip_gap, columns_changed=columns_changed)
+    request = ResumeRequest(
+        skip_gap=skip_gap, columns_changed=columns_changed, has_snapshot=has_snapshot
+    )
     control.write(resume_name(table), request.to_json())
 
 

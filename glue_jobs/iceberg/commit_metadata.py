@@ -25,6 +25,17 @@ class ChangesStamp:
     epoch: int = 0
     lsn_marks: Mapping[int, int] = field(default_factory=dict)  # highest LSN by partition
     snapshot_read_at: int = 0  # `source.ts` of the snapshot whose rows are at the mark
+    topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known
+
+    def offsets_in(self, topic_id: str) -> Mapping[int, int]:
+        """Return the offsets if they may belong to this topic: none of one that is known to differ.
+
+        >>> stamp = ChangesStamp(offsets={0: 7}, topic_id="a")
+        >>> stamp.offsets_in("a"), stamp.offsets_in("b")
+        ({0: 7}, {})
+        """
+        is_other = self.topic_id and topic_id and self.topic_id != topic_id
+        return {} if is_other else self.offsets
 
     def to_json(self) -> str:
         """Return the stamp as one line of JSON."""
@@ -35,6 +46,7 @@ class ChangesStamp:
                 "epoch": self.epoch,
                 "lsn_marks": self.lsn_marks,
                 "snapshot_read_at": self.snapshot_read_at,
+                **({"topic_id": self.topic_id} if self.topic_id else {}),
             },
             sort_keys=True,
         )
@@ -49,6 +61,7 @@ class ChangesStamp:
             epoch=raw["epoch"],
             lsn_marks={int(p): n for p, n in raw["lsn_marks"].items()},
             snapshot_read_at=raw["snapshot_read_at"],
+            topic_id=raw.get("topic_id", ""),
         )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Table
 
@@ -45,8 +46,8 @@ class Backend(Protocol):
     def tables_being_read(self) -> frozenset[str]:
         """Return the source tables that an incremental snapshot reads, or is going to read."""
 
-    def has_expired_events(self, table: Table, resume: Mapping[int, int]) -> bool:
-        """Return True if Kafka has deleted events of the table at or after these offsets."""
+    def has_lost_events(self, table: Table, place: TableProgress) -> bool:
+        """Return True if Kafka lacks events of the table that it has not read."""
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the changelog, None if it is empty."""

@@ -13,14 +13,16 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.incremental_snapshot import tables_being_read
 from cdclake.jobs.control.control_objects import REPLAY, RESYNC
-from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.topic_state import lost_records
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.kafka import End, offsets
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
+from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan, Table
 
 _LAST_OFFSET_RECORDS = 100  # of the connector's offsets: the newest of each key is among them
@@ -96,10 +98,11 @@ class DeployedBackend:
         stored = (json.loads(value) for value in newest.values() if value)
         return frozenset(table for offset in stored for table in tables_being_read(offset))
 
-    def has_expired_events(self, table: Table, resume: Mapping[int, int]) -> bool:
-        """Compare the resume offsets with the first ones that Kafka still has."""
-        first = self._offsets(table.topic, "earliest")
-        return any(low > resume.get(partition, low) for partition, low in first.items())
+    def has_lost_events(self, table: Table, place: TableProgress) -> bool:
+        """Compare what the table has read with what Kafka has."""
+        topics = KafkaTopics(self._spark, self._brokers).states([table.topic])
+        topic = topics.get(table.topic)
+        return topic is not None and lost_records(table.topic, place, topic) is not None
 
     def newest_position(self, table: Table) -> str | None:
         """Return the greatest position in the changelog; InputError if there is no changelog."""

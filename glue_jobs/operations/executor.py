@@ -35,7 +35,11 @@ from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
 from cdclake.jobs.operations.replay import replay_quarantine
-from cdclake.jobs.operations.stale_rows import count_older_values, delete_stale_rows
+from cdclake.jobs.operations.stale_rows import (
+    count_older_values,
+    count_read_rows,
+    delete_stale_rows,
+)
 from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.table_batch import Ranges, TableBatch
 from cdclake.plan import Plan, Table
@@ -198,6 +202,9 @@ def _resync(request: ResyncRequest, progress: Progress, batch: TableBatch) -> Js
         return None
     if unread := unread_markers(batch, request.position):
         return {"error": f"{len(unread)} rows are too large to be read, for example {unread[0]}"}
+    found = count_read_rows(batch, request.position)
+    if found < ended.rows:
+        return {"error": _not_appended(ended.rows, found, batch.table.name)}
     ghosts = delete_stale_rows(batch, request.position)
     _release_markers(mine, batch, request.position)
     return {"rows": ended.rows, "ghosts": ghosts, "older_values": _note_missed(mine, batch)}
@@ -210,12 +217,22 @@ def _release_markers(mine: TableProgress, batch: TableBatch, position: str) -> N
         mine.oversized = None
 
 
+def _not_appended(read: int, found: int, table: str) -> str:
+    return (
+        f"the connector read {read} rows and only {found} of them are in the changelog, so no row"
+        f" was removed as stale: run `cdclake replay --table {table}` if events of the table are in"
+        f" quarantine, then `cdclake resync {table}` again"
+    )
+
+
 def _note_missed(mine: TableProgress, batch: TableBatch) -> int:
     """Count rows that may have values older than changes that the table missed.
 
     `status` shows them as the table's last error.
     """
+    mine.incomplete = None
     if mine.missed_below is None:
+        mine.last_error = None
         return 0
     rows = count_older_values(batch, mine.missed_below)
     if rows:

@@ -50,12 +50,18 @@ def run(arguments: Mapping[str, str]) -> int:
     """Run the job, write its report, and return the exit code of the process."""
     plan, verb = PlanWatcher(arguments["plan"]).read(), arguments["verb"]
     named = arguments["tables"].split(",") if arguments.get("tables") else []
-    if verb == RESYNC and "tables" not in arguments:
-        raise InputError("--tables is required for resync", "add --tables a,b")
+    if verb == RESYNC and not {"tables", "expired"} & {*arguments}:
+        raise InputError(
+            "--tables is required for resync",
+            "add --tables a,b, or --expired true for all tables whose events Kafka has lost",
+        )
     tables = streamed_tables(plan, named)
     with ExitStack() as resources:
         backend = DeployedBackend(plan, arguments, resources)
-        report = operate(TableOperations(backend), verb, tables)
+        operations = TableOperations(backend)
+        if arguments.get("expired") == "true":
+            tables = operations.incomplete(tables)
+        report = operate(operations, verb, tables)
     run_id = arguments.get("run", naming.OPERATE_JOB)
     backend.control.write(naming.report_name(run_id), report)
     for line in report["tables"]:

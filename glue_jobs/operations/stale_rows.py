@@ -44,6 +44,19 @@ def delete_stale_rows(batch: TableBatch, position: str) -> int:
         return batch.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
 
 
+def count_read_rows(batch: TableBatch, position: str) -> int:
+    """Count the keys with an event at or after `position`: at least the rows that were read.
+
+    A row that the connector has read is one of them, or was changed meanwhile. There are fewer if
+    the changelog has not taken rows: then nothing is known of those that are missing.
+    """
+    rows = batch.lake.read(batch.table.changes).where(
+        f"{history_part(naming.POSITION)} >= {SPARK.text(history_of(position))}"
+        f" AND {naming.OP} <> 't'"
+    )
+    return rows.select(*(F.col(SPARK.name(name)) for name in batch.table.key)).distinct().count()
+
+
 def count_older_values(batch: TableBatch, position: str) -> int:
     """Count the rows with an event since `position` that have an older value, or lack a value.
 

@@ -72,6 +72,27 @@ class TableOperations:
             self._await_outcomes(RESYNC, {table.name: request})[table.name]
         )
 
+    def incomplete(self, tables: Sequence[Table]) -> list[Table]:
+        """Select the tables that lack rows because Kafka has lost events before they were read."""
+        places = {table.name: self._progress(table) for table in tables}
+        return [
+            table
+            for table in tables
+            if (place := places[table.name]).incomplete is not None
+            or (place.state == "stopped" and self.backend.has_lost_events(table, place))
+        ]
+
+    def accept_new_topics(self, tables: Sequence[Table]) -> None:
+        """Let the tables continue in new topics, after a new epoch has begun with a snapshot."""
+        for table in tables:
+            place = self._progress(table)
+            if place.state == "stopped" and self.backend.has_lost_events(table, place):
+                requests.request_resume(
+                    self.backend.control, table.name, skip_gap=True, has_snapshot=True
+                )
+                self.backend.wake_stream()
+                self._await_streaming(table)
+
     def resume(self, tables: Sequence[Table]) -> dict[str, Answer]:
         """Start the stream if it is paused, and let stopped tables read their gap and rejoin."""
         self.backend.check_resumable()
@@ -131,9 +152,12 @@ class TableOperations:
         progress = self._progress(table)
         if progress.state != "stopped":
             return
-        if not self.backend.has_expired_events(table, progress.offsets):
+        if not self.backend.has_lost_events(table, progress):
             raise _stopped(table.name, progress)
         requests.request_resume(self.backend.control, table.name, skip_gap=True)
+        self._await_streaming(table)
+
+    def _await_streaming(self, table: Table) -> None:
         deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
         while (progress := self._progress(table)).state == "stopped":
             if time.monotonic() > deadline:

@@ -59,6 +59,28 @@ def offsets(
         }
 
 
+class TopicIds:
+    """Ids of the cluster's topics, with a client that stays open: a stream asks in every batch."""
+
+    def __init__(self, spark: SparkSession, brokers: Mapping[str, str]) -> None:
+        self._spark, self._brokers = spark, brokers
+        self._client: Any = None
+        self._listed = ""
+        self._ids: dict[str, str] = {}
+
+    def read(self, topics: Collection[str]) -> dict[str, str]:
+        """Return the id that Kafka gave each topic when it was created; skip missing topics."""
+        if self._client is None:
+            self._client = _open_admin(self._spark, self._brokers)
+        listing = self._client.listTopics().namesToListings().get()
+        listed = str(listing)  # one call instead of three for each topic, which rarely change
+        if listed != self._listed or not self._ids.keys() >= set(topics):
+            found = {topic: listing.get(topic) for topic in topics}
+            self._ids = {t: str(each.topicId()) for t, each in found.items() if each is not None}
+            self._listed = listed
+        return {topic: self._ids[topic] for topic in topics if topic in self._ids}
+
+
 def _partitions(spark: SparkSession, admin: Any, topics: Collection[str]) -> dict[str, list[int]]:
     asked = java_with(spark, *_CLASSES).ArrayList()
     for topic in topics:
@@ -69,13 +91,17 @@ def _partitions(spark: SparkSession, admin: Any, topics: Collection[str]) -> dic
 
 @contextmanager
 def _admin(spark: SparkSession, brokers: Mapping[str, str]) -> Iterator[Any]:
+    admin = _open_admin(spark, brokers)
+    try:
+        yield admin
+    finally:
+        admin.close()
+
+
+def _open_admin(spark: SparkSession, brokers: Mapping[str, str]) -> Any:
     java = java_with(spark, *_CLASSES)
     settings = java.HashMap()
     for option, value in brokers.items():
         if option.startswith("kafka."):  # the others are options of Spark
             settings.put(option.removeprefix("kafka."), value)
-    admin = java.AdminClient.create(settings)
-    try:
-        yield admin
-    finally:
-        admin.close()
+    return java.AdminClient.create(settings)

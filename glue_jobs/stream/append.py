@@ -84,9 +84,14 @@ def ingested_at_column(micros: int) -> str:
 
 
 def next_stamp(
-    stamp: ChangesStamp, summaries: Sequence[PartitionSummary], *, epoch: int, ingested_at: int
+    stamp: ChangesStamp,
+    summaries: Sequence[PartitionSummary],
+    *,
+    epoch: int,
+    ingested_at: int,
+    topic_id: str = "",
 ) -> ChangesStamp:
-    """Compute the changelog's stamp after a batch with these partitions."""
+    """Compute the changelog's stamp after a batch with these partitions of the topic."""
     marks = dict(stamp.lsn_marks) if epoch == stamp.epoch else {}
     read_at = stamp.snapshot_read_at if epoch == stamp.epoch else 0
     for part in summaries:
@@ -97,11 +102,12 @@ def next_stamp(
             read_at = part.snapshot_read_at
         marks[part.partition] = max(previous, part.highest_lsn)
     return ChangesStamp(
-        offsets={**stamp.offsets, **{p.partition: p.next_offset for p in summaries}},
+        offsets={**stamp.offsets_in(topic_id), **{p.partition: p.next_offset for p in summaries}},
         ingested_through=ingested_at,
         epoch=epoch,
         lsn_marks=marks,
         snapshot_read_at=read_at,
+        topic_id=topic_id or stamp.topic_id,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,10 +31,12 @@ from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch_slices import SIZE, BatchSlices
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
@@ -62,12 +65,16 @@ class MicroBatch:
         control: ObjectStore,
         brokers: dict[str, str],
         repairs: RequestedOperations,
+        topics: topic_check.Topics | None = None,
     ) -> None:
+        self._topics = topic_check.TopicCheck(topics or topic_check.NoTopics())
         self._plans = plans
         self._control = control
         self._brokers = brokers
         self._leases = Leases(control, naming.STREAM_JOB)
         self._progress = Progress.load(control)
+        self._progress.take_over(control)
+        self._noting = threading.RLock()  # of the tables' threads, which change the progress
         self._repairs = repairs
         self._created_for: Plan | None = None
         self._turns = ApplyScheduler()
@@ -103,8 +110,10 @@ class MicroBatch:
                 return False
             self._note_epoch(plan, epoch)
             if self._progress.batch < 0:
-                self._take_offsets_from_logs(plan, lake, ranges)
-            work = self._work(plan, events, ranges)
+                self._take_offsets_from_logs(plan, lake)
+            for table, error in self._topics.problems(plan, self._progress):
+                self._stop(self._progress.table(table.name), table, {}, str(error))
+            work = self._work(plan, lake, events, ranges)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
             self._laps.end("tables")
@@ -146,19 +155,18 @@ class MicroBatch:
             self._progress.epoch = epoch
             self._turns.wait(table.name for table in plan.tables)
 
-    def _take_offsets_from_logs(
-        self, plan: Plan, lake: LakeTables, ranges: dict[str, Ranges]
-    ) -> None:
+    def _take_offsets_from_logs(self, plan: Plan, lake: LakeTables) -> None:
         """Restore offsets from stamps if the progress was lost, so that gaps are still detected."""
         for table in plan.tables:
             progress = self._progress.table(table.name)
-            if table.topic not in ranges or progress.state == "stopped":
-                continue
-            stamp = lake.stamped(table.changes).stamp
-            if stamp is not None:
-                progress.offsets = dict(ChangesStamp.from_json(stamp).offsets)
+            flows = table.delivery == "stream" and progress.state != "stopped"
+            if flows and (stamp := lake.stamped(table.changes).stamp) is not None:
+                read = ChangesStamp.from_json(stamp)
+                progress.offsets, progress.topic_id = dict(read.offsets), read.topic_id
 
-    def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
+    def _work(
+        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
+    ) -> list[Work]:
         to_apply = self._turns.chosen(plan, self._flowing(plan), _arriving(plan, ranges))
         work = []
         for table in plan.tables:
@@ -170,7 +178,7 @@ class MicroBatch:
             if progress.state == "stopped":
                 if not progress.resume_requested:
                     continue
-                gap = self._gap(events.sparkSession, table, progress, share)
+                gap = self._gap(plan, lake, table, progress, share)
                 if gap is None:
                     continue
                 (records, share), *later = gap
@@ -188,16 +196,10 @@ class MicroBatch:
 
         A stream without its checkpoint starts at Kafka's first record; earlier ones may be expired.
         """
-        missing = [
-            f"{progress.offsets[partition]}-{first - 1} of partition {partition}"
-            for partition, (first, _) in sorted(share.items())
-            if progress.offsets.get(partition, first) < first
-        ]
-        if missing:
-            message = f"records {', '.join(missing)} expired from Kafka before they were read"
-            remedy = f"run `cdclake resync {table.name}`: it reads the table again and resumes it"
-            self._stop(progress, table, {}, str(TableError(table.name, message, remedy)))
-        return bool(missing)
+        reason = expired_records(progress.offsets, {p: first for p, (first, _) in share.items()})
+        if reason is not None:
+            self._stop(progress, table, {}, str(topic_check.needs_resync(table, reason)))
+        return reason is not None
 
     def _flowing(self, plan: Plan) -> frozenset[str]:
         """Return the stream's tables without those that are stopped and not being resumed."""
@@ -211,23 +213,52 @@ class MicroBatch:
         )
 
     def _gap(
-        self, spark: SparkSession, table: Table, progress: TableProgress, share: Ranges
+        self, plan: Plan, lake: LakeTables, table: Table, progress: TableProgress, share: Ranges
     ) -> list[tuple[DataFrame, Ranges]] | None:
         """Read a resumed table's records from where it stopped to the end of this batch.
 
         Returns them in slices, or None if Kafka no longer has all of them: the table stays stopped.
         """
-        ends = {partition: following for partition, (_, following) in share.items()}
-        resume = {} if progress.gap_given_up else progress.offsets
         try:
-            records, missed = read_gap(spark, self._brokers, table.topic, resume, ends)
+            self._topics.check_gap(table, progress)
+            ends = {partition: following for partition, (_, following) in share.items()}
+            resume = {} if progress.gap_given_up else progress.offsets
+            records, missed = read_gap(lake.spark, self._brokers, table.topic, resume, ends)
+            topic = self._topics.state(table) if progress.gap_given_up else None
+            if topic is not None:
+                self._table_batch(plan, lake, table, apply_now=False).accept_topic(topic)
+                topic_check.accept_topic(progress, topic)
             return self._slices.of_gap(records, table.topic, missed)
-        except (PySparkException, Py4JJavaError):
-            log.exception("table %s: cannot read its gap", table.name)
-            remedy = policy(Kind.KAFKA_UNREADABLE).remedy
-            error = TableError(table.name, "cannot read its gap from Kafka", remedy)
+        except (PySparkException, Py4JJavaError, TableError) as error:
+            if not isinstance(error, TableError):
+                log.exception("table %s: cannot read its gap", table.name)
+                remedy = policy(Kind.KAFKA_UNREADABLE).remedy
+                error = TableError(table.name, "cannot read its gap from Kafka", remedy)
             self._stop(progress, table, {}, str(error))
             return None
+
+    def _table_batch(
+        self, plan: Plan, lake: LakeTables, table: Table, *, apply_now: bool
+    ) -> TableBatch:
+        place = self._progress.table(table.name)
+        return TableBatch(
+            lake,
+            plan,
+            table,
+            self._leases,
+            self._readers[table.name],
+            apply_now=apply_now,
+            known=KnownColumns(first_seen=place.first_seen, suspected=place.suspected),
+            needed_slow_decode=table.name in self._slow_decode_tables,
+            topic_id=place.topic_id,
+            remember=lambda known: self._remember_columns(place, known),
+        )
+
+    def _remember_columns(self, place: TableProgress, known: KnownColumns) -> None:
+        """Store before the append which columns were seen: a replayed batch has no such event."""
+        with self._noting:
+            place.first_seen = dict(known.first_seen)
+            self._progress.save(self._control)
 
     def _run_tables(self, plan: Plan, lake: LakeTables, work: list[Work]) -> None:
         to_pack = self._packing.chosen(plan)
@@ -248,16 +279,7 @@ class MicroBatch:
         self, plan: Plan, lake: LakeTables, turn: Work, *, packed: bool, thinned: bool
     ) -> None:
         progress = self._progress.table(turn.table.name)
-        batch = TableBatch(
-            lake,
-            plan,
-            turn.table,
-            self._leases,
-            self._readers[turn.table.name],
-            apply_now=turn.apply_now,
-            known=KnownColumns(first_seen=progress.first_seen, suspected=progress.suspected),
-            needed_slow_decode=turn.table.name in self._slow_decode_tables,
-        )
+        batch = self._table_batch(plan, lake, turn.table, apply_now=turn.apply_now)
         try:
             outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
             if packed and outcome.applying:  # a late stream appends to its changelogs first
@@ -268,8 +290,14 @@ class MicroBatch:
             reason = stop_reason(turn.table.name, error)
             if reason is None:
                 raise
-            self._stop(progress, turn.table, turn.ranges, reason)
+            with self._noting:
+                self._stop(progress, turn.table, turn.ranges, reason)
             return
+        with self._noting:
+            self._note_outcome(plan, turn, outcome)
+
+    def _note_outcome(self, plan: Plan, turn: Work, outcome: Outcome) -> None:
+        progress = self._progress.table(turn.table.name)
         if outcome.drift is not None:  # something was decoded
             slow = self._slow_decode_tables
             (slow.add if outcome.needs_slow_decode else slow.discard)(turn.table.name)
@@ -298,9 +326,7 @@ class MicroBatch:
         def batch_of(table: Table) -> TableBatch:
             # If another job holds the state's lease, a later batch applies it.
             self._turns.wait([table.name])
-            return TableBatch(
-                lake, plan, table, self._leases, self._readers[table.name], apply_now=True
-            )
+            return self._table_batch(plan, lake, table, apply_now=True)
 
         self._repairs.run(plan, events, ranges, self._progress, batch_of)
 

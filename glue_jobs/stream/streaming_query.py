@@ -15,10 +15,12 @@ from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.stream.checkpoint import discard_unusable
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.stream.handover import Handover
 from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
 from cdclake.jobs.stream.table_batch import RequestedOperations
+from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan
 
 # A consumer prefetches, and the broker answers the requests of a connection in order: with Kafka's
@@ -38,7 +40,9 @@ def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
     control = ObjectStore(arguments["control"])
     handover = Handover(control, arguments.get("deployment"))
     repairs = repairs_of(control, brokers)
-    batch = handover.guarded(MicroBatch(plans, control, brokers, repairs))
+    topics = KafkaTopics(spark, brokers)
+    batch = handover.guarded(MicroBatch(plans, control, brokers, repairs, topics))
+    discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
     gauges = StreamGauges(control, Metrics(arguments.get("metrics")))
     handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))

@@ -20,6 +20,7 @@ from cdclake.jobs.apply.change_stats import ChangeStats, stats_of
 from cdclake.jobs.apply.state_table import Batch, applied_through, apply_changes
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.stream.append import (
@@ -91,6 +92,9 @@ class TableBatch:
     apply_now: bool  # False: only append; a later batch applies
     known: KnownColumns = field(default_factory=KnownColumns)  # from earlier events
     needed_slow_decode: bool = False  # the last batch did; this one probably does
+    topic_id: str = ""  # Kafka's id of the topic; "": not known
+    # Called before the append if columns were seen for the first time.
+    remember: Callable[[KnownColumns], None] = lambda known: None
 
     def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; a replay is idempotent.
@@ -109,6 +113,8 @@ class TableBatch:
         with self.reader.read(fresh, needs_slow_decode=self.needed_slow_decode) as decoded:
             drift = find_drift(decoded.rows, self.table, decoded.parts, self.known)
             laps.end("decode")
+            if drift.known.first_seen != self.known.first_seen:
+                self.remember(drift.known)
             if not drift.stop_offsets:
                 log_now = Log(stamped, stamp, epoch)
                 outcome = self._ingest(decoded, log_now, sweep, laps)
@@ -149,7 +155,13 @@ class TableBatch:
             self.table.changes,
             read_from=log_now.stamped.snapshot_id,
             follows=stamp.ingested_through,
-            stamp=next_stamp(stamp, decoded.parts, epoch=epoch, ingested_at=ingested_at),
+            stamp=next_stamp(
+                stamp,
+                decoded.parts,
+                epoch=epoch,
+                ingested_at=ingested_at,
+                topic_id=self.topic_id,
+            ),
         )
         laps.end("append")
         batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)
@@ -182,6 +194,26 @@ class TableBatch:
         self._apply(ingested_at, batch, 0)
         return facts.events
 
+    def accept_topic(self, topic: TopicState) -> None:
+        """Commit a stamp without the offsets that the topic does not reach, or that are of another.
+
+        The records that follow at these offsets are others than those in the changelog.
+        """
+        stamped, stamp = self.read_stamp()
+        offsets = topic.valid(stamp.offsets_in(topic.id))
+        if stamped.snapshot_id is None or offsets == stamp.offsets:
+            return
+        no_rows = self.lake.read(self.table.changes, stamped.snapshot_id).limit(0)
+        at = moment_after(stamp)
+        append_changes(
+            self._in_log_columns(no_rows, at),
+            self.lake,
+            self.table.changes,
+            read_from=stamped.snapshot_id,
+            follows=stamp.ingested_through,
+            stamp=replace(stamp, offsets=offsets, topic_id=topic.id, ingested_through=at),
+        )
+
     def read_stamp(self) -> tuple[StampedSnapshot, ChangesStamp]:
         """Read the changelog's stamp; raise TableError if it has rows but no stamp."""
         stamped = self.lake.stamped(self.table.changes)
@@ -199,7 +231,7 @@ class TableBatch:
     def _fresh(self, events: DataFrame, ranges: Ranges, stamp: ChangesStamp) -> DataFrame:
         """Select the records that the changelog's stamp does not cover yet."""
         fresh = events.where(F.col("topic") == self.table.topic)
-        for partition, offset in stamp.offsets.items():
+        for partition, offset in stamp.offsets_in(self.topic_id).items():
             if partition in ranges and ranges[partition][0] < offset:  # the batch is a replay
                 fresh = fresh.where((F.col("partition") != partition) | (F.col("offset") >= offset))
         tasks = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_sizes import SIZES
+from tests.mutations.broken_topics import TOPICS
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -389,4 +390,5 @@ MUTATIONS = (
     *BATCHES,
     *MASKS,
     *SIZES,
+    *TOPICS,
 )  # fmt: skip

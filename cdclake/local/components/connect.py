@@ -16,6 +16,7 @@ from cdclake.local.process.supervisor_client import Component
 NAME = "connect"
 HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
+OFFSETS_TOPIC = "_connect_offsets"
 PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
 # Ignores a proxy from the environment: the server is on this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -76,6 +77,7 @@ def _settings(home: Home, port: int, kafka_port: int, aws_port: int) -> dict[str
         # The jars list their plugins, so scanning them is unnecessary.
         "plugin.discovery": "service_load",
         **internal,
+        "offset.storage.topic": OFFSETS_TOPIC,
         "offset.storage.partitions": 1,
         "status.storage.partitions": 1,
         # A killed worker stays in the group until its session expires; its successor waits.

@@ -34,6 +34,7 @@ class LakeState:
     loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
     masks: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # mask_history.History
+    connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
 
     @staticmethod
     def load(home: Home) -> LakeState:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 from confluent_kafka.cimpl import NewTopic
 
 from cdclake.debezium.topics import PARTITIONS, TOPIC_SETTINGS
 from cdclake.errors import ComponentFailed
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.topic_state import TopicState
 from cdclake.plan import Plan
 
 _TIMEOUT_S = 20.0
@@ -55,6 +65,28 @@ def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         }
     finally:
         consumer.close()
+
+
+def topic_id(kafka: str, topic: str) -> str:
+    """Return the id that Kafka gave the topic when it was created; "" if it is missing."""
+    admin = _admin(kafka)
+    if topic not in admin.list_topics(timeout=_TIMEOUT_S).topics:
+        return ""
+    described = admin.describe_topics(TopicCollection([topic]))[topic].result(_TIMEOUT_S)
+    bits = described.topic_id
+    halves = bits.get_most_significant_bits(), bits.get_least_significant_bits()
+    # As Kafka's Java client writes it, which the stream uses.
+    return base64.urlsafe_b64encode(struct.pack(">qq", *halves)).decode().rstrip("=")
+
+
+def topic_state(kafka: str, topic: str) -> TopicState | None:
+    """Return the topic's id and offsets; None if it is missing."""
+    found, contents = topic_id(kafka, topic), read_topic(kafka, topic, {})
+    if not found or contents is None:
+        return None
+    first = {partition: low for partition, (low, _) in contents.bounds.items()}
+    end = {partition: end for partition, (_, end) in contents.bounds.items()}
+    return TopicState(id=found, first=first, end=end)
 
 
 def group_offsets(kafka: str, group: str, topic: str) -> dict[int, int]:
@@ -120,6 +152,19 @@ def _retention_ms(admin: AdminClient, topic: str) -> int | None:
     return by_time if by_time >= 0 and by_size < 0 else None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """Place of a heartbeat's event in its topic, and the commit time of its transaction."""
+
+    offset: int
+    committed_us: int
+
+    def has_passed(self, progress: Progress) -> bool:
+        """Return True if the stream has read it, and not one before it in an earlier topic."""
+        is_read = progress.heartbeat_offsets.get(0, 0) > self.offset
+        return is_read and progress.heartbeat_committed_us >= self.committed_us
+
+
 class MarkerReader:
     """Reader that finds a marker among the heartbeat table's events."""
 
@@ -129,14 +174,14 @@ class MarkerReader:
         start = self._consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_TIMEOUT_S)
         self._consumer.assign([TopicPartition(topic, 0, start[1])])
 
-    def find(self, marker: str, timeout_s: float = 0.5) -> int | None:
-        """Return the offset of the first unread event with the marker; None if there is none."""
+    def find(self, marker: str, timeout_s: float = 0.5) -> Heartbeat | None:
+        """Return the first unread event with the marker; None if there is none."""
         for message in self._consumer.consume(500, timeout=timeout_s):
             value, offset = message.value(), message.offset()
-            if message.error() is None and value is not None:
-                after = json.loads(value).get("after") or {}
-                if after.get("marker") == marker:
-                    return offset
+            if message.error() is None and value is not None and offset is not None:
+                event = json.loads(value)
+                if (event.get("after") or {}).get("marker") == marker:
+                    return Heartbeat(offset=offset, committed_us=event["source"]["ts_us"])
         return None
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class MemoryBackend:
     def tables_being_read(self) -> frozenset[str]:
         return frozenset([TABLE.source] if self.read else [])
 
-    def has_expired_events(self, table: Any, resume: Any) -> bool:
+    def has_lost_events(self, table: Any, place: Any) -> bool:
         return self.lost
 
     def newest_position(self, table: Any) -> str | None:
@@ -104,7 +104,7 @@ def stream_answers(
         if (asked := control.read(request_name(TABLE.name, verb))) is not None:
             control.write(outcome_name(TABLE.name, verb), {**asked.content, **outcome})
         if control.read(f"resume/{TABLE.name}.json") is not None:
-            Progress().save(control)
+            control.write("progress.json", Progress().to_stored())
 
     monkeypatch.setattr("cdclake.jobs.operations.table_operations.time.sleep", answer)
 

@@ -10,9 +10,12 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
-from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import deployed_backend, operate_job
 from cdclake.jobs.operations.deployed_backend import DeployedBackend
+from cdclake.jobs.operations.table_operations import TableOperations
+from cdclake.jobs.stream.topic_check import KafkaTopics
 from tests.spark.events import MemoryStore, plan_of
 
 PLAN = plan_of()
@@ -53,6 +56,25 @@ def test_run_reports_a_stopped_table_as_an_error(control: Any) -> None:
     assert line["did"] == f"nothing: {line['error']}"
 
 
+def test_resync_of_expired_tables_leaves_the_others_alone(
+    control: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[Any] = []
+
+    def resync(_: TableOperations, table: Any) -> dict[str, Any]:
+        chosen.append(table)
+        return {"did": "read"}
+
+    monkeypatch.setattr(TableOperations, "resync", resync)
+    assert operate_job.run({**ARGUMENTS, "verb": "resync", "expired": "true", "run": "r"}) == 0
+    assert control.read(naming.report_name("r")).content == {"ok": True, "tables": []}
+    progress = Progress()
+    progress.table(TABLE.name).incomplete = "rows are missing"
+    progress.save(control)
+    assert operate_job.run({**ARGUMENTS, "verb": "resync", "expired": "true"}) == 0
+    assert chosen == [TABLE]
+
+
 def test_resync_requires_tables(control: Any) -> None:
     with pytest.raises(InputError, match="--tables is required for resync"):
         operate_job.run({**ARGUMENTS, "verb": "resync"})
@@ -82,8 +104,11 @@ def test_expired_events_are_those_before_the_first_offset(
 ) -> None:
     monkeypatch.setattr(deployed_backend, "open_session", lambda _: None)
     monkeypatch.setattr(deployed_backend, "brokers_of", lambda _: {})
-    monkeypatch.setattr(deployed_backend, "offsets", lambda *_: {TABLE.topic: {0: 5, 1: 0}})
+    state = TopicState(id="new", first={0: 5, 1: 0}, end={0: 9, 1: 0})
+    monkeypatch.setattr(KafkaTopics, "states", lambda *_: {TABLE.topic: state})
     with ExitStack() as resources:
         backend = DeployedBackend(PLAN, ARGUMENTS, resources)
-        assert backend.has_expired_events(TABLE, {0: 4})
-        assert not backend.has_expired_events(TABLE, {0: 5})
+        assert backend.has_lost_events(TABLE, TableProgress(offsets={0: 4}))
+        assert not backend.has_lost_events(TABLE, TableProgress(offsets={0: 5}))
+        assert backend.has_lost_events(TABLE, TableProgress(offsets={0: 10}))
+        assert backend.has_lost_events(TABLE, TableProgress(offsets={0: 5}, topic_id="old"))

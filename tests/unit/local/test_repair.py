@@ -29,7 +29,9 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         endpoints=SimpleNamespace(connect=""),
         plan=SimpleNamespace(table=lambda name: SimpleNamespace(name=name, source=name)),
         control=SimpleNamespace(
-            read=lambda name: SimpleNamespace(content=stored[name]) if name in stored else None
+            read=lambda name: (
+                SimpleNamespace(content=stored[name], etag="1") if name in stored else None
+            )
         ),
     )
     monkeypatch.setattr(

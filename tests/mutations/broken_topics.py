@@ -1,0 +1,89 @@
+"""Ways to break what the stream knows of Kafka's topics, its checkpoint and its progress."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_STATE_TESTS = ("tests/unit/jobs/test_topic_state.py",)
+_LOST_TESTS = ("tests/spark/test_lost_topics.py",)
+_LOCAL_TESTS = ("tests/unit/local/test_lost_kafka.py",)
+_STATE = "glue_jobs/control/topic_state.py"
+_CHECK = "glue_jobs/stream/topic_check.py"
+_CHECKPOINT = "glue_jobs/stream/checkpoint.py"
+_PROGRESS = "glue_jobs/control/progress.py"
+_TABLE_BATCH = "glue_jobs/stream/table_batch.py"
+
+TOPICS = (
+    Mutation(
+        "a topic that was created again is the same", _STATE_TESTS,
+        ((_STATE, "if not known or known == found:", "if True:"),),
+    ),
+    Mutation(
+        "an end before the offset is not seen", _STATE_TESTS,
+        ((_STATE, "if end is None or offset > end:", "if end is None:"),),
+    ),
+    Mutation(
+        "a new topic's first offsets are not remembered", _STATE_TESTS,
+        ((_CHECK, "        place.offsets.setdefault(partition, first)", "        pass"),),
+    ),
+    Mutation(
+        "offsets of another topic are taken over", _STATE_TESTS,
+        ((_CHECK, "reached = topic.valid(place.offsets) if is_same else {}",
+          "reached = topic.valid(place.offsets)"),),
+    ),
+    Mutation(
+        "a stamp mixes the offsets of two topics", _STATE_TESTS,
+        (("glue_jobs/iceberg/commit_metadata.py", "return {} if is_other else self.offsets",
+          "return self.offsets"),),
+    ),
+    Mutation(
+        "the stamp keeps what the new topic does not reach", (*_LOST_TESTS, "-k", "created_again"),
+        (("glue_jobs/stream/batch.py", ".accept_topic(topic)", ""),
+         (_TABLE_BATCH, "stamp.offsets_in(self.topic_id).items()", "stamp.offsets.items()")),
+    ),
+    Mutation(
+        "rows that never came make rows stale", (*_LOST_TESTS, "-k", "never_reached"),
+        (("glue_jobs/operations/executor.py", "if found < ended.rows:", "if False:"),),
+    ),
+    Mutation(
+        "columns are remembered after the append alone", (*_LOST_TESTS, "-k", "first_seen"),
+        ((_TABLE_BATCH, "                self.remember(drift.known)", "                pass"),),
+    ),
+    Mutation(
+        "a stream that wakes up overwrites the progress", _STATE_TESTS,
+        ((_PROGRESS, "control.write_if(PROGRESS, content, self.etag)",
+          "control.write(PROGRESS, content) or ''"),),
+    ),
+    Mutation(
+        "a new stream leaves the progress to the old one", _STATE_TESTS,
+        ((_PROGRESS, "        if self.etag is not None:\n            self._write(control)",
+          "        pass"),),
+    ),
+    Mutation(
+        "a table with lost rows says nothing", _STATE_TESTS,
+        ((_PROGRESS, '"streaming", self.incomplete, []', '"streaming", None, []'),),
+    ),
+    Mutation(
+        "a checkpoint that Kafka does not reach is kept", _STATE_TESTS,
+        ((_CHECKPOINT, "if not first <= offset <= end:", "if not offset <= end:"),),
+    ),
+    Mutation(
+        "a damaged checkpoint is kept", _STATE_TESTS,
+        ((_CHECKPOINT, 'raise ValueError("incomplete")', "return []"),),
+    ),
+    Mutation(
+        "a heartbeat of an earlier Kafka is accepted", _LOCAL_TESTS,
+        (("cdclake/local/lake/topics.py",
+          "is_read and progress.heartbeat_committed_us >= self.committed_us", "is_read"),),
+    ),
+    Mutation(
+        "a lake goes on without its connector's offsets", _LOCAL_TESTS,
+        (("cdclake/local/lake/connector_offsets.py", "return state.connector_offsets != topic",
+          "return False"),),
+    ),
+    Mutation(
+        "an event that is twice in quarantine counts twice", _LOCAL_TESTS,
+        (("cdclake/local/reader/table_figures.py",
+          'count(DISTINCT (topic, "partition", "offset"))', "count(*)"),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,92 @@
+"""What `up` accepts of a Kafka that has lost everything, and which tables `resync` then chooses."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pytest
+
+from cdclake.cli import main as command
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.operations.table_operations import TableOperations
+from cdclake.local.components.connect import OFFSETS_TOPIC
+from cdclake.local.lake import connector_offsets
+from cdclake.local.lake.lake import LakeState
+from cdclake.local.lake.topics import Heartbeat
+from cdclake.local.reader import table_figures
+from tests.spark.events import MemoryStore, plan_of
+from tests.unit.jobs.test_operate import MemoryBackend
+
+TABLES = [plan_of().tables[0] for _ in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("offset", "committed_us", "passed"),
+    [(8, 20, True), (3, 20, False), (5000, 19, False)],
+    ids=["read", "not read", "of the earlier topic"],
+)
+def test_up_accepts_no_heartbeat_older_than_its_marker(
+    offset: int, committed_us: int, passed: bool
+) -> None:
+    marker = Heartbeat(offset=7, committed_us=20)
+    progress = Progress(heartbeat_offsets={0: offset}, heartbeat_committed_us=committed_us)
+    assert marker.has_passed(progress) is passed
+
+
+@pytest.mark.parametrize(
+    ("state", "end", "lost"),
+    [
+        (LakeState(), 0, False),
+        (LakeState(epoch=1, connector_offsets="now"), 0, False),
+        (LakeState(epoch=1, connector_offsets="before"), 3, True),
+        (LakeState(epoch=1), 3, False),  # a lake of an earlier version
+        (LakeState(epoch=1), 0, True),
+    ],
+)
+def test_the_connectors_offsets_are_lost_with_their_topic(
+    monkeypatch: pytest.MonkeyPatch, state: LakeState, end: int, lost: bool
+) -> None:
+    monkeypatch.setattr(connector_offsets, "end_offsets", lambda *_: {OFFSETS_TOPIC: {0: end}})
+    assert connector_offsets.are_lost("", state, "now") is lost
+
+
+@pytest.mark.parametrize("words", [["resync"], ["resync", "orders", "--expired"]])
+def test_resync_takes_either_a_table_or_expired(capsys: Any, words: list[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        command.main([*words, "--json"])
+    error = json.loads(capsys.readouterr().out)["error"]
+    assert (caught.value.code, "a table or --expired" in error["message"]) == (2, True)
+
+
+def test_expired_are_the_tables_that_lack_events() -> None:
+    """Also one that streams again without having been read, as when a resync was interrupted."""
+    control: Any = MemoryStore()
+    stopped, incomplete, flowing = TABLES
+    progress = Progress()
+    progress.table(stopped.name).stop("why")
+    progress.table(incomplete.name).incomplete = "rows are missing"
+    progress.table(flowing.name)
+    progress.save(control)
+    lost = TableOperations(MemoryBackend(control, lost=True)).incomplete(TABLES)
+    assert lost == [stopped, incomplete]
+    assert TableOperations(MemoryBackend(control)).incomplete(TABLES) == [incomplete]
+
+
+def test_a_refused_event_that_two_streams_have_written_counts_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Quarantine's append is not fenced: all tables share it."""
+    session = duckdb.connect()
+    session.execute(
+        """CREATE TABLE cdclake_quarantine AS SELECT * FROM (VALUES
+        ('t', 0, 1, 'orders'), ('t', 0, 1, 'orders'), ('t', 1, 1, 'orders'), ('u', 0, 1, 'items'))
+        AS rows (topic, "partition", "offset", "table")"""
+    )
+    reader = SimpleNamespace(open=lambda at: nullcontext(session))
+    monkeypatch.setattr(table_figures, "lake_reader", lambda lake: reader)
+    lake: Any = None
+    assert dict(table_figures._quarantined(lake)) == {"orders": 2, "items": 1}
