@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from cdclake.local.components.connect import DIRECT
-from cdclake.local.components.installed import LOCAL_KEYS, environment
+from cdclake.local.components.installed import LOCAL_KEYS, environment, shell
 from cdclake.local.process.home import PROJECT, Home
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
@@ -15,7 +15,7 @@ NAME = "aws"
 
 def component(home: Home, port: int) -> Component:
     """Return the component; it is ready when it answers, since it loads its index first."""
-    home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.private_data(NAME)
     spec = Spec(
         name=NAME,
         argv=(
@@ -24,6 +24,7 @@ def component(home: Home, port: int) -> Component:
         ),
         # moto requires credentials in the environment, although it never uses them.
         env=environment(**LOCAL_KEYS),
+        shell=shell(),
         cwd=str(PROJECT),
         port=port,
         log=str(home.log(NAME)),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import boto3
@@ -15,6 +16,7 @@ from cdclake.errors import NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.local.components.installed import LOCAL_KEYS, REGION
 from cdclake.local.lake import stack
+from cdclake.local.lake.source_tls import secured
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process.home import Home, read_json, write_atomically
 from cdclake.plan import Plan
@@ -33,6 +35,8 @@ class LakeState:
     epoch: int = 0  # 0: never streamed
     loading: bool = False  # the epoch's bulk load has not finished
     paused: bool = False
+    # By table: where its snapshot began, until its rows are in the lake (`table_loads`).
+    loads: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def load(home: Home) -> LakeState:
@@ -154,7 +158,7 @@ def create_bucket_and_database(lake: LocalLake) -> None:
 def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
     """Return the DSN of the source for a user that may prepare and compare it."""
     if endpoints.source is None:
-        return home.secret("source_dsn")
+        return secured(home.secret("source_dsn"))
     source = asdict(endpoints.source)
     return make_conninfo(**{**source, "dbname": state.database or source["dbname"]})
 
