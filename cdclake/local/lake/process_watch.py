@@ -27,9 +27,10 @@ def watched(home: Home) -> Iterator[list[str]]:
 
 
 def _undo(home: Home, before: Processes) -> None:
-    if not before.names:
+    after = Processes.of(home)
+    if after.names and not before.names:
         stack.shut_down(home)
         return
-    for name in reversed(Processes.of(home).names):
+    for name in reversed(after.names):
         if name not in before.names:
             stack.stop_component(home, name)
