@@ -14,7 +14,7 @@ from cdclake.errors import InputError
 
 
 class Wait(StrEnum):
-    """What `up` waits for."""
+    """Condition for `up` to return."""
 
     STARTED = "started"
     ROWS = "rows"

@@ -1,13 +1,17 @@
 """A lake beside a user's server: what `up` refuses early, what `down` leaves, drops and forgets."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from psycopg.conninfo import make_conninfo
 
+from cdclake.local.components.connect import DIRECT
+from tests.certificates import certified
 from tests.local.running import RunningLake, lake_in
-from tests.local.source_database import run
+from tests.local.source_database import run, running_server
+from tests.local.test_prepare_source import speak_tls
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -21,11 +25,17 @@ tables:
 
 
 @pytest.fixture(scope="module")
-def source(server: str) -> str:
-    run(f"{server}/postgres", "CREATE DATABASE leaving")
-    dsn = f"{server}/leaving"
-    run(dsn, "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'one')")
-    return dsn
+def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with TLS, and the DSN of a client that verifies it."""
+    certificate, key = certified("127.0.0.1")
+    authority = tmp_path_factory.mktemp("authority") / "ca.pem"
+    authority.write_text(certificate)
+    with running_server() as server:
+        speak_tls(f"{server}/postgres", certificate, key)
+        run(f"{server}/postgres", "CREATE DATABASE leaving")
+        dsn = f"{server}/leaving?sslmode=verify-full&sslrootcert={authority}"
+        run(dsn, "CREATE TABLE t (id int PRIMARY KEY, v text)", "INSERT INTO t VALUES (1, 'one')")
+        yield dsn
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +76,24 @@ def test_a_refused_table_leaves_nothing_running(
     lake.run("status", expect=3)
 
 
+def test_the_connector_verifies_the_source_as_the_dsn_says(
+    lake: RunningLake, source: str, file: str
+) -> None:
+    connect = lake.run("up", file, CDCLAKE_SOURCE_DSN=source)["connect"]
+    with DIRECT.open(f"{connect}/connectors/leaving-source/config") as answer:
+        config = json.load(answer)
+    assert config["database.sslmode"] == "verify-full"
+    assert config["database.sslrootcert"].endswith("/ca.pem")
+    sessions = run(
+        source, "SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)"
+        " WHERE usename = 'cdclake_leaving'"
+    )  # fmt: skip
+    assert sessions and all(encrypted for (encrypted,) in sessions)
+
+
 def test_down_with_keep_slot_goes_on_without_reading_again(
     lake: RunningLake, source: str, file: str
 ) -> None:
-    lake.run("up", file, CDCLAKE_SOURCE_DSN=source)
     changes = len(lake.sql("select * from t_changes"))
     answer = lake.run("down", "--keep-slot")
     assert answer["dropped"] == [] and answer["kept"] == ["slot cdclake_leaving"]
@@ -81,12 +105,19 @@ def test_down_with_keep_slot_goes_on_without_reading_again(
 
 
 def test_down_says_what_it_drops_and_purge_forgets_the_login(
-    lake: RunningLake, source: str
+    lake: RunningLake, source: str, tmp_path: Path
 ) -> None:
     secrets = lake.home / "secrets.properties"
     dropped = lake.run("down")["dropped"]
     assert {"slot cdclake_leaving", "publication cdclake_leaving"} <= set(dropped)
     assert run(source, "SELECT FROM pg_replication_slots WHERE slot_name = 'cdclake_leaving'") == []
     assert "source_dsn=" in secrets.read_text(), "the next up goes on with it"
+    bulk = tmp_path / "bulk.yaml"
+    bulk.write_text(
+        FILE.replace("{database: leaving}", "{database: leaving, snapshot: {mode: bulk}}", 1)
+    )
+    lake.run("up", str(bulk))
+    assert lake.run("status")["epoch"] == 2
+    lake.assert_equal()
     lake.run("down", "--purge")
     assert "source_dsn" not in secrets.read_text()

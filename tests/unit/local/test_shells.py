@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.errors import InputError
 from cdclake.local.components import aws, installed, kafka, postgres
 from cdclake.local.process.home import Home
 from cdclake.local.process.process_changes import Processes
@@ -37,7 +38,7 @@ def test_the_java_of_a_lake_is_chosen_once(home, tmp_path, monkeypatch):
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     assert installed.java(home) == chosen
     home.java_file.write_text(str(tmp_path / "gone"))
-    with pytest.raises(installed.InputError, match="JAVA_HOME"):
+    with pytest.raises(InputError, match="JAVA_HOME"):
         installed.java(home)
 
 
