@@ -29,7 +29,7 @@ from benchmarks.sizes import Size
 from benchmarks.source_fixture import create_tables, fill_table
 from benchmarks.storage import in_folder
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.local import lifecycle
+from cdclake.local import lifecycle, shutdown
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 
@@ -77,7 +77,7 @@ def take(*, warehouse: str, scratch: str, base: str, rows: int, rounds: int) -> 
                     home, PLAN, None
                 )  # everybody has the same idle servers beside them
                 taken.append(load())
-                lifecycle.down(home, purge=True)
+                shutdown.down(home, purge=True)
             wrong = next((wrong for _, wrong in taken if wrong is not None), None)
             found[name] = {"wrong": wrong, "figures": [figures for figures, _ in taken]}
     return found

@@ -19,7 +19,7 @@ from benchmarks.source_fixture import create_tables
 from benchmarks.storage import in_folder
 from benchmarks.traffic import Traffic, plan_of_many
 from cdclake.jobs.runtime.source import write_marker
-from cdclake.local import lifecycle
+from cdclake.local import shutdown
 from cdclake.local.demo.freshness import freshness
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
@@ -106,7 +106,7 @@ def _rate_runs(given: Streaming, folder: Path) -> list[Mapping[str, Any]]:
         traffic.open(_OPENING)
         lake = stream(home, plan)
         await_arrival(lake)
-        lifecycle.pause(home, lake)
+        shutdown.pause(home, lake)
         alone = [_kafka_alone(lake, traffic, given.backlog) for _ in range(3)]
         local_operations(lake).resume(lake.plan.tables)
         await_arrival(lake)

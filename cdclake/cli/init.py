@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,8 +16,15 @@ if TYPE_CHECKING:
 
 
 def init(
-    from_db: Annotated[str, typer.Option("--from-db", help="DSN of the database to read.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+    from_db: Annotated[
+        str | None,
+        typer.Option(
+            "--from-db",
+            help="DSN of the database to read; better in the environment variable"
+            " CDCLAKE_SOURCE_DSN, since other users see arguments.",
+        ),
+    ] = None,
     schema: Annotated[
         list[str] | None, typer.Option("--schema", help="Include only this schema; repeatable.")
     ] = None,
@@ -25,13 +33,14 @@ def init(
 ) -> None:
     """Write a pipeline file with every table of a database that can be streamed."""
     from cdclake.local.lake.introspect import survey
+    from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
 
     if output.exists() and not force:
         raise InputError(
             f"{output} already exists", "choose another file with `-o`, or add `--force`"
         )
-    database, proposals = survey(from_db, schema or None)
+    database, proposals = survey(secured(_dsn(from_db)), schema or None)
     try:
         output.write_text(render_pipeline(database, proposals), encoding="utf-8")
     except OSError as error:
@@ -39,6 +48,16 @@ def init(
             f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
         ) from None
     emit(_summary(output, proposals), json_output, lambda: _render(output, proposals))
+
+
+def _dsn(given: str | None) -> str:
+    dsn = given or os.environ.get(SOURCE_DSN_KEY)
+    if not dsn:
+        raise InputError(
+            "no database to read",
+            f"set {SOURCE_DSN_KEY} to its DSN, or use --from-db",
+        )
+    return dsn
 
 
 def _summary(output: Path, proposals: list[Proposal]) -> dict[str, Any]:

@@ -115,16 +115,17 @@ def _unexpected(error: Exception) -> ComponentFailed:
     """Return the error for a bug in cdclake; write its traceback to a file in the logs."""
     from cdclake.local.process.home import Home
 
-    text = "".join(traceback.format_exception(error))
-    logs = Home.from_environment().logs
-    path = logs / f"cdclake-error-{time.strftime('%Y%m%dT%H%M%S')}.log"
+    home = Home.from_environment()
+    text = home.without_secrets("".join(traceback.format_exception(error)))
+    path = home.logs / f"cdclake-error-{time.strftime('%Y%m%dT%H%M%S')}.log"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.touch(mode=0o600)
         path.write_text(text)
         remedy = f"the traceback is in {path}; please report it"
     except OSError as unwritten:
         remedy = f"the traceback could not be written to {path} ({unwritten.strerror})"
-    summary = " ".join(f"{type(error).__name__}: {error}".split())
+    summary = home.without_secrets(" ".join(f"{type(error).__name__}: {error}".split()))
     return ComponentFailed(f"unexpected error: {summary}", remedy, component="cli")
 
 

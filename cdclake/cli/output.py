@@ -11,6 +11,7 @@ import typer
 
 from cdclake.errors import CdcError
 
+SOURCE_DSN_KEY = "CDCLAKE_SOURCE_DSN"  # environment variable of `init` and `up`
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 

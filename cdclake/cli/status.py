@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import typer
+
 from cdclake.cli.output import JsonOption, emit, say
+
+_UNKNOWN = "-"
 
 
 def status(json_output: JsonOption = False) -> None:
-    """Show the components, the tables and the replication slot."""
+    """Show the components, the tables and the replication slot.
+
+    Exit with 0 if the lake is healthy, 1 if something needs attention (a table is stopped, differs
+    from the source or has quarantined events, a component is starting), and 4 if a component is
+    down. A figure that is not known is shown as `-`.
+    """
     from cdclake.errors import NotRunning
+    from cdclake.local.health import EXIT_CODES
     from cdclake.local.process.home import Home
     from cdclake.local.status import lake_status
 
@@ -19,18 +29,21 @@ def status(json_output: JsonOption = False) -> None:
     if not answer["components"]:
         raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
     emit(answer, json_output, lambda: _render(answer))
+    if code := EXIT_CODES[answer["health"]]:
+        raise typer.Exit(code)
 
 
 def _render(answer: dict[str, Any]) -> None:
+    say(f"{answer['health']}{', paused: `cdclake resume` goes on' if answer.get('paused') else ''}")
+    for line in answer["attention"]:
+        say(f"  {line}")
     for part in answer["components"]:
-        say(f"{part['name']:<11} {part['state']:<9} pid {part['pid']}  port {part['port']}")
-    for table in answer["tables"]:
         say(
-            f"{table['table']:<20} {table['state']:<10} {table['live_rows']} live rows, "
-            f"{table['changes_rows']} changes, lag {table['lag_events']}, "
-            f"freshness {table['freshness_s']} s, {table['quarantined']} quarantined"
-            + (f"\n  {table['last_error']}" if table["last_error"] else "")
+            f"{part['name']:<11} {part['state']:<9} pid {_shown(part['pid'])}"
+            f"  port {_shown(part['port'])}"
         )
+    for table in answer["tables"]:
+        say(_table(table) + (f"\n  {table['last_error']}" if table["last_error"] else ""))
         for line in _notes(table, answer["file"]):
             say(f"  {line}")
     for logs in answer.get("web_logs", ()):
@@ -42,8 +55,23 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"the slot retains {answer['slot']['wal_bytes']} bytes of WAL")
 
 
+def _shown(value: Any) -> str:
+    return _UNKNOWN if value is None else str(value)
+
+
+def _table(table: dict[str, Any]) -> str:
+    names = ("live_rows", "changes_rows", "lag_events", "freshness_s", "quarantined")
+    live, changes, lag, freshness, quarantined = (_shown(table[name]) for name in names)
+    return (
+        f"{table['table']:<20} {table['state']:<10} {live} live rows, {changes} changes, lag {lag},"
+        f" freshness {freshness}{'' if freshness == _UNKNOWN else ' s'}, {quarantined} quarantined"
+    )
+
+
 def _notes(table: dict[str, Any], file: str) -> Iterator[str]:
     """Yield the line to change in the file, the gap, and schema differences from the source."""
+    if load := table["loading"]:
+        yield f"loading: {load['rows']} of about {_shown(load['estimated_rows'])} rows"
     for line in table["lines"]:
         if line is not None:
             yield f"line to change: {file}:{line}"

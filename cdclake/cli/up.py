@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import os
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.errors import InputError
+
+
+class Wait(StrEnum):
+    """Condition for `up` to return."""
+
+    STARTED = "started"
+    ROWS = "rows"
 
 
 def up(
@@ -22,29 +30,46 @@ def up(
     source: Annotated[
         str | None,
         typer.Option(
-            "--source", help="DSN of an existing database to use instead of the lake's own."
+            "--source",
+            help="DSN of an existing database to use instead of the lake's own; better in the"
+            " environment variable CDCLAKE_SOURCE_DSN, since other users see arguments.",
         ),
     ] = None,
+    wait: Annotated[
+        Wait,
+        typer.Option(
+            help="started: return when changes stream; rows: when every table's rows are in."
+        ),
+    ] = Wait.STARTED,
     json_output: JsonOption = False,
 ) -> None:
-    """Start the lake, or the components that are down; with FILE, stream its tables."""
+    """Start the lake, or the components that are down; with FILE, stream its tables.
+
+    If it fails, it stops what it has started. A paused lake stays paused until `cdclake resume`.
+    """
+    answer = _up(file, source or os.environ.get(SOURCE_DSN_KEY), wait, stream=not no_stream)
+    emit(answer, json_output, lambda: _render(answer))
+
+
+def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:
     from cdclake.config.resolve import load_plan
     from cdclake.local import lifecycle
+    from cdclake.local.lake.process_watch import watched
     from cdclake.local.process.home import Home
     from cdclake.local.web_logs import web_log_lifecycle as web_logs
 
     home = Home.from_environment()
     chosen = _chosen_file(home, file)
     plan = load_plan(chosen) if chosen else None
-    with home.changing():
-        dsn = _kept_dsn(home, source or os.environ.get("CDCLAKE_SOURCE_DSN"))
-        if plan is None or no_stream:
+    with home.changing(), watched(home) as did:
+        dsn = _kept_dsn(home, source)
+        if plan is None or not stream:
             answer = lifecycle.up_bare(home, plan, dsn)
         elif not plan.tables:
             answer = web_logs.up(home, plan, str(chosen), dsn)
         else:
-            answer = lifecycle.up(home, plan, str(chosen), dsn)
-    emit(answer, json_output, lambda: _render(answer))
+            answer = lifecycle.up(home, plan, str(chosen), dsn, wait=wait)
+    return {**answer, "did": [*did, *answer.get("did", [])]}
 
 
 def _chosen_file(home: Any, file: Path | None) -> Path | None:
@@ -60,24 +85,29 @@ def _chosen_file(home: Any, file: Path | None) -> Path | None:
 def _kept_dsn(home: Any, dsn: str | None) -> str | None:
     """Return the source's DSN: the given one, or else the one that the lake already uses."""
     from cdclake.local.lake.lake import LakeState
+    from cdclake.local.lake.source_tls import secured
 
     state = LakeState.load(home)
     if dsn is None and state.external:
-        return str(home.secret("source_dsn"))
+        return secured(str(home.secret("source_dsn")))
     if dsn is not None and state.epoch and not state.external:
         raise InputError(
             "this lake streams from its own PostgreSQL, not from the given source",
             "use another CDCLAKE_HOME for the other source, or `cdclake down --purge` first",
         )
-    return dsn
+    return None if dsn is None else secured(dsn)
 
 
 def _render(answer: dict[str, Any]) -> None:
+    for line in answer["did"] or ["nothing to do: everything runs"]:
+        say(line)
     source = answer["source"]
+    own = source is not None and source["password"] is not None
     if source is not None:
         say(
             f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
-            f"/{source['dbname']}   (password: the lake's secrets.properties, or --json)"
+            f"/{source['dbname']}"
+            + ("   (password: the lake's secrets.properties, or --json)" if own else "")
         )
         say(f"kafka     {answer['kafka']}")
     say(f"s3, glue  {answer['s3']}")
@@ -90,3 +120,5 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
     if not answer["tables"] and not answer.get("web_logs"):
         say("no tables are streaming: run `cdclake up FILE`")
+    if answer.get("paused"):
+        say("the lake is paused and stays so: `cdclake resume` starts the stream")

@@ -35,6 +35,7 @@ class SourceAddress:
     user: str
     password: str
     sslmode: str
+    sslrootcert: str = ""  # file with the trusted authorities
     sslfactory: str = ""  # class of the driver or of cdclake that selects the trusted authorities
 
 
@@ -80,6 +81,7 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         "database.user": address.user,
         "database.password": address.password,
         "database.sslmode": address.sslmode,
+        **({"database.sslrootcert": address.sslrootcert} if address.sslrootcert else {}),
         **({"database.sslfactory": address.sslfactory} if address.sslfactory else {}),
         "topic.prefix": plan.name,
         "plugin.name": "pgoutput",

@@ -1,9 +1,8 @@
-"""Lifecycle of a lake: up, down, pause, resume (contract, section 5)."""
+"""Start of a lake: `up` with and without a pipeline (contract, section 5)."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
@@ -34,9 +33,11 @@ from cdclake.local.lake.lake import (
     describe_lake,
     source_parts,
 )
-from cdclake.local.lake.source import prepare_source, remove_from_source
+from cdclake.local.lake.source import check_source, prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.source_tls import driver_tls
 from cdclake.local.lake.spark_jobs import STREAM
+from cdclake.local.lake.table_loads import begin_loads, unfinished_loads
 from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations, run_stream
@@ -46,6 +47,7 @@ from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan
 
+STARTED, ROWS = "started", "rows"  # what `up` may wait for
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
 
@@ -53,6 +55,8 @@ _POLL_S = 0.5
 def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     """Start everything except connector and stream, and return the answer of `up`."""
     state = LakeState.load(home)
+    if dsn is not None:
+        check_source(dsn, None)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
     if dsn is not None:
         home.remember("source_dsn", dsn)
@@ -65,11 +69,17 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
     if endpoints.source is not None and database:
         source["dbname"] = database
-    return _answer(endpoints, source, [])
+    return _answer(endpoints, _shown(source, dsn), [])
 
 
-def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
-    """Start or repair the lake with `plan`, and return when a marker has passed through it."""
+def up(
+    home: Home, plan: Plan, pipeline_file: str, dsn: str | None, *, wait: str = STARTED
+) -> dict[str, Any]:
+    """Start or repair the lake with `plan`, and return when a marker has passed through it.
+
+    With `wait=ROWS`, return when the snapshot of every table is in the lake. A paused lake stays
+    paused, so nothing is awaited.
+    """
     component.asked_trouble()
     before = LakeState.load(home)
     web_logs.refuse_to_leave(home, before, plan)
@@ -77,12 +87,15 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     streamed = Plan.from_json(before.plan) if before.plan else None
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
+    if dsn is not None:
+        # The tables of a streaming lake are checked later, when what is dead has been healed.
+        check_source(dsn, None if before.epoch else plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
     if dsn is not None:
         home.remember("source_dsn", dsn)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        paused=False, masks=masks,
+        masks=masks,
     )  # fmt: skip
     if endpoints.source is not None:
         server = make_conninfo(**asdict(endpoints.source))
@@ -94,7 +107,11 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     state = _start_streaming(lake, change, lost_offsets=lost)
     state.save(home)
-    answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    if wait == ROWS and not state.paused:
+        _await_rows(replace(lake, state=state))
+    source = _shown(source_parts(lake.dsn), dsn)
+    answer = _answer(endpoints, source, [_table(table) for table in plan.tables])
+    answer |= {"did": _did(before, state, change), "paused": state.paused}
     if plan.streams:
         answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
     return answer
@@ -119,21 +136,32 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -
     if is_lost or not prepared.slot_exists:
         state = _begin_epoch(lake, connector, is_lost=is_lost)
         change = change.all_snapshotted()
+        state = replace(state, loads={})
     _save_but_the_plan(lake.home, state)
     lake = replace(lake, state=state)
     create_topics(lake.kafka, plan)
     create_bucket_and_database(lake)
     web_logs.prepare(lake)
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
-    markers = MarkerReader(lake.kafka, plan)
+    state = _flow(lake, connector, change, _note_loads(lake, change))
+    if lost_offsets and not state.paused:
+        local_operations(lake).accept_new_topics(streamed_tables(plan))
+    return state
+
+
+def _flow(
+    lake: LocalLake, connector: ConnectorClient, change: PlanDiff, state: LakeState
+) -> LakeState:
+    """Start connector and stream, and await a marker; leave a paused stream alone."""
+    markers = MarkerReader(lake.kafka, lake.plan)
     try:
         _start_connector(lake, connector, change)
         state = replace(state, loading=False)
         state.save(lake.home)
+        if state.paused:
+            return state
         run_stream(lake, READY_TIMEOUT_S)
         _await_marker(lake, connector, markers)
-        if lost_offsets:
-            local_operations(lake).accept_new_topics(streamed_tables(plan))
     finally:
         markers.close()
     component.run(lake)
@@ -148,6 +176,41 @@ def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) 
         end_epoch(lake)
     is_bulk = lake.plan.snapshot_mode == "bulk"
     return replace(lake.state, epoch=lake.state.epoch + 1, loading=is_bulk)
+
+
+def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:
+    """Return the state with the snapshots that begin now, and without those that have ended."""
+    running = unfinished_loads(lake, _taken(lake)) if lake.state.loads else {}
+    kept = {name: load for name, load in lake.state.loads.items() if name in running}
+    begun = () if lake.plan.snapshot_mode == "bulk" and not change.by_signal else change.read_now
+    state = replace(lake.state, loads=kept | begin_loads(lake, begun))
+    _save_but_the_plan(lake.home, state)
+    return state
+
+
+def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
+    """Describe what `up` changed apart from processes."""
+    did = [f"epoch {after.epoch} began"] if after.epoch != before.epoch else []
+    if not change.is_first:
+        did += [f"{table.name} joined" for table in change.joining]
+        did += [f"{table.name} left" for table in change.leaving]
+        did += [f"{table.name} has other columns" for table in change.reshaped]
+    if not did and after.plan != before.plan:
+        did.append("the pipeline file's settings changed")
+    return did
+
+
+def _await_rows(lake: LocalLake) -> None:
+    """Wait until the snapshot of every table is in the lake."""
+
+    def all_loaded() -> bool:
+        loads = unfinished_loads(lake, _taken(lake))
+        for name, load in loads.items():
+            if load.refused is not None:
+                raise ComponentFailed(load.refused, f"run `cdclake resync {name}`", "connect")
+        return not loads
+
+    _await(lake, ConnectorClient(lake.endpoints.connect, lake.plan), all_loaded)
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:
@@ -190,7 +253,7 @@ def _source_address(lake: LocalLake) -> SourceAddress:
         database=source["dbname"],
         user=lake.plan.source_object,
         password=password_of(secret),
-        sslmode="prefer",
+        **driver_tls(lake.dsn),
     )
 
 
@@ -310,6 +373,11 @@ def _table(table: Any) -> dict[str, Any]:
     }
 
 
+def _shown(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
+    """Return the source as `up` shows it: the password only of the lake's own PostgreSQL."""
+    return source if dsn is None else {**source, "password": None}
+
+
 def _answer(endpoints: Any, source: dict[str, Any], tables: list[Any]) -> dict[str, Any]:
     return {
         "ok": True,
@@ -321,39 +389,3 @@ def _answer(endpoints: Any, source: dict[str, Any], tables: list[Any]) -> dict[s
         "logs": endpoints.logs,
         "tables": tables,
     }
-
-
-def down(home: Home, *, purge: bool) -> dict[str, Any]:
-    """Stop everything and keep all data; with `purge` remove the lake, never the source's data."""
-    state = LakeState.load(home)
-    if state.plan and state.external:
-        _leave_source(home, state)
-    stopped = stack.shut_down(home)
-    if purge:
-        _purge(home, state)
-    return {"ok": True, "stopped": stopped, "purged": purge}
-
-
-def _leave_source(home: Home, state: LakeState) -> None:
-    """Remove cdclake's objects from an external source: an unread slot would retain WAL forever."""
-    lake = describe_lake(home, state)
-    if stack.is_up(home):
-        stack.stop_component(home, STREAM)
-        stack.stop_component(home, "connect")
-    remove_from_source(lake.dsn, lake.plan)
-
-
-def _purge(home: Home, state: LakeState) -> None:
-    """Remove topics, lake and checkpoints; the embedded database keeps the user's tables."""
-    for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
-        shutil.rmtree(home.data(name), ignore_errors=True)
-    kept = LakeState(database=state.database)
-    kept.save(home)
-
-
-def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
-    """Stop the stream between two commits, and Firehose; changes accumulate in Kafka."""
-    stack.stop_component(home, STREAM)
-    stack.stop_component(home, component.NAME)
-    replace(lake.state, paused=True).save(home)
-    return {"ok": True, "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.tables]}

@@ -18,7 +18,7 @@ from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LocalLake
-from cdclake.local.lake.spark_jobs import STREAM, checkpoint_folder, stream_spec
+from cdclake.local.lake.spark_jobs import STREAM, stream_spec
 from cdclake.local.lake.topics import end_offsets, topic_state
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Table
@@ -140,5 +140,5 @@ def to_json(answers: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 def run_stream(lake: LocalLake, timeout_s: float) -> None:
     """Run the stream, or run it again if it is dead or its command has changed."""
-    checkpoint_folder(lake).parent.mkdir(parents=True, exist_ok=True)
+    lake.home.private_data("checkpoints")
     stack.run_component(lake.home, stream_spec(lake), lambda: True, timeout_s)

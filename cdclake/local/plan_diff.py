@@ -55,6 +55,13 @@ class PlanDiff:
         """True if a running connector needs another list of tables."""
         return not self.is_first and bool(self.joining or self.leaving or self.widened)
 
+    @property
+    def read_now(self) -> tuple[Table, ...]:
+        """Tables whose rows the connector reads: all in a new epoch, otherwise by signal."""
+        if not self.by_signal:
+            return _united(self.joining, self.kept)
+        return self.joining if self.is_first else _united(self.joining, self.widened)
+
     def request_snapshots(self, lake: LocalLake) -> None:
         """Signal a snapshot of joining and widened tables; call it with the connector stopped."""
         lacking = _united(self.joining, self.widened)
@@ -75,8 +82,7 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
     if problems:
         raise InputError(
             "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
-            "undo these changes; or start over with `cdclake down --purge`; or remove the table,"
-            " run `cdclake up`, and add it again under another `name:`",
+            _remedy(before, after),
         )
     kept = [(known[t.source], t) for t in after.tables if t.source in known]
     return PlanDiff(
@@ -87,6 +93,27 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
         reshaped=tuple(new for old, new in kept if old.columns != new.columns),
         kept=tuple(new for _, new in kept),
         leaving=tuple(t for t in before.tables if t.source not in {new.source for _, new in kept}),
+    )
+
+
+def _remedy(before: Plan, after: Plan) -> str:
+    """Return what to do about a refused file: another pipeline belongs into another home."""
+    other = "stream this file in another lake with `CDCLAKE_HOME=FOLDER cdclake up FILE`"
+    if _lake_problems(before, after):
+        return f"{other}; or undo these changes; or delete this lake with `cdclake down --purge`"
+    types = "for a type, remove the column from the file and follow the steps above"
+    changed = any(
+        not can_become(old.column_type, column.column_type)
+        for table in after.tables
+        for mine in before.tables
+        if mine.source == table.source
+        for column in table.columns
+        if (old := _predecessor(column, mine)) is not None
+    )
+    return (
+        (f"{types}; otherwise " if changed else "")
+        + "undo these changes; or remove the table, run `cdclake up FILE`, and add it again under"
+        f" another `name:`; or {other}; or start over with `cdclake down --purge`"
     )
 
 

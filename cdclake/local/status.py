@@ -7,22 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdclake import naming
-from cdclake.errors import InputError
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
+from cdclake.local.health import judged
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
+from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
+from cdclake.local.lake.table_loads import LoadingTable, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import Home
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.local.web_logs.web_log_figures import web_log_figures
 from cdclake.plan import Table
 from cdclake.redrive.redrive_stream import redrive_stream
+
+_InKafka = tuple[
+    Mapping[str, Mapping[int, int]],
+    Mapping[str, Mapping[int, int]],
+    Mapping[str, LoadingTable],
+    Mapping[str, Gap],
+]
+_NOTHING: _InKafka = ({}, {}, {}, {})
+_CONNECT_WAIT_S = 2.0  # for an answer that waits for nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +44,7 @@ class _Facts:
     ends: Mapping[str, Mapping[int, int]]
     arrived: Mapping[str, Mapping[int, int]]
     trouble: str | None  # failure of the connector
+    loads: Mapping[str, LoadingTable]  # unfinished snapshots, by table
     loading: bool  # True during the epoch's initial bulk load
     gaps: Mapping[str, Gap]  # of stopped tables
     failed: Mapping[str, Failed]  # by table that Firehose delivers
@@ -41,15 +53,15 @@ class _Facts:
 
 
 def lake_status(home: Home) -> dict[str, Any]:
-    """Return the contract's object; figures that need a dead component are null."""
+    """Return the contract's object; figures that need a dead or starting component are null."""
     components = stack.components(home)
     state = LakeState.load(home)
     if not state.plan or not components:
-        return {"ok": True, "components": components, "tables": [], "slot": None}
+        answer: dict[str, Any] = {"components": components, "tables": [], "slot": None}
+        return {**answer, **judged(answer)}
     lake = describe_lake(home, state)
     running = {part["name"] for part in components if part["state"] == "running"}
-    return {
-        "ok": True,
+    answer = {
         "components": components,
         "epoch": state.epoch,
         "paused": state.paused,
@@ -58,36 +70,53 @@ def lake_status(home: Home) -> dict[str, Any]:
         "web_logs": _web_logs(lake, running),
         "slot": _slot(lake, running) if lake.plan.tables else None,
     }
+    return {**answer, **judged(answer)}
 
 
 def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     """Return the figures of web logs; [] if their tables cannot be read."""
     if not lake.plan.web_logs or "aws" not in running:
         return []
-    return [figures.to_json() for figures in web_log_figures(lake)]
+    return known(lambda: [figures.to_json() for figures in web_log_figures(lake)], [])
 
 
 def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
         error = "the local S3 and Glue are not running"
         return [_unknown(table, error) for table in lake.plan.tables]
-    topics = [table.topic for table in lake.plan.tables]
-    connector = ConnectorClient(lake.endpoints.connect, lake.plan)
-    progress = Progress.load(lake.control)
+    read = known(lambda: (Progress.load(lake.control), table_figures(lake)), None)
+    if read is None:
+        error = "the local S3 and Glue do not answer yet"
+        return [_unknown(table, error) for table in lake.plan.tables]
+    progress, figures = read
     lines = Lines(lake.state.pipeline_file)
+    ends, arrived, loads, gaps = (
+        known(lambda: _in_kafka(lake, progress), _NOTHING) if "kafka" in running else _NOTHING
+    )
     facts = _Facts(
         progress=progress,
-        ends=end_offsets(lake.kafka, topics) if "kafka" in running else {},
-        arrived=arrived_offsets(lake.kafka, lake.plan, progress) if "kafka" in running else {},
-        trouble=connector.failure() if "connect" in running else None,
+        ends=ends,
+        arrived=arrived,
+        trouble=_connector_failure(lake) if {"kafka", "connect"} <= running else None,
         loading=lake.state.loading,
-        gaps=_gaps(lake, progress) if "kafka" in running else {},
-        failed=_failed(lake),
+        loads=loads,
+        gaps=gaps,
+        failed=known(lambda: _failed(lake), {}),
         changes=_changes(lake, lines, running),
         lines=lines,
     )
-    figures = table_figures(lake)
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
+
+
+def _connector_failure(lake: LocalLake) -> str | None:
+    connector = ConnectorClient(lake.endpoints.connect, lake.plan, wait_s=_CONNECT_WAIT_S)
+    return known(connector.failure, None)
+
+
+def _in_kafka(lake: LocalLake, progress: Progress) -> _InKafka:
+    arrived = arrived_offsets(lake.kafka, lake.plan, progress)
+    ends = end_offsets(lake.kafka, [table.topic for table in lake.plan.tables])
+    return ends, arrived, unfinished_loads(lake, arrived), _gaps(lake, progress)
 
 
 def _gaps(lake: LocalLake, progress: Progress) -> dict[str, Gap]:
@@ -116,10 +145,7 @@ def _changes(
 ) -> dict[str, list[SourceChange]] | None:
     if not lake.state.external and "postgres" not in running:
         return None
-    try:
-        return source_changes(lake, lines)
-    except InputError:  # reported as the component's state
-        return None
+    return known(lambda: source_changes(lake, lines), None)
 
 
 def _table(
@@ -132,7 +158,8 @@ def _table(
         "source": table.source,
         **figures,
         "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
-        "state": "loading" if facts.loading else _state(table, progress, running),
+        "state": _state(table, progress, facts, running),
+        "loading": load.to_json() if (load := facts.loads.get(table.name)) else None,
         "last_error": _last_error(table, progress, facts),
         "failed": failed.records if (failed := facts.failed.get(table.name)) else 0,
         "gap": gap.to_json() if (gap := facts.gaps.get(table.name)) else None,
@@ -142,7 +169,9 @@ def _table(
 
 
 def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | None:
-    gap = facts.gaps.get(table.name)
+    gap, load = facts.gaps.get(table.name), facts.loads.get(table.name)
+    if load is not None and load.refused is not None:
+        return f"{load.refused}. Fix the cause, then run `cdclake resync {table.name}`"
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)
         told = _told(failed) if failed else None
@@ -168,9 +197,13 @@ def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
     return sum(max(0, end - offsets.get(partition, 0)) for partition, end in ends.items())
 
 
-def _state(table: Table, progress: TableProgress, running: set[str]) -> str:
+def _state(table: Table, progress: TableProgress, facts: _Facts, running: set[str]) -> str:
+    if facts.loading:
+        return "loading"
     if progress.state == "stopped":
         return "stopped"
+    if table.name in facts.loads:
+        return "loading"
     return "streaming" if table.writer in running else "waiting"
 
 
@@ -181,6 +214,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
         "source": table.source,
         **dict.fromkeys(counts),
         "state": "unknown",
+        "loading": None,
         "last_error": error,
         "failed": None,
         "gap": None,
@@ -192,8 +226,8 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
 def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     if not lake.state.external and "postgres" not in running:
         return None
-    try:
-        wal, limit = slot_wal(lake.dsn, lake.plan.source_object)
-    except InputError:  # reported as the component's state
+    found = known(lambda: slot_wal(lake.dsn, lake.plan.source_object), None)
+    if found is None:  # reported as the component's state
         return None
+    wal, limit = found
     return {"name": naming.source_object(lake.plan.name), "wal_bytes": wal, "limit_bytes": limit}

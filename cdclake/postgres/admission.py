@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from difflib import get_close_matches
 
-from cdclake.debezium.types import same_in_the_lake
+from cdclake import naming
+from cdclake.debezium.types import ColumnType, same_in_the_lake
+from cdclake.iceberg.evolution import can_become
 from cdclake.plan import Column, Table
 from cdclake.postgres.catalog import SourceColumn, SourceTable, TableId
 from cdclake.postgres.file_lines import renamed_line
@@ -161,7 +163,17 @@ def _check_type(column: Column, found: SourceColumn, actual: SourceTable) -> Ref
     return Refusal(
         actual.source,
         f"column {column.source!r} is declared {column.type}, but has the type {found.shown}",
-        f"write `{column.source}: {found.type}`",
+        f"write `{column.source}: {found.type}`{_first(column, found.type)}",
+    )
+
+
+def _first(column: Column, kind: ColumnType) -> str:
+    """Return the step that precedes a declaration which the stored values do not allow."""
+    if can_become(column.column_type, kind):
+        return ""
+    return (
+        f"; if it streams already, first remove `{column.source}` from the file and run `cdclake up"
+        f" FILE` (the lake keeps the old values as {naming.dropped_column(column.name, 1)})"
     )
 
 

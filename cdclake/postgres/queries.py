@@ -132,3 +132,12 @@ SELECT (SELECT greatest(pg_current_wal_lsn() - restart_lsn, 0)::bigint
 """
 
 WAL_POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"
+
+# What `down` may remove from the source, as it is shown; `name` is the pipeline's role and slot.
+OUR_OBJECTS = """
+SELECT 'slot ' || slot_name FROM pg_replication_slots
+WHERE slot_name = %(name)s AND database = current_database()
+UNION ALL SELECT 'publication ' || pubname FROM pg_publication WHERE pubname = %(name)s
+UNION ALL SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname = 'cdclake'
+UNION ALL SELECT 'role ' || rolname FROM pg_roles WHERE rolname = %(name)s
+"""

@@ -125,14 +125,8 @@ def prepare_session(
     of a user's database are never altered.
     `own_stream`: an active slot of the plan's name belongs to this lake.
     """
-    name, is_bulk = plan.source_object, plan.snapshot_mode == "bulk"
-    state = read_server(connection, name)
-    named = {(table.schema, table.table) for table in plan.tables}
-    actual = {table.id: table for table in read_catalog(connection, tables=named)}
-    refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
-    refusals += _check_tables(connection, plan, actual, state, embedded)
-    if refusals:
-        raise refused(refusals)
+    name = plan.source_object
+    state, actual = check_session(connection, plan, embedded=embedded, own_stream=own_stream)
     pairs = [(table, actual[table.schema, table.table]) for table in plan.tables]
     publication = read_publication(connection, name)
     altered = [statement for pair in pairs for statement in alterations(*pair)]
@@ -149,6 +143,24 @@ def prepare_session(
     )
     _execute(connection, statements + (follow_identity() if embedded else []))
     return _prepared(state, pairs, publication, altered)
+
+
+def check_session(
+    connection: Session, plan: Plan, *, embedded: bool, own_stream: bool
+) -> tuple[ServerState, dict[TableId, SourceTable]]:
+    """Return the server and the plan's tables, or raise an error with every reason against them.
+
+    The arguments are those of `prepare_session`. Nothing is changed.
+    """
+    name, is_bulk = plan.source_object, plan.snapshot_mode == "bulk"
+    state = read_server(connection, name)
+    named = {(table.schema, table.table) for table in plan.tables}
+    actual = {table.id: table for table in read_catalog(connection, tables=named)}
+    refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
+    refusals += _check_tables(connection, plan, actual, state, embedded)
+    if refusals:
+        raise refused(refusals)
+    return state, actual
 
 
 def _prepared(

@@ -26,6 +26,7 @@ from cdclake.postgres.event_values import SALT_SETTING
 
 _DRIVER = "org.postgresql.Driver"
 _FETCHED = "1000"  # rows that a task holds at once, regardless of their width
+_TRUST = ("sslrootcert", "sslfactory")  # optional settings of the driver
 _REPLICATION = {
     "replication": "database",
     "preferQueryMode": "simple",
@@ -48,6 +49,7 @@ class JdbcSource:
             "user": given["user"],
             "password": resolve_secret(given["password"]),
             "sslmode": given["sslmode"],
+            **{name: given[name] for name in _TRUST if given.get(name)},
             "ApplicationName": "cdclake load",
             "tcpKeepAlive": "true",
             "options": f"{_NEVER} -c {SALT_SETTING}={salt}",

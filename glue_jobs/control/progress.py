@@ -49,6 +49,7 @@ class TableProgress:
         if stops:
             then = "let it continue with `cdclake resume`"
             self.stop(f"{reason}. To repair the row, {then}, {remedy(table)}")
+
     incomplete: str | None = None  # why rows are missing until a resync has read the table
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
 

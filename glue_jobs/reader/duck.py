@@ -114,7 +114,8 @@ class Reader:
 
     @contextmanager
     def _session(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        self.spill.mkdir(parents=True, exist_ok=True)
+        self.spill.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.spill.chmod(0o700)  # rows of the lake pass through it
         with duckdb.connect(":memory:", config=_CONFIG) as session:
             for extension in _EXTENSIONS:
                 session.execute(f"LOAD {DUCKDB.text(str(extension_file(extension)))}")

@@ -99,8 +99,13 @@ def _unreachable(dsn: str, error: Exception) -> InputError:
         remedy = "check user and password in the DSN, and the server's pg_hba.conf"
     elif "database" in lowered and "does not exist" in lowered:
         remedy = "check the database's name in the DSN"
-    elif "ssl" in lowered:
-        remedy = "check the DSN's sslmode"
+    elif "does not support ssl" in lowered:
+        remedy = (
+            "enable TLS in the server; or add `?sslmode=disable` to the DSN, which sends everything"
+            " unencrypted"
+        )
+    elif "ssl" in lowered or "certificate" in lowered:
+        remedy = "check sslmode and sslrootcert in the DSN"
     else:
         remedy = "check that the server is running and reachable, and that no firewall blocks it"
     return InputError(f"no connection to the source at {host}:{port}: {reason}", remedy)

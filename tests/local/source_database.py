@@ -36,7 +36,12 @@ def running_server() -> Iterator[str]:
     spec = postgres.component(home, port).spec
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(
-            spec.argv, env=dict(spec.env), cwd=spec.cwd, user=spec.user, stdout=log, stderr=log
+            spec.argv,
+            env={**spec.shell, **spec.env},
+            cwd=spec.cwd,
+            user=spec.user,
+            stdout=log,
+            stderr=log,
         )
     try:
         _wait(home, port)

@@ -6,6 +6,7 @@ from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
+from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -391,4 +392,5 @@ MUTATIONS = (
     *MASKS,
     *SIZES,
     *TOPICS,
+    *FIRST_DAY,
 )  # fmt: skip

@@ -110,7 +110,7 @@ def test_our_errors_carry_their_exit_code(run, monkeypatch, error, code, shown):
 
 def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
     def breaks() -> None:
-        raise RuntimeError("two\nlines")
+        raise RuntimeError("two\nlines of postgresql://u:hunter22@h/d")
 
     monkeypatch.setattr(command, "VERBS", (breaks,))
     code, out, err = run("breaks")
@@ -118,6 +118,31 @@ def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
     assert "Traceback" not in err
     (log,) = (tmp_path / "home" / "logs").iterdir()
     assert "RuntimeError" in log.read_text() and str(log) in err
+    assert "hunter22" not in log.read_text() + err
+    assert log.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("name", [None, "CDCLAKE_SOURCE_DSN"])
+def test_init_takes_the_dsn_from_the_environment(run, monkeypatch, tmp_path, name):
+    monkeypatch.delenv("CDCLAKE_SOURCE_DSN", raising=False)
+    if name is not None:
+        monkeypatch.setenv(name, "postgresql://u:hunter22@127.0.0.1:1/x")
+    code, out, _ = run("init", "-o", str(tmp_path / "p.yaml"), "--json")
+    message = json.loads(out)["error"]["message"]
+    assert code == 2
+    assert ("127.0.0.1:1" in message) == (name is not None)
+    assert "hunter22" not in out
+
+
+def test_a_wrong_source_starts_nothing_and_is_not_kept(run, monkeypatch, tmp_path, pipeline):
+    dsn = "postgresql://u:hunter22@127.0.0.1:1/x"
+    monkeypatch.setenv("CDCLAKE_SOURCE_DSN", dsn)
+    as_said = run("init", "-o", str(tmp_path / "new.yaml"), "--json")
+    for arguments in (["up"], ["up", str(pipeline)]):
+        assert run(*arguments, "--json") == as_said
+    home = tmp_path / "home"
+    assert not (home / "run" / "desired.json").exists()
+    assert "hunter22" not in (home / "secrets.properties").read_text()
 
 
 def test_the_command_starts_without_the_heavy_half():

@@ -6,7 +6,7 @@ import os
 import sys
 
 from cdclake.local.components.connect import DIRECT
-from cdclake.local.components.installed import LOCAL_KEYS, environment
+from cdclake.local.components.installed import LOCAL_KEYS, environment, shell
 from cdclake.local.process.home import PROJECT, Home
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
@@ -18,7 +18,7 @@ FAULTS_KEY = "CDCLAKE_AWS_FAULTS"  # in the environment of `up`; see cdclake.loc
 def component(home: Home, port: int) -> Component:
     """Return the component; it is ready when it answers, since it loads its index first."""
     faults = ("--faults", os.environ[FAULTS_KEY]) if os.environ.get(FAULTS_KEY) else ()
-    home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.private_data(NAME)
     spec = Spec(
         name=NAME,
         argv=(
@@ -28,6 +28,7 @@ def component(home: Home, port: int) -> Component:
         ),
         # moto requires credentials in the environment, although it never uses them.
         env=environment(**LOCAL_KEYS),
+        shell=shell(),
         cwd=str(PROJECT),
         port=port,
         log=str(home.log(NAME)),

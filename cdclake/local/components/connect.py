@@ -8,7 +8,14 @@ import urllib.request
 from pathlib import Path
 
 from cdclake.debezium.worker import OWN_PROVIDER, properties, worker_settings
-from cdclake.local.components.installed import LOCAL_KEYS, REGION, environment, jar_folder, jvm
+from cdclake.local.components.installed import (
+    LOCAL_KEYS,
+    REGION,
+    environment,
+    jar_folder,
+    jvm,
+    shell,
+)
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
@@ -47,6 +54,7 @@ def component(home: Home, port: int) -> Component:
         name=NAME,
         argv=(*jvm(home, NAME, f"128m:{HEAP_MB}m", WORKER), str(config_file(home))),
         env=environment(**LOCAL_KEYS),
+        shell=shell(),
         cwd=str(home.run),
         port=port,
         log=str(home.log(NAME)),

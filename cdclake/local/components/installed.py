@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdclake.errors import InputError
 from cdclake.local.components import class_archive
-from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.home import PROJECT, Home, write_atomically
 
 JARS = PROJECT / "jars"
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
@@ -21,7 +21,7 @@ LOCAL_KEYS = {
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
 }
-PASSED_ON = ("PATH", "HOME", "JAVA_HOME", "LD_LIBRARY_PATH", "TMPDIR")
+PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 def jar_folder(profile: str) -> Path:
@@ -32,7 +32,21 @@ def jar_folder(profile: str) -> Path:
     return folder
 
 
-def java() -> str:
+def java(lake: Home) -> str:
+    """Return the path of the lake's `java`, which stays the same until the lake is stopped.
+
+    Otherwise a shell with another PATH or JAVA_HOME would restart every Java component.
+    """
+    kept = lake.java_file
+    if kept.is_file() and os.access(kept.read_text(), os.X_OK):
+        return kept.read_text()
+    found = os.path.realpath(_find_java())
+    lake.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_atomically(kept, found)
+    return found
+
+
+def _find_java() -> str:
     """Return the path of `java`: from JAVA_HOME if that is set, otherwise from the PATH."""
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=f"{home}/bin") if home else shutil.which("java")
@@ -45,14 +59,18 @@ def java() -> str:
 
 
 def environment(**more: str) -> dict[str, str]:
-    """Return a minimal environment in UTC, without the shell's other variables such as proxies."""
-    kept = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    return {**kept, "TZ": "UTC", "LANG": "C.UTF-8", **more}
+    """Return the environment in UTC that a component has in whichever shell it is started."""
+    return {"TZ": "UTC", "LANG": "C.UTF-8", **more}
+
+
+def shell() -> dict[str, str]:
+    """Return the shell's variables that components need, without others such as proxies."""
+    return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
 
 
 def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]:
     """Return the command line of a Java component, up to and including its main class."""
-    program = java()
+    program = java(home)
     return (
         program,
         class_archive.option(home, profile, program),

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.worker import properties
 from cdclake.errors import ComponentFailed
-from cdclake.local.components.installed import environment, jvm
+from cdclake.local.components.installed import environment, jvm, shell
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
@@ -27,7 +27,7 @@ def config_file(home: Home) -> Path:
 
 def prepare(home: Home, port: int, controller_port: int) -> None:
     """Write the configuration, and format the log folder at the first start."""
-    home.data(NAME).mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.private_data(NAME)
     write_atomically(config_file(home), properties(_settings(home, port, controller_port)))
     if not (home.data(NAME) / "meta.properties").exists():
         _format(home)
@@ -39,6 +39,7 @@ def component(home: Home, port: int) -> Component:
         name=NAME,
         argv=(*jvm(home, NAME, "128m:512m", "kafka.Kafka"), str(config_file(home))),
         env=environment(),
+        shell=shell(),
         cwd=str(home.data(NAME)),
         port=port,
         log=str(home.log(NAME)),
@@ -104,7 +105,7 @@ def _format(home: Home) -> None:
             *("format", f"--cluster-id={cluster_id()}", "-c", str(config_file(home))),
             "--ignore-formatted",
         ],
-        env=environment(),
+        env={**shell(), **environment()},
         capture_output=True,
         text=True,
         check=False,

@@ -9,7 +9,7 @@ import psycopg
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.components import postgres_place
-from cdclake.local.components.installed import environment
+from cdclake.local.components.installed import environment, shell
 from cdclake.local.components.postgres_place import PostgresPlace
 from cdclake.local.process.home import Home
 from cdclake.local.process.orphan_processes import end_processes_in
@@ -65,6 +65,9 @@ def component(home: Home, port: int) -> Component:
         name=NAME,
         argv=(str(where.binaries / "bin" / "postgres"), "-D", str(where.data), *arguments),
         env=environment(),
+        shell=shell(),
+        # A restart ends the users' sessions, so new settings wait for the next start.
+        identity=(str(where.binaries), str(where.data)),
         cwd=str(where.base) if where.user is None else "/",
         user=where.user,
         port=port,

@@ -8,20 +8,24 @@ as `postgres` (or `nobody`): in the home if that user can access it, otherwise u
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import pwd
 import shutil
 import subprocess
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from cdclake.errors import InputError
 from cdclake.local.components.installed import jar_folder
-from cdclake.local.process.home import Home
+from cdclake.local.process.home import Home, write_atomically
 
 OUTSIDE = Path("/var/lib/cdclake")
 OWNER_FILE = "home"  # in an outside folder: the path of the home that it belongs to
+PLACES_FILE = "places"  # device and inode of that home and of each folder above it
+DiskPlace = tuple[int, int]  # device and inode
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class PostgresPlace:
         return subprocess.run(
             argv,
             cwd="/",
-            env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "LANG": "C.UTF-8", "TZ": "UTC"},
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"},
             user=account.pw_uid if account else None,
             group=account.pw_gid if account else None,
             extra_groups=[] if account else None,
@@ -107,22 +111,56 @@ def make_base(home: Home, where: PostgresPlace) -> None:
         remove_orphans(home, keep=where.base)
     where.base.mkdir(mode=0o700, parents=True, exist_ok=True)
     if where.base.parent == OUTSIDE:
-        (where.base / OWNER_FILE).write_text(str(home.path))
+        write_owner(where.base, home)
     where.give(where.base)
 
 
-def remove_orphans(home: Home, keep: Path | None = None) -> None:
-    """Remove the outside data of this home's predecessors and of homes that no longer exist.
+def write_owner(base: Path, home: Home) -> None:
+    """Write whose folder it is, and where the home and the folders above it are on the disks."""
+    (base / OWNER_FILE).write_text(str(home.path))
+    places = [[str(folder), *_place_of(folder)] for folder in (home.path, *home.path.parents)]
+    write_atomically(base / PLACES_FILE, json.dumps(places))
 
-    Another lake that starts may remove the same folders concurrently.
+
+def _place_of(folder: Path) -> DiskPlace:
+    found = folder.stat()
+    return found.st_dev, found.st_ino
+
+
+def remove_orphans(home: Home, keep: Path | None = None) -> None:
+    """Remove the outside data of this home's predecessors and of homes that were deleted.
+
+    A home that is missing may be on a disk that is not mounted, so its data is removed only if the
+    deletion is certain. Another lake that starts may remove the same folders concurrently.
     """
     for owner in OUTSIDE.glob(f"*/{OWNER_FILE}"):
         try:
             named = Path(owner.read_text())
         except FileNotFoundError:
             continue
-        if owner.parent != keep and (named == home.path or not named.exists()):
+        is_gone = named == home.path or not named.exists()
+        if owner.parent != keep and is_gone and _is_deleted(owner.parent):
             shutil.rmtree(owner.parent, onerror=_raise_unless_gone)
+
+
+def _is_deleted(base: Path) -> bool:
+    """Return True if the home of this data was certainly deleted, or replaced by another one.
+
+    The lowest folder above the home that still exists must be the one of then, with the same device
+    and inode, and the folder that was below it must have been no mount point.
+    """
+    try:
+        places = json.loads((base / PLACES_FILE).read_text())
+    except (FileNotFoundError, ValueError):
+        return False  # of an earlier version, or removed by another lake
+    folders = [(Path(path), (device, inode)) for path, device, inode in places]
+    home, was = folders[0]
+    if home.exists() and (_place_of(home) == was or _place_of(home)[0] != was[0]):
+        return False  # the same home, or a disk that is mounted over it
+    for (_, below), (folder, then) in pairwise(folders):
+        if folder.exists():
+            return _place_of(folder) == then and below[0] == then[0]
+    return False
 
 
 def _raise_unless_gone(
@@ -134,8 +172,8 @@ def _raise_unless_gone(
 
 def purge(home: Home) -> None:
     """Remove the data outside the home, if there is any; the lake must be down."""
-    if os.geteuid() == 0 and OUTSIDE.is_dir():
-        remove_orphans(home)
+    if os.geteuid() == 0 and "home_id" in home.secret_names():
+        shutil.rmtree(outside_folder(home), onerror=_raise_unless_gone)
 
 
 def _copied(dist: Path) -> Path:

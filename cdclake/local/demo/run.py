@@ -79,7 +79,7 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     with _step(show, "measure"):
         measured = measure(lake)
     if not options.keep:
-        if class_archive.is_missing(CLASSES, java()):
+        if class_archive.is_missing(CLASSES, java(home)):
             with _step(show, "keep Java's classes for the next start"):
                 _keep_classes(home)
         with _step(show, "stop everything"):
@@ -100,7 +100,7 @@ def _keep_classes(home: Home) -> None:
     archives = {kafka.NAME: kafka.NAME, connect.NAME: connect.NAME, STREAM: CLASSES}
     for part in stack.components(home):
         if part["name"] in archives and part["pid"] is not None:
-            class_archive.keep(archives[part["name"]], java(), part["pid"])
+            class_archive.keep(archives[part["name"]], java(home), part["pid"])
 
 
 def _answer(

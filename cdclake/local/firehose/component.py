@@ -13,7 +13,7 @@ from urllib.parse import urlparse
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
-from cdclake.local.components.installed import environment
+from cdclake.local.components.installed import environment, shell
 from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake import stack
@@ -111,6 +111,7 @@ def spec(lake: LocalLake) -> Spec:
             *("--home", str(lake.home.path), "--plan", str(plan), "--trouble", asked_trouble()),
         ),
         env=environment(**aws_environment(lake.endpoints)),
+        shell=shell(),
         cwd=str(PROJECT),
         port=urlparse(lake.endpoints.firehose).port,
         log=str(lake.home.log(NAME)),

@@ -24,7 +24,9 @@ _POLL_S = 0.2
 class ConnectorClient:
     """One pipeline's connector; its name is constant, since Connect stores its offsets under it."""
 
-    def __init__(self, connect_url: str, plan: Plan) -> None:
+    def __init__(self, connect_url: str, plan: Plan, *, wait_s: float = _WAIT_S) -> None:
+        """Create a client; `wait_s` limits the retries while the worker rebalances."""
+        self._wait_s = wait_s
         self._name, self._prefix = naming.connector_name(plan.name), plan.name
         self._connectors = f"{connect_url}/connectors"
         self._url = f"{self._connectors}/{self._name}"
@@ -34,7 +36,12 @@ class ConnectorClient:
         self._call("PUT", "/config", config)
 
     def start(self, config: dict[str, str]) -> None:
-        """Run the connector with these settings, and restart a failed task."""
+        """Run the connector with these settings, and restart a failed task.
+
+        A connector that runs with these settings is left alone: Connect would restart it.
+        """
+        if self._is_running_with(config):
+            return
         self.set_config(config)
         self.resume()
         if self.failure() is not None:
@@ -87,6 +94,14 @@ class ConnectorClient:
         offsets = stored["offsets"] if stored else []
         return frozenset(table for o in offsets for table in tables_being_read(o["offset"]))
 
+    def _is_running_with(self, config: dict[str, str]) -> bool:
+        stored = self._call("GET", "/config", missing_ok=True)
+        if stored is None or {k: v for k, v in stored.items() if k != "name"} != config:
+            return False
+        status = self._call("GET", "/status", missing_ok=True)
+        parts = [status["connector"], *status["tasks"]] if status else []
+        return len(parts) > 1 and all(part["state"] == "RUNNING" for part in parts)
+
     def _has_task(self) -> bool:
         status = self._call("GET", "/status", missing_ok=True)
         return bool(status and status["tasks"])
@@ -107,7 +122,7 @@ class ConnectorClient:
 
         Retry while the worker rebalances (409).
         """
-        deadline = time.monotonic() + _WAIT_S
+        deadline = time.monotonic() + self._wait_s
         while True:
             try:
                 return _request(method, (url or self._url) + path, body)

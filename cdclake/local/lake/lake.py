@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -15,6 +16,7 @@ from cdclake.errors import NotRunning
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.local.components.installed import LOCAL_KEYS, REGION
 from cdclake.local.lake import stack
+from cdclake.local.lake.source_tls import secured
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process.home import Home, read_json, write_atomically
 from cdclake.plan import Plan
@@ -35,6 +37,8 @@ class LakeState:
     paused: bool = False
     masks: dict[str, dict[str, list[str]]] = field(default_factory=dict)  # mask_history.History
     connector_offsets: str = ""  # id of the topic with the connector's offsets; "": not known
+    # By table: where its snapshot began, until its rows are in the lake (`table_loads`).
+    loads: Mapping[str, Any] = field(default_factory=dict)
 
     @staticmethod
     def load(home: Home) -> LakeState:
@@ -156,7 +160,7 @@ def create_bucket_and_database(lake: LocalLake) -> None:
 def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
     """Return the DSN of the source for a user that may prepare and compare it."""
     if endpoints.source is None:
-        return home.secret("source_dsn")
+        return secured(home.secret("source_dsn"))
     source = asdict(endpoints.source)
     return make_conninfo(**{**source, "dbname": state.database or source["dbname"]})
 

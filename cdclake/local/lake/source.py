@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from cdclake.jobs.runtime.source import connect
+from cdclake.errors import InputError
+from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.plan import Plan
 from cdclake.postgres import queries
-from cdclake.postgres.source import Prepared, leave_session, prepare_session
+from cdclake.postgres.source import (
+    Prepared,
+    check_session,
+    leave_session,
+    prepare_session,
+)
 
 
 def prepare_source(
@@ -22,10 +28,32 @@ def prepare_source(
         )
 
 
-def remove_from_source(dsn: str, plan: Plan) -> None:
-    """Run `leave_session` on a new connection."""
+def check_source(dsn: str, plan: Plan | None, *, keeping: str = "") -> None:
+    """Raise InputError if the source does not answer, or if it cannot stream the plan.
+
+    `keeping` is another remedy for a source that does not answer.
+    """
+    try:
+        with connect(dsn) as connection:
+            if plan is not None:
+                check_session(connection, plan, embedded=False, own_stream=False)
+    except InputError as error:
+        if not keeping:
+            raise
+        raise InputError(error.message, f"{error.remedy}; or {keeping}") from None
+
+
+def remove_from_source(dsn: str, plan: Plan) -> list[str]:
+    """Run `leave_session` on a new connection, and return what is gone."""
+    name, before = plan.source_object, []
     with connect(dsn) as connection:
+        before = _ours(connection, name)
         leave_session(connection, plan)
+        return [each for each in before if each not in _ours(connection, name)]
+
+
+def _ours(connection: Connection, name: str) -> list[str]:
+    return [str(row[0]) for row in connection.execute(queries.OUR_OBJECTS, {"name": name})]
 
 
 def slot_wal(dsn: str, slot: str) -> tuple[int, int | None]:

@@ -22,7 +22,7 @@ from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.job_package import build_job_package, script_of
 from cdclake.local.components import class_archive
-from cdclake.local.components.installed import environment, jar_folder, java
+from cdclake.local.components.installed import environment, jar_folder, java, shell
 from cdclake.local.lake.lake import LocalLake, aws_environment
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
@@ -36,15 +36,15 @@ _JOB_TIMEOUT_S = 3600.0
 
 def stream_spec(lake: LocalLake) -> Spec:
     """Return the stream as a process for the supervisor."""
-    checkpoint = lake.home.data("checkpoints") / lake.plan.name
     arguments = {
-        "checkpoint": checkpoint.as_uri(),
+        "checkpoint": checkpoint_folder(lake).as_uri(),
         "brokers": lake.kafka,
     }
     return Spec(
         name=STREAM,
         argv=tuple(_command(lake, naming.STREAM_JOB, arguments)),
         env=_environment(lake, STREAM, memory="1500m"),
+        shell=shell(),
         cwd=str(lake.home.run),
         log=str(lake.home.log(STREAM)),
     )
@@ -92,11 +92,12 @@ def start_job(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJo
     with lake.home.log(job).open("ab") as output:
         process = subprocess.Popen(
             _command(lake, job, {"run": run, **arguments}),
-            env={**_environment(lake, job, memory="1g"), **marks},
+            env={**shell(), **_environment(lake, job, memory="1g"), **marks},
             cwd=lake.home.run,
             stdout=output,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
+            umask=0o077,
         )
     return RunningJob(lake, job, run, process)
 
@@ -120,17 +121,18 @@ def _environment(lake: LocalLake, job: str, *, memory: str) -> dict[str, str]:
     return environment(
         **aws_environment(lake.endpoints),
         **armed,
+        JAVA_HOME=str(Path(java(lake.home)).parents[1]),
         PYTHONPATH=str(build_job_package()),
         PYSPARK_SUBMIT_ARGS=shlex.join([*words, "pyspark-shell"]),
         PYSPARK_PYTHON=sys.executable,
         SPARK_LOCAL_IP="127.0.0.1",
-        SPARK_LOCAL_DIRS=str(lake.home.data("spark")),
+        SPARK_LOCAL_DIRS=str(lake.home.private_data("spark")),
     )
 
 
 def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
     catalog = f"spark.sql.catalog.{naming.CATALOG}"
-    classes = class_archive.option(lake.home, CLASSES, java())
+    classes = class_archive.option(lake.home, CLASSES, java(lake.home))
     logging = f"-Dlog4j2.configurationFile={LOG4J2.as_uri()}"
     options = [
         logging,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import struct
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import (
     Consumer,
@@ -163,6 +165,52 @@ class Heartbeat:
         """Return True if the stream has read it, and not one before it in an earlier topic."""
         is_read = progress.heartbeat_offsets.get(0, 0) > self.offset
         return is_read and progress.heartbeat_committed_us >= self.committed_us
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """Record of a topic whose values are JSON objects."""
+
+    offset: int
+    written_ms: int
+    value: Mapping[str, Any]
+
+
+def read_messages(kafka: str, topic: str, start: int) -> tuple[int, list[Message]]:
+    """Return the first retained offset of partition 0, and its records from `start` on."""
+    consumer, found = _consumer(kafka), []
+    try:
+        low, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_TIMEOUT_S)
+        consumer.assign([TopicPartition(topic, 0, max(low, start))])
+        deadline = time.monotonic() + _TIMEOUT_S
+        place = max(low, start)
+        while place < end and time.monotonic() < deadline:
+            for record in consumer.consume(500, timeout=0.5):
+                value, place = record.value(), int(record.offset() or 0) + 1
+                if record.error() is None and value is not None:
+                    read = json.loads(value)
+                    written = int(record.timestamp()[1])
+                    found.append(Message(offset=place - 1, written_ms=written, value=read))
+        return int(low), found
+    finally:
+        consumer.close()
+
+
+def offsets_at(kafka: str, topic: str, time_ms: int) -> dict[int, int]:
+    """Return by partition the offset of the first record written at that time or later."""
+    consumer = _consumer(kafka)
+    try:
+        partitions = consumer.list_topics(topic, timeout=_TIMEOUT_S).topics[topic].partitions
+        asked = [TopicPartition(topic, partition, time_ms) for partition in partitions]
+        found = consumer.offsets_for_times(asked, timeout=_TIMEOUT_S)
+        ends = {
+            place.partition: consumer.get_watermark_offsets(place, timeout=_TIMEOUT_S)[1]
+            for place in found
+            if place.offset < 0  # no later record
+        }
+        return {place.partition: ends.get(place.partition, place.offset) for place in found}
+    finally:
+        consumer.close()
 
 
 class MarkerReader:

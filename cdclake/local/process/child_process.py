@@ -65,12 +65,13 @@ def start(spec: Spec, home: Path, keeper: str) -> Child:
         try:
             process = subprocess.Popen(
                 spec.argv,
-                env={**spec.env, **tags},
+                env={**spec.shell, **spec.env, **tags},
                 cwd=spec.cwd,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
+                umask=0o077,
                 user=account.pw_uid if account else None,
                 group=account.pw_gid if account else None,
                 extra_groups=[] if account else None,

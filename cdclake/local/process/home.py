@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import secrets
 import tempfile
 import threading
@@ -19,6 +20,12 @@ from cdclake.errors import ComponentFailed, InputError
 
 PROJECT = Path(__file__).resolve().parents[3]
 SECRET_NAMES = ("superuser_password", "replication_password", "mask_salt", "home_id")
+SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
+# In a DSN as a URL or as words, and in keywords of a Python call.
+PASSWORDS = (
+    re.compile(r"(\w://[^\s:/@]*:)[^\s@/]+(?=@)"),
+    re.compile(r"(password['\"]?\s*[=:]\s*['\"]?)[^\s'\",)]+", re.IGNORECASE),
+)
 LOCK_WAIT_S = 120.0
 HELD = threading.local()  # homes that this thread has locked
 
@@ -64,6 +71,11 @@ class Home:
     def observed_file(self) -> Path:
         """File with the process states that the supervisor reports."""
         return self.run / "observed.json"
+
+    @property
+    def java_file(self) -> Path:
+        """File with the path of the Java that the running components use."""
+        return self.run / "java"
 
     @property
     def supervisor_lock(self) -> Path:
@@ -117,6 +129,34 @@ class Home:
         write_atomically(
             self.secrets_file, "".join(f"{key}={kept}\n" for key, kept in values.items())
         )
+
+    def without_secrets(self, text: str) -> str:
+        """Return the text with this lake's secrets and all passwords of DSNs as `***`."""
+        try:
+            values = list(self._read_secrets().values())
+        except OSError:
+            values = []
+        for value in sorted(values, key=len, reverse=True):
+            text = text.replace(value, "***") if len(value) >= SHORTEST_SECRET else text
+        for pattern in PASSWORDS:
+            text = pattern.sub(r"\1***", text)
+        return text
+
+    def secret_names(self) -> frozenset[str]:
+        """Return the names of the stored secrets."""
+        return frozenset(self._read_secrets())
+
+    def forget(self, name: str) -> None:
+        """Delete a stored secret."""
+        kept = {key: value for key, value in self._read_secrets().items() if key != name}
+        write_atomically(self.secrets_file, "".join(f"{key}={v}\n" for key, v in kept.items()))
+
+    def private_data(self, component: str) -> Path:
+        """Create the component's data folder, which only its owner may enter, and return it."""
+        folder = self.data(component)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder.chmod(0o700)  # an earlier version may have created it for everyone
+        return folder
 
     def _read_secrets(self) -> dict[str, str]:
         if not self.secrets_file.is_file():

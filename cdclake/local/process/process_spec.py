@@ -12,14 +12,18 @@ State = Literal["running", "dead", "stopped", "starting", "failed"]
 class Spec:
     """One process to keep running; an unchanged spec leaves the process alone.
 
-    `env` is complete (nothing is inherited) except for CDCLAKE_HOME and CDCLAKE_COMPONENT, which
-    the supervisor adds. `user` requires root. The kernel sends `death_signal` to the process when
-    the supervisor dies.
+    `env` and `shell` are the whole environment (nothing is inherited) except for CDCLAKE_HOME and
+    CDCLAKE_COMPONENT, which the supervisor adds. `shell` comes from the command's own environment,
+    so it differs between shells and restarts nothing. `identity` replaces the command and `env`
+    where a new version's settings may wait for the next start. `user` requires root. The kernel
+    sends `death_signal` to the process when the supervisor dies.
     """
 
     name: str
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
+    shell: dict[str, str] = field(default_factory=dict)
+    identity: tuple[str, ...] = ()
     cwd: str = "/"
     user: str | None = None
     port: int | None = None
@@ -30,7 +34,31 @@ class Spec:
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Spec:
         """Create a spec from its JSON object."""
-        return cls(**{**found, "argv": tuple(found["argv"])})
+        words = {name: tuple(found.get(name, ())) for name in ("argv", "identity")}
+        return cls(**{**found, **words})
+
+    def differences(self, other: Spec) -> tuple[str, ...]:
+        """Return why a process of this spec must be restarted as `other`; () if it need not.
+
+        Values of the environment stay out of the text, since some are secrets.
+        """
+        found = []
+        if self.port != other.port:
+            found.append(f"its port changed from {self.port} to {other.port}")
+        if self.user != other.user or (self.cwd != other.cwd and not other.identity):
+            found.append("its user or its folder changed")
+        if self.identity and other.identity:
+            changed = self.identity != other.identity
+            return (*found, *(["its program or its data folder changed"] if changed else []))
+        if self.argv[:1] != other.argv[:1]:
+            found.append(f"its program changed from {self.argv[0]} to {other.argv[0]}")
+        if self.argv[1:] != other.argv[1:]:
+            found.append("its arguments changed")
+        names = {*self.env, *other.env}
+        changed_names = sorted(n for n in names if self.env.get(n) != other.env.get(n))
+        if changed_names:
+            found.append(f"its settings changed: {', '.join(changed_names)}")
+        return tuple(found)
 
 
 @dataclass(frozen=True)

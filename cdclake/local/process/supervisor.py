@@ -87,13 +87,19 @@ class Supervisor:
 
     def reconcile(self, desired: Desired) -> None:
         """Stop unwanted or changed processes, and start requested ones that are not alive."""
-        unwanted = [n for n, child in self.children.items() if desired.spec(n) != child.spec]
+        unwanted = []
+        for name, child in self.children.items():
+            spec = desired.spec(name)
+            reasons = ("no longer needed",) if spec is None else child.spec.differences(spec)
+            if reasons:
+                say(f"{name} has to stop: {'; '.join(reasons)}")
+                unwanted.append(name)
         self.stop(unwanted)
         for name in unwanted:
             del self.children[name]
         for spec in desired.specs:
-            child = self.children.get(spec.name)
-            if child is None or (spec.name in desired.start and not child.alive):
+            known = self.children.get(spec.name)
+            if known is None or (spec.name in desired.start and not known.alive):
                 self.start(spec)
         self.generation = desired.generation
 

@@ -104,6 +104,7 @@ def stop(home: Home) -> None:
     if home.run.is_dir():
         _write(home, Desired(desired.generation + 1))
         home.observed_file.unlink(missing_ok=True)
+        home.java_file.unlink(missing_ok=True)
 
 
 def await_ready(home: Home, component: Component, generation: int) -> None:

@@ -8,6 +8,7 @@ import duckdb
 
 from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE
+from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
@@ -24,6 +25,17 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     all None if the stream has not created the table's objects yet. Freshness is that of the newest
     streamed row: the time from its commit in the source to the first snapshot with the row.
     """
+    try:
+        return _figures(lake)
+    except duckdb.Error as error:
+        raise ComponentFailed(
+            f"the lake's tables could not be read: {str(error).splitlines()[0]}",
+            "run this again; if the error remains, run `cdclake up`",
+            component="aws",
+        ) from error
+
+
+def _figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     reader = lake_reader(lake)
     made = set(_made(lake))
     tables = [t for t in lake.plan.tables if {t.name, t.changes} <= made]

@@ -31,12 +31,13 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     _refuse_source(before, dsn)
     refuse_to_leave(home, before, plan)
     stack.bring_up(home, embedded_postgres=False, streaming=False)
-    state = replace(before, plan=plan.to_json(), pipeline_file=pipeline_file, paused=False)
+    state = replace(before, plan=plan.to_json(), pipeline_file=pipeline_file)
     lake = describe_lake(home, state)
     create_bucket_and_database(lake)
     prepare(lake)
     state.save(home)
-    component.run(lake)
+    if not state.paused:
+        component.run(lake)
     return {
         "ok": True,
         "source": None,
@@ -48,6 +49,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         "logs": lake.endpoints.logs,
         "tables": [],
         "web_logs": described(plan),
+        "paused": state.paused,
     }
 
 

@@ -91,3 +91,31 @@ def test_of_two_commands_the_second_waits(tmp_path: Path) -> None:
         order.append("first")
     waiting.join()
     assert order == ["first", "second"]
+
+
+def test_a_secret_can_be_forgotten(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    home.remember("source_dsn", "postgresql://u:p@h/d")
+    kept = home.secret("mask_salt")
+    home.forget("source_dsn")
+    assert "source_dsn" not in home.secrets_file.read_text()
+    assert home.secret("mask_salt") == kept and mode(home.secrets_file) == 0o600
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "connect to postgresql://owner:hunter22@db.example.org/d",
+        "host=h password=hunter22 user=u",
+        "make_conninfo(password='hunter22')",
+        '{"password": "hunter22"}',
+        "the salt is {salt}",
+    ],
+)
+def test_no_secret_stays_in_a_text(tmp_path: Path, text: str) -> None:
+    home = Home(tmp_path / "home")
+    home.create()
+    salt = home.secret("mask_salt")
+    cleaned = home.without_secrets(text.replace("{salt}", salt))
+    assert "hunter22" not in cleaned and salt not in cleaned and "***" in cleaned

@@ -128,3 +128,17 @@ def test_join_tables_rejects_a_firehose_table_that_rejoins(
     with pytest.raises(InputError, match="add it under another `name:`"):
         join_tables(SimpleNamespace(), joining, write_plan=lambda: written.append("plan"))  # type: ignore[arg-type]
     assert written == []
+
+
+def test_another_pipeline_is_sent_to_another_home() -> None:
+    with pytest.raises(InputError) as error:
+        compare(plan(MAIL), replace(plan(MAIL), name="y"))
+    assert error.value.remedy.startswith("stream this file in another lake with `CDCLAKE_HOME=")
+
+
+def test_a_type_that_cannot_follow_has_one_remedy() -> None:
+    old, new = table(column("fee", "money")), table(column("fee", "numeric(12,2)"))
+    with pytest.raises(InputError) as error:
+        change(old, new)
+    assert "remove it from the file, run `cdclake up FILE`" in error.value.message
+    assert error.value.remedy.startswith("for a type, remove the column from the file")

@@ -35,6 +35,13 @@ def test_each_change_says_what_to_write(columns, name, message, remedy) -> None:
     assert remedy in to_do
 
 
+@pytest.mark.parametrize(("kind", "steps"), [("bigint", 1), ("text", 2)])
+def test_a_type_that_the_stored_values_cannot_take_needs_a_step_before(kind, steps) -> None:
+    [(_, _, to_do)] = compare_columns(declared(), actual(columns=(ID, column("number", kind))))
+    assert ("first remove `number` from the file and run `cdclake up FILE`" in to_do) == (steps > 1)
+    assert f"write `number: {kind}`" in to_do
+
+
 def test_generated_and_excluded_columns_are_no_changes() -> None:
     source = actual(columns=(ID, NUMBER, column("sum", generated=True), column("secret", "text")))
     assert list(compare_columns(declared(excluded=("secret",)), source)) == []
@@ -53,6 +60,7 @@ def test_status_shows_line_gap_and_changes() -> None:
     change = {"line": 9, "message": "column 'x' is new", "remedy": "write it"}
     table = {
         "lines": [9],
+        "loading": None,
         "gap": {"events": 5, "kept_until": "2026-11-28T00:00:00+00:00"},
         "source_changes": [change],
     }
@@ -61,5 +69,5 @@ def test_status_shows_line_gap_and_changes() -> None:
         "its gap holds 5 events, which Kafka retains at least until 2026-11-28T00:00:00+00:00",
         "p.yaml:9: column 'x' is new; write it",
     ]
-    silent = {"lines": [None], "gap": None, "source_changes": None}
+    silent = {"lines": [None], "loading": None, "gap": None, "source_changes": None}
     assert list(_notes(silent, "p.yaml")) == []

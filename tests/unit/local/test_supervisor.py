@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from cdclake.errors import ComponentFailed
+from cdclake.local.lake.process_watch import watched
 from cdclake.local.process import child_process, supervisor, supervisor_client
 from cdclake.local.process.home import Home
 from cdclake.local.process.orphan_processes import component_in
@@ -97,6 +98,43 @@ def test_a_changed_spec_restarts_that_process_alone(home: Home) -> None:
     second = run(home, spec(home, "a", "sleep", "601"))
     assert second["a"].pid != first["a"].pid
     assert second["b"].pid == first["b"].pid
+
+
+def test_another_shell_restarts_no_process(home: Home) -> None:
+    first = run(home, spec(home, "a"))
+    second = run(home, spec(home, "a", shell={"PATH": f"/tmp:{os.environ['PATH']}"}))
+    assert second["a"].pid == first["a"].pid
+
+
+def test_a_process_writes_files_for_its_owner_alone(home: Home) -> None:
+    file = home.run / "written"
+    run(home, spec(home, "a", "/bin/sh", "-c", f"echo x > {file}; exec sleep 600"))
+    wait_until(file.exists)
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_failed_command_stops_what_it_has_started(home: Home) -> None:
+    with pytest.raises(KeyboardInterrupt), watched(home):
+        run(home, spec(home, "a"))
+        raise KeyboardInterrupt
+    assert left_over(home) == [] and not supervisor_client.supervisor_alive(home)
+    first = run(home, spec(home, "a"))["a"]
+    assert first.pid is not None
+    os.kill(first.pid, signal.SIGKILL)
+    wait_until(lambda: state(home, "a") == "dead")
+    with pytest.raises(KeyboardInterrupt), watched(home):
+        run(home, spec(home, "a"), spec(home, "b"))
+        raise KeyboardInterrupt
+    assert (state(home, "a"), state(home, "b")) == ("running", "absent")
+
+
+def test_a_command_tells_what_it_has_changed(home: Home) -> None:
+    with watched(home) as did:
+        run(home, spec(home, "a"))
+    assert did == ["started a"]
+    with watched(home) as did:
+        run(home, spec(home, "a"))
+    assert did == []
 
 
 def test_a_removed_process_stops_with_what_it_started(home: Home) -> None:

@@ -1,0 +1,45 @@
+"""Health of a lake from the figures of `status`: what needs attention, and the exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+HEALTHY, ATTENTION, DOWN = "healthy", "attention", "down"
+EXIT_CODES = {HEALTHY: 0, ATTENTION: 1, DOWN: 4}
+_ALIVE = ("running", "starting")
+
+
+def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `ok`, `health` and `attention`, the lines that say what is wrong and what to do."""
+    dead = [part["name"] for part in answer["components"] if part["state"] not in _ALIVE]
+    lines = [f"down: {', '.join(dead)}; run `cdclake up`"] if dead else []
+    lines += _starting(answer["components"])
+    for table in answer["tables"]:
+        lines += _of_table(table)
+    for logs in answer.get("web_logs", ()):
+        if logs["last_error"]:
+            lines.append(f"web logs {logs['web_logs']}: {logs['last_error']}")
+    health = DOWN if dead else ATTENTION if lines else HEALTHY
+    return {"ok": health == HEALTHY, "health": health, "attention": lines}
+
+
+def _starting(components: list[dict[str, Any]]) -> list[str]:
+    names = [part["name"] for part in components if part["state"] == "starting"]
+    return [f"starting: {', '.join(names)}; wait, then run `cdclake status`"] if names else []
+
+
+def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
+    name, quarantined = table["table"], table["quarantined"]
+    if table["state"] == "stopped":
+        yield f"{name} is stopped; fix the cause, then run `cdclake resume`"
+    elif table["last_error"] is not None:
+        yield f"{name}: {table['last_error']}"
+    if quarantined:
+        yield (
+            f"{name}: {quarantined} events in quarantine; `cdclake sql 'SELECT reason, count(*)"
+            " FROM cdclake_quarantine GROUP BY ALL'` shows why, `cdclake replay` processes them"
+            " again"
+        )
+    if table["source_changes"]:
+        yield f"{name} differs from the source; see its lines for what to write into the file"

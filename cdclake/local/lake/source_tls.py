@@ -1,0 +1,59 @@
+"""Encryption of connections to the source, the same for psycopg and for the JDBC driver."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+_SYSTEM = "system"  # libpq's name of the operating system's authorities
+_SYSTEM_FACTORY = "org.postgresql.ssl.DefaultJavaSSLFactory"
+
+
+def secured(dsn: str) -> str:
+    """Return the DSN with the mode of encryption that holds for all connections to the source.
+
+    It is the one of the DSN or of the environment, otherwise `require` except on this machine. The
+    certificate's path becomes absolute, since other processes use it too. An invalid DSN is
+    returned unchanged: connecting reports it.
+    """
+    try:
+        parts = conninfo_to_dict(dsn)
+    except psycopg.ProgrammingError:
+        return dsn
+    mode = parts.get("sslmode") or os.environ.get("PGSSLMODE")
+    authorities = parts.get("sslrootcert") or os.environ.get("PGSSLROOTCERT")
+    found: dict[str, str] = {}
+    if mode or not _is_local(parts):
+        found["sslmode"] = str(mode or "require")
+    if authorities:
+        path = str(authorities)
+        found["sslrootcert"] = path if path == _SYSTEM else str(Path(path).expanduser().resolve())
+    return make_conninfo(dsn, **found) if found else dsn
+
+
+def driver_tls(dsn: str) -> dict[str, str]:
+    """Return `sslmode`, `sslrootcert` and `sslfactory` of a secured DSN for the JDBC driver.
+
+    With authorities, libpq checks the certificate in the mode `require` too; the driver does so
+    only in the mode `verify-ca`.
+    """
+    parts = conninfo_to_dict(dsn)
+    mode, authorities = str(parts.get("sslmode") or "prefer"), parts.get("sslrootcert")
+    if authorities == _SYSTEM:
+        return {"sslmode": mode, "sslfactory": _SYSTEM_FACTORY}
+    if not authorities:
+        return {"sslmode": mode}
+    return {
+        "sslmode": "verify-ca" if mode == "require" else mode,
+        "sslrootcert": str(authorities),
+    }
+
+
+def _is_local(parts: dict[str, Any]) -> bool:
+    host = str(parts.get("hostaddr") or parts.get("host") or os.environ.get("PGHOST") or "")
+    return not host or host.startswith(("/", "@", "127.")) or host in _LOCAL

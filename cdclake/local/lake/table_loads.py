@@ -1,0 +1,123 @@
+"""Progress of the tables' snapshots: until its rows are in the lake, a table is loading.
+
+`up` notes where a snapshot begins in the topics. Debezium's notification says when the connector
+has read a table; it is written behind the table's rows. The table is loaded once the lake has
+processed what its topic held at that time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake.jobs.runtime.source import connect
+from cdclake.local.lake.lake import LocalLake
+from cdclake.local.lake.topics import Message, end_offsets, offsets_at, read_messages
+from cdclake.plan import Table
+from cdclake.postgres.source import read_catalog
+
+Offsets = Mapping[int, int]
+_READ = ("SUCCEEDED", "EMPTY")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadingTable:
+    """Unfinished snapshot of a table."""
+
+    rows: int  # records that the lake has processed since the snapshot began
+    estimated_rows: int | None  # None: the source has no statistics
+    refused: str | None = None  # why the connector did not read the table
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `status` shows."""
+        return {"rows": self.rows, "estimated_rows": self.estimated_rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan:
+    """The connector's reading of one table, from its notifications."""
+
+    total_rows: int | None = None
+    status: str | None = None  # None: it is still reading
+    ended_ms: int | None = None  # no row of the snapshot was written to Kafka later
+
+
+def begin_loads(lake: LocalLake, tables: Iterable[Table]) -> dict[str, Any]:
+    """Return what to keep about the snapshots of these tables; call it before they begin."""
+    chosen = list(tables)
+    if not chosen:
+        return {}
+    topic = lake.plan.notification_topic
+    ends = end_offsets(lake.kafka, [topic, *(table.topic for table in chosen)])
+    rows = _estimated_rows(lake, chosen)
+    return {
+        table.name: {
+            "notified": ends[topic][0],
+            "offsets": {str(place): end for place, end in ends[table.topic].items()},
+            "estimated_rows": rows.get(table.source) or None,
+        }
+        for table in chosen
+    }
+
+
+def _estimated_rows(lake: LocalLake, tables: Sequence[Table]) -> dict[str, int]:
+    wanted = {(table.schema, table.table) for table in tables}
+    with connect(lake.dsn) as connection:
+        return {found.source: found.rows for found in read_catalog(connection, tables=wanted)}
+
+
+def unfinished_loads(lake: LocalLake, arrived: Mapping[str, Offsets]) -> dict[str, LoadingTable]:
+    """Return the tables whose snapshot is not in the lake yet, by name."""
+    kept = {table: lake.state.loads[table.name] for table in lake.plan.tables
+            if table.name in lake.state.loads}  # fmt: skip
+    if not kept:
+        return {}
+    first = min(load["notified"] for load in kept.values())
+    retained, messages = read_messages(lake.kafka, lake.plan.notification_topic, first)
+    found = {}
+    for table, load in kept.items():
+        if load["notified"] < retained:
+            continue  # so long ago that Kafka has deleted the notifications
+        scan = scan_of(table, [m for m in messages if m.offset >= load["notified"]])
+        offsets = arrived.get(table.name, {})
+        if not _is_loaded(lake.kafka, table, scan, offsets):
+            found[table.name] = _progress(load, scan, offsets)
+    return found
+
+
+def scan_of(table: Table, messages: Sequence[Message]) -> Scan:
+    """Return the connector's reading of the table.
+
+    The last row of a snapshot may follow the notification that the table was read, but not the
+    next notification.
+    """
+    total: int | None = None
+    for place, message in enumerate(messages):
+        more = message.value.get("additional_data", {})
+        if more.get("current_collection_in_progress") == table.source and "total_rows" in more:
+            total = int(more["total_rows"])
+        kind = message.value.get("type")
+        if kind == "TABLE_SCAN_COMPLETED" and more.get("scanned_collection") == table.source:
+            total = int(more.get("total_rows_scanned", total or 0))
+            later = messages[place + 1 :]
+            ended = later[0].written_ms if later else None
+            return Scan(total_rows=total, status=more.get("status"), ended_ms=ended)
+    return Scan(total_rows=total)
+
+
+def _is_loaded(kafka: str, table: Table, scan: Scan, arrived: Offsets) -> bool:
+    if scan.ended_ms is None or scan.status not in _READ:
+        return False
+    ends = offsets_at(kafka, table.topic, scan.ended_ms + 1)
+    return all(arrived.get(partition, 0) >= end for partition, end in ends.items())
+
+
+def _progress(load: Mapping[str, Any], scan: Scan, arrived: Offsets) -> LoadingTable:
+    begun = {int(place): end for place, end in load["offsets"].items()}
+    failed = scan.status is not None and scan.status not in _READ
+    return LoadingTable(
+        rows=sum(max(0, end - begun.get(place, 0)) for place, end in arrived.items()),
+        estimated_rows=load["estimated_rows"] if scan.total_rows is None else scan.total_rows,
+        refused=f"the connector did not read the table: {scan.status}" if failed else None,
+    )

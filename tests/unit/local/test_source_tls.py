@@ -1,0 +1,70 @@
+"""Encryption of connections to the source, for psycopg and for the driver alike."""
+
+from pathlib import Path
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict
+
+from cdclake.debezium.connector import SourceAddress, connector_config
+from cdclake.local.lake.source_tls import driver_tls, secured
+from cdclake.plan import Plan
+
+
+@pytest.mark.parametrize(
+    ("dsn", "mode"),
+    [
+        ("postgresql://u@db.example.org/d", "require"),
+        ("postgresql://u@10.0.0.5/d", "require"),
+        ("postgresql://u@db.example.org/d?sslmode=disable", "disable"),
+        ("postgresql://u@db.example.org/d?sslmode=verify-full", "verify-full"),
+        ("postgresql://u@localhost/d", None),
+        ("host=/tmp user=u", None),
+        ("host=127.0.0.1 sslmode=require", "require"),
+        ("host=db.example.org hostaddr=127.0.0.1", None),
+    ],
+)
+def test_encryption_is_the_default_off_this_machine(monkeypatch, dsn, mode):
+    monkeypatch.delenv("PGSSLMODE", raising=False)
+    assert conninfo_to_dict(secured(dsn)).get("sslmode") == mode
+    assert secured(secured(dsn)) == secured(dsn)
+
+
+def test_the_environment_and_relative_paths_hold_for_other_processes(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PGSSLMODE", "verify-ca")
+    found = conninfo_to_dict(secured("postgresql://h/d?sslrootcert=ca.pem"))
+    assert (found["sslmode"], found["sslrootcert"]) == ("verify-ca", str(tmp_path / "ca.pem"))
+
+
+def test_an_invalid_dsn_is_left_to_the_connection():
+    assert secured("postgres//u@h") == "postgres//u@h"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("", {"sslmode": "prefer"}),
+        ("sslmode=verify-full sslrootcert=/ca", {"sslmode": "verify-full", "sslrootcert": "/ca"}),
+        ("sslmode=require sslrootcert=/ca", {"sslmode": "verify-ca", "sslrootcert": "/ca"}),
+        (
+            "sslmode=verify-full sslrootcert=system",
+            {
+                "sslmode": "verify-full",
+                "sslfactory": "org.postgresql.ssl.DefaultJavaSSLFactory",
+            },
+        ),
+    ],
+)
+def test_the_driver_checks_what_libpq_checks(words, expected):
+    assert driver_tls(f"host=h {words}") == expected
+
+
+def test_the_connector_trusts_the_same_authorities(tmp_path: Path):
+    address = SourceAddress(
+        host="h", port=1, database="d", user="u", password="p",
+        **driver_tls("host=h sslmode=verify-full sslrootcert=/ca"),
+    )  # fmt: skip
+    plan = Plan(name="x", source_database="d", lake_database="l", tables=())
+    config = connector_config(plan, address, epoch=1, mask_salt="", max_queue_bytes=1)
+    assert config["database.sslmode"] == "verify-full"
+    assert config["database.sslrootcert"] == "/ca"
