@@ -37,6 +37,7 @@ class UniqueIndex:
     primary: bool = False
     identifies: bool = True  # valid, not deferrable, not partial, on columns NOT NULL
     root: str | None = None  # the partitioned table's index, if this is a part of it
+    immediate: bool = True  # False: deferrable, so that two rows may share a key for a while
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +135,14 @@ def read_indexes(
     """Return the rows of `queries.INDEXES` and each replica identity, by relation."""
     found: dict[int, list[UniqueIndex]] = defaultdict(list)
     identities: dict[int, str] = {}
-    for oid, name, columns, primary, identity, identifies, root in rows:
+    for oid, name, columns, primary, identity, identifies, root, immediate in rows:
         index = UniqueIndex(
-            name=name, columns=tuple(columns), primary=primary, identifies=identifies, root=root
+            name=name,
+            columns=tuple(columns),
+            primary=primary,
+            identifies=identifies,
+            root=root,
+            immediate=immediate,
         )
         found[oid].append(index)
         if identity:

@@ -60,7 +60,8 @@ SELECT i.indrelid::bigint, c.relname::text,
                        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
                        WHERE k.pos <= i.indnkeyatts AND NOT a.attnotnull),
        (SELECT r.relname::text FROM pg_class r
-        WHERE c.relispartition AND r.oid = pg_partition_root(c.oid))
+        WHERE c.relispartition AND r.oid = pg_partition_root(c.oid)),
+       i.indimmediate
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = ANY(%s::bigint[]::oid[]) AND i.indisunique
 ORDER BY i.indrelid, NOT i.indisprimary, c.relname
