@@ -35,6 +35,12 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.source_relations import (
+    CheckedRelations,
+    check_relations,
+    keep_what_is_read,
+    settle_relations,
+)
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import MarkerReader, create_topics
 from cdclake.local.operations_backend import local_operations, run_stream
@@ -86,15 +92,18 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         state = replace(state, database=_existing_database(server, plan, before))
     lake = describe_lake(home, state)
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
-    state = _start_streaming(lake, change)
+    being_read = local_operations(lake).backend.tables_being_read()
+    checked = replace(check_relations(lake, change.kept), being_read=being_read)
+    state = _start_streaming(lake, change, checked)
     state.save(home)
     answer = _answer(endpoints, source_parts(lake.dsn), [_table(table) for table in plan.tables])
+    answer["relation_changes"] = checked.to_json()
     if plan.streams:
         answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
     return answer
 
 
-def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
+def _start_streaming(lake: LocalLake, change: PlanDiff, checked: CheckedRelations) -> LakeState:
     """Start streaming: prepare the source, start connector and stream, and await a marker."""
     plan, state = lake.plan, lake.state
     running = stack.wants(lake.home, STREAM)
@@ -106,8 +115,9 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
         embedded=not state.external,
         role_password=lake.home.secret("replication_password"),
         own_stream=state.epoch > 0,
+        kept=frozenset(table.source for table in change.kept),
     )
-    change = change.found(prepared.renamed, prepared.unpublished)
+    change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     if prepared.slot_lost or state.loading or not prepared.slot_exists:
         # A new epoch: a full snapshot, whose rows must take precedence over everything before.
@@ -125,7 +135,11 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
     markers = MarkerReader(lake.kafka, plan)
     try:
+        if not change.by_signal:
+            keep_what_is_read(lake, checked, first=True)
         _start_connector(lake, connector, change)
+        if change.by_signal:
+            keep_what_is_read(lake, checked, first=False)
         state = replace(state, loading=False)
         state.save(lake.home)
         run_stream(lake, READY_TIMEOUT_S)
@@ -133,7 +147,16 @@ def _start_streaming(lake: LocalLake, change: PlanDiff) -> LakeState:
     finally:
         markers.close()
     component.run(lake)
+    _read_rewritten_again(lake)
     return state
+
+
+def _read_rewritten_again(lake: LocalLake) -> None:
+    """Resync tables that were rewritten while the connector took its first snapshot."""
+    checked = settle_relations(lake)
+    for table in lake.plan.tables:
+        if any(c.resync and c.kind == "rewritten" for c in checked.changes[table.source]):
+            local_operations(lake).resync(table, wait=False)
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:

@@ -51,6 +51,10 @@ class Relation:
     identity: Literal["d", "f", "n", "i"] = "d"  # pg_class.relreplident
     identity_index: str | None = None
     indexes: tuple[UniqueIndex, ...] = ()
+    oid: int = 0
+    file: int = 0  # changes when the table is rewritten; 0: partitioned
+    joined: str = ""  # of a partition: the transactions that attached it and its ancestors
+    created_attached: bool = False  # the same transactions created them
 
     @property
     def id(self) -> TableId:
@@ -166,6 +170,10 @@ def assemble(
             **dict(zip(names, row[1:6], strict=True)),
             "identity_index": identity_of.get(row[0]),
             "indexes": indexes_of.get(row[0], ()),
+            "oid": row[0],
+            "file": row[11],
+            "joined": row[12],
+            "created_attached": row[13],
         }
 
     for row in relations:

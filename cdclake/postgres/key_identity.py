@@ -59,9 +59,7 @@ def check_identity(
     return refusals
 
 
-def deferrable_key(
-    table: SourceTable, key: frozenset[str]
-) -> tuple[Relation, UniqueIndex] | None:
+def deferrable_key(table: SourceTable, key: frozenset[str]) -> tuple[Relation, UniqueIndex] | None:
     """Return the deferrable index that alone makes the key unique, with its relation, or None."""
     if _enforced(table, key):
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cdclake.jobs.runtime.source import connect
 from cdclake.plan import Plan
 from cdclake.postgres import queries
@@ -9,7 +11,13 @@ from cdclake.postgres.source import Prepared, leave_session, prepare_session
 
 
 def prepare_source(
-    dsn: str, plan: Plan, *, embedded: bool, role_password: str, own_stream: bool = False
+    dsn: str,
+    plan: Plan,
+    *,
+    embedded: bool,
+    role_password: str,
+    own_stream: bool = False,
+    kept: Collection[str] = (),
 ) -> Prepared:
     """Run `prepare_session` on a new connection."""
     with connect(dsn) as connection:
@@ -19,6 +27,7 @@ def prepare_source(
             embedded=embedded,
             role_password=role_password,
             own_stream=own_stream,
+            kept=kept,
         )
 
 
