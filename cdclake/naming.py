@@ -195,6 +195,7 @@ STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, a
 CONTROL_PREFIX = "control"
 CHECKPOINT_PREFIX = "checkpoints"
 DEPLOYED_PREFIX = "deployed"
+RELATIONS = "relations.json"  # control object: the source's relations when the lake read them
 STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run
 
 

@@ -13,6 +13,7 @@ from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.postgres.proposal import Proposal
+    from cdclake.postgres.refusal import Refusal
 
 
 def init(
@@ -32,7 +33,7 @@ def init(
     json_output: JsonOption = False,
 ) -> None:
     """Write a pipeline file with every table of a database that can be streamed."""
-    from cdclake.local.lake.introspect import survey
+    from cdclake.local.lake.introspect import server_problems, survey
     from cdclake.local.lake.source_tls import secured
     from cdclake.postgres.pipeline_text import render_pipeline
 
@@ -40,14 +41,21 @@ def init(
         raise InputError(
             f"{output} already exists", "choose another file with `-o`, or add `--force`"
         )
-    database, proposals = survey(secured(_dsn(from_db)), schema or None)
+    dsn = secured(_dsn(from_db))
+    database, proposals = survey(dsn, schema or None)
+    problems = server_problems(dsn)
     try:
         output.write_text(render_pipeline(database, proposals), encoding="utf-8")
     except OSError as error:
         raise InputError(
             f"cannot write {output}: {error.strerror}", "check its folder and your permissions"
         ) from None
-    emit(_summary(output, proposals), json_output, lambda: _render(output, proposals))
+    summary = _summary(output, proposals) | {"warnings": _warnings(problems)}
+    emit(summary, json_output, lambda: _render(output, proposals, summary["warnings"]))
+
+
+def _warnings(problems: list[Refusal]) -> list[dict[str, str]]:
+    return [{"message": str(problem), "remedy": problem.remedy} for problem in problems]
 
 
 def _dsn(given: str | None) -> str:
@@ -85,11 +93,13 @@ def _summary(output: Path, proposals: list[Proposal]) -> dict[str, Any]:
     return {"ok": True, "file": str(output), "tables": tables, "refused": refused}
 
 
-def _render(output: Path, proposals: list[Proposal]) -> None:
+def _render(output: Path, proposals: list[Proposal], warnings: list[dict[str, str]]) -> None:
     refused = [proposal for proposal in proposals if proposal.reason]
     say(f"{output}: {len(proposals) - len(refused)} tables, {len(refused)} refused")
     for proposal in refused:
         say(f"  {proposal.source.source}: {proposal.reason}")
     if refused:
-        say("The refused tables are comments in the file, with the lines that admit them.")
+        say("The refused tables are comments in the file, with what admits each.")
+    for warning in warnings:
+        say(f"warning: {warning['message']}; {warning['remedy']}")
     say(f"Review the file, then run: cdclake up {output}")

@@ -80,6 +80,8 @@ def _notes(table: dict[str, Any], file: str) -> Iterator[str]:
             f", which Kafka retains at least until {gap['kept_until']}" if gap["kept_until"] else ""
         )
         yield f"its gap holds {gap['events']} events{until}"
+    for change in table["relation_changes"] or []:
+        yield f"{change['kind']}: {change['message']}; {change['remedy']}"
     for change in table["source_changes"] or []:
         place = f"{file}:{change['line']}: " if change["line"] else ""
         yield f"{place}{change['message']}; {change['remedy']}"

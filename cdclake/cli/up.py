@@ -114,6 +114,9 @@ def _render(answer: dict[str, Any]) -> None:
     if "firehose" in answer:
         say(f"firehose  {answer['firehose']}")
     say(f"logs      {answer['logs']}")
+    for change in answer.get("relation_changes", ()):
+        did = "it is read again" if change["did"] else change["remedy"]
+        say(f"{change['source']}: {change['message']}; {did}")
     for table in answer["tables"]:
         say(f"table     {table['source']} -> {table['table']}")
     for logs in answer.get("web_logs", ()):

@@ -35,6 +35,12 @@ from cdclake.local.lake.lake import (
 )
 from cdclake.local.lake.source import check_source, prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.source_relations import (
+    CheckedRelations,
+    check_relations,
+    keep_what_is_read,
+    settle_relations,
+)
 from cdclake.local.lake.source_tls import driver_tls
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.table_loads import begin_loads, unfinished_loads
@@ -105,19 +111,24 @@ def up(
     state = replace(state, connector_offsets=topic)
     lake = describe_lake(home, state)
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
-    state = _start_streaming(lake, change, lost_offsets=lost)
+    being_read = local_operations(lake).backend.tables_being_read()
+    checked = replace(check_relations(lake, change.kept), being_read=being_read)
+    state = _start_streaming(lake, change, checked, lost_offsets=lost)
     state.save(home)
     if wait == ROWS and not state.paused:
         _await_rows(replace(lake, state=state))
     source = _shown(source_parts(lake.dsn), dsn)
     answer = _answer(endpoints, source, [_table(table) for table in plan.tables])
     answer |= {"did": _did(before, state, change), "paused": state.paused}
+    answer["relation_changes"] = checked.to_json()
     if plan.streams:
         answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
     return answer
 
 
-def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -> LakeState:
+def _start_streaming(
+    lake: LocalLake, change: PlanDiff, checked: CheckedRelations, *, lost_offsets: bool
+) -> LakeState:
     """Start streaming: prepare the source, start connector and stream, and await a marker."""
     plan, state = lake.plan, lake.state
     running = stack.wants(lake.home, STREAM)
@@ -129,8 +140,9 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -
         embedded=not state.external,
         role_password=lake.home.secret("replication_password"),
         own_stream=state.epoch > 0,
+        kept=frozenset(table.source for table in change.kept),
     )
-    change = change.found(prepared.renamed, prepared.unpublished)
+    change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     is_lost = prepared.slot_lost or state.loading or lost_offsets
     if is_lost or not prepared.slot_exists:
@@ -143,19 +155,27 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, *, lost_offsets: bool) -
     create_bucket_and_database(lake)
     web_logs.prepare(lake)
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
-    state = _flow(lake, connector, change, _note_loads(lake, change))
+    state = _flow(lake, connector, change, checked, _note_loads(lake, change))
     if lost_offsets and not state.paused:
         local_operations(lake).accept_new_topics(streamed_tables(plan))
     return state
 
 
 def _flow(
-    lake: LocalLake, connector: ConnectorClient, change: PlanDiff, state: LakeState
+    lake: LocalLake,
+    connector: ConnectorClient,
+    change: PlanDiff,
+    checked: CheckedRelations,
+    state: LakeState,
 ) -> LakeState:
     """Start connector and stream, and await a marker; leave a paused stream alone."""
     markers = MarkerReader(lake.kafka, lake.plan)
     try:
+        if not change.by_signal:
+            keep_what_is_read(lake, checked, first=True)
         _start_connector(lake, connector, change)
+        if change.by_signal:
+            keep_what_is_read(lake, checked, first=False)
         state = replace(state, loading=False)
         state.save(lake.home)
         if state.paused:
@@ -165,6 +185,7 @@ def _flow(
     finally:
         markers.close()
     component.run(lake)
+    _read_rewritten_again(lake)
     return state
 
 
@@ -211,6 +232,14 @@ def _await_rows(lake: LocalLake) -> None:
         return not loads
 
     _await(lake, ConnectorClient(lake.endpoints.connect, lake.plan), all_loaded)
+
+
+def _read_rewritten_again(lake: LocalLake) -> None:
+    """Resync tables that were rewritten while the connector took its first snapshot."""
+    checked = settle_relations(lake)
+    for table in lake.plan.tables:
+        if any(c.resync and c.kind == "rewritten" for c in checked.changes[table.source]):
+            local_operations(lake).resync(table, wait=False)
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:

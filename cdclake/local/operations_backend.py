@@ -12,6 +12,7 @@ from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import lost_records
+from cdclake.jobs.operations.source_relations import keep_resynced
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.runtime.source import is_signalled, signal_snapshot, write_marker
 from cdclake.local.firehose import component
@@ -95,8 +96,9 @@ class LocalBackend:
         return end_offsets(self.lake.kafka, [topic])[topic][0]
 
     def signal_snapshot(self, table: Table, request: str) -> None:
-        """Insert the signal into the source."""
+        """Insert the signal into the source, and record the table as it is to be read."""
         signal_snapshot(self.lake.dsn, [table], request)
+        keep_resynced(self.control, self.lake.dsn, self.lake.plan, table)
 
     def is_signalled(self, request: str) -> bool:
         """Look the signal up in the source."""

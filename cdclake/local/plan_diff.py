@@ -38,16 +38,17 @@ class PlanDiff:
         """Return the same difference for a full snapshot of every table."""
         return replace(self, by_signal=False)
 
-    def found(self, renamed: Collection[str], unpublished: Collection[str]) -> PlanDiff:
+    def found(self, renamed: Collection[str], unread: Collection[str]) -> PlanDiff:
         """Return the difference adapted to the source's state (tables as `schema.table`).
 
         A column renamed before the file declared it has values that are in no event of the lake. A
-        table that was missing from the publication has unread changes: it joins again.
+        table with `unread` rows or changes joins again: it was missing from the publication, or its
+        partitions changed, or it was created again.
         """
         if self.is_first:
             return self
         late = tuple(table for table in self.renamed if table.source in renamed)
-        lost = tuple(t for t in self.kept if t.source in unpublished)
+        lost = tuple(t for t in self.kept if t.source in unread)
         return replace(self, widened=_united(self.widened, late), joining=self.joining + lost)
 
     @property

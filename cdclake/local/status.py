@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from cdclake import naming
 from cdclake.jobs.control.progress import Progress, TableProgress
@@ -18,12 +18,14 @@ from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
+from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import Home
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.local.web_logs.web_log_figures import web_log_figures
 from cdclake.plan import Table
+from cdclake.postgres.relations import RelationChange
 from cdclake.redrive.redrive_stream import redrive_stream
 
 _InKafka = tuple[
@@ -34,6 +36,7 @@ _InKafka = tuple[
 ]
 _NOTHING: _InKafka = ({}, {}, {}, {})
 _CONNECT_WAIT_S = 2.0  # for an answer that waits for nothing else
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,7 @@ class _Facts:
     gaps: Mapping[str, Gap]  # of stopped tables
     failed: Mapping[str, Failed]  # by table that Firehose delivers
     changes: Mapping[str, list[SourceChange]] | None  # None: the source does not answer
+    relations: Mapping[str, list[RelationChange]] | None
     lines: Lines
 
 
@@ -102,7 +106,8 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
         loads=loads,
         gaps=gaps,
         failed=known(lambda: _failed(lake), {}),
-        changes=_changes(lake, lines, running),
+        changes=_asked(lake, running, lambda: source_changes(lake, lines)),
+        relations=_asked(lake, running, lambda: relation_changes(lake)),
         lines=lines,
     )
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
@@ -140,12 +145,11 @@ def _failed(lake: LocalLake) -> dict[str, Failed]:
     return found
 
 
-def _changes(
-    lake: LocalLake, lines: Lines, running: set[str]
-) -> dict[str, list[SourceChange]] | None:
+def _asked(lake: LocalLake, running: set[str], ask: Callable[[], _Answer]) -> _Answer | None:
+    """Return the source's answer; None if it does not answer."""
     if not lake.state.external and "postgres" not in running:
         return None
-    return known(lambda: source_changes(lake, lines), None)
+    return known(ask, None)
 
 
 def _table(
@@ -165,6 +169,7 @@ def _table(
         "gap": gap.to_json() if (gap := facts.gaps.get(table.name)) else None,
         "lines": [facts.lines.of(table, column) for column in progress.columns],
         "source_changes": _shown(facts.changes, table),
+        "relation_changes": _shown(facts.relations, table),
     }
 
 
@@ -187,7 +192,8 @@ def _told(failed: Failed) -> str:
 
 
 def _shown(
-    changes: Mapping[str, list[SourceChange]] | None, table: Table
+    changes: Mapping[str, list[SourceChange]] | Mapping[str, list[RelationChange]] | None,
+    table: Table,
 ) -> list[dict[str, Any]] | None:
     return None if changes is None else [change.to_json() for change in changes[table.name]]
 
@@ -220,6 +226,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
         "gap": None,
         "lines": [],
         "source_changes": None,
+        "relation_changes": None,
     }
 
 

@@ -27,11 +27,7 @@ def candidate_keys(table: SourceTable, flowing: frozenset[str]) -> list[Key]:
     """Return the candidates, likeliest first: from indexes, from partitions, then by columns."""
     indexed = [index.columns for index in table.indexes]
     parts = [leaf.primary_key.columns for leaf in table.leaves if leaf.primary_key is not None]
-    fitting = [
-        column
-        for column in table.columns
-        if column.name in flowing and not column.nullable and _comparable(column)
-    ]
+    fitting = [c for c in table.columns if c.name in flowing and _comparable(c)]
     fitting.sort(key=lambda column: _likelihood(table.table, column))
     singles = [(column.name,) for column in fitting[:_MAX_SINGLES]]
     pairs = list(combinations([column.name for column in fitting[:_MAX_PAIRED]], 2))
@@ -67,9 +63,10 @@ def _all_known(table: SourceTable, key: Key) -> bool:
     return all(_comparable(table.by_name[name]) for name in key)
 
 
-def _likelihood(table: str, column: SourceColumn) -> tuple[bool, bool, bool]:
-    """Return a sort key: numbered columns first, then by name, then by type."""
+def _likelihood(table: str, column: SourceColumn) -> tuple[bool, bool, bool, bool]:
+    """Return a sort key: columns that may be NULL last, numbered ones first, by name, by type."""
     name = column.name.lower()
     named = name in ("id", "uuid", f"{table.lower()}_id", f"{table.lower()}id")
     base = column.type.base if column.type is not None else ""
-    return not column.numbered, not named, base in ("date", "timestamp", "timestamptz", "enum")
+    is_time = base in ("date", "timestamp", "timestamptz", "enum")
+    return column.nullable, not column.numbered, not named, is_time

@@ -37,6 +37,7 @@ class UniqueIndex:
     primary: bool = False
     identifies: bool = True  # valid, not deferrable, not partial, on columns NOT NULL
     root: str | None = None  # the partitioned table's index, if this is a part of it
+    immediate: bool = True  # False: deferrable, so that two rows may share a key for a while
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,10 @@ class Relation:
     identity: Literal["d", "f", "n", "i"] = "d"  # pg_class.relreplident
     identity_index: str | None = None
     indexes: tuple[UniqueIndex, ...] = ()
+    oid: int = 0
+    file: int = 0  # changes when the table is rewritten; 0: partitioned
+    joined: str = ""  # of a partition: the transactions that attached it and its ancestors
+    created_attached: bool = False  # the same transactions created them
 
     @property
     def id(self) -> TableId:
@@ -134,9 +139,14 @@ def read_indexes(
     """Return the rows of `queries.INDEXES` and each replica identity, by relation."""
     found: dict[int, list[UniqueIndex]] = defaultdict(list)
     identities: dict[int, str] = {}
-    for oid, name, columns, primary, identity, identifies, root in rows:
+    for oid, name, columns, primary, identity, identifies, root, immediate in rows:
         index = UniqueIndex(
-            name=name, columns=tuple(columns), primary=primary, identifies=identifies, root=root
+            name=name,
+            columns=tuple(columns),
+            primary=primary,
+            identifies=identifies,
+            root=root,
+            immediate=immediate,
         )
         found[oid].append(index)
         if identity:
@@ -160,6 +170,10 @@ def assemble(
             **dict(zip(names, row[1:6], strict=True)),
             "identity_index": identity_of.get(row[0]),
             "indexes": indexes_of.get(row[0], ()),
+            "oid": row[0],
+            "file": row[11],
+            "joined": row[12],
+            "created_attached": row[13],
         }
 
     for row in relations:

@@ -59,8 +59,6 @@ def why_updates_fail(relation: Relation) -> str:
         return "its replica identity is NOTHING"
     if relation.identity == "i":
         return "the index of its replica identity is gone"
-    if relation.primary_key is not None:
-        return "its replica identity is DEFAULT and its primary key is deferrable"
     return "its replica identity is DEFAULT and it has no primary key"
 
 

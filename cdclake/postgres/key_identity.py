@@ -6,7 +6,7 @@ from typing import Literal
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent
 from cdclake.plan import Table
-from cdclake.postgres.catalog import Relation, SourceTable
+from cdclake.postgres.catalog import Relation, SourceTable, UniqueIndex
 from cdclake.postgres.identity import (
     SPELLED,
     alter_identity,
@@ -19,7 +19,7 @@ from cdclake.postgres.identity import (
     with_identity,
 )
 from cdclake.postgres.published import published_columns
-from cdclake.postgres.quoting import identifier
+from cdclake.postgres.quoting import identifier, identifiers, qualified
 from cdclake.postgres.refusal import Refusal
 
 # Since 18 PostgreSQL fails an UPDATE if the identity has an unpublished generated column.
@@ -31,6 +31,10 @@ def check_identity(
 ) -> list[Refusal]:
     """Check that the table's identity exists, contains the key, and fits the column list."""
     wanted = declared_identity(declared, actual)
+    key = frozenset(column.source for column in declared.key_columns)
+    deferrable = deferrable_key(wanted, key)
+    if deferrable is not None:
+        return [_refuse_deferrable(wanted.source, *deferrable)]
     for relation in _all(wanted):
         reason = why_updates_fail(relation)
         if reason:
@@ -55,6 +59,45 @@ def check_identity(
     return refusals
 
 
+def deferrable_key(table: SourceTable, key: frozenset[str]) -> tuple[Relation, UniqueIndex] | None:
+    """Return the deferrable index that alone makes the key unique, with its relation, or None."""
+    if _enforced(table, key):
+        return None
+    for relation in _all(table):
+        for index in relation.indexes:
+            if not index.immediate and frozenset(index.columns) <= key:
+                return relation, index
+    return None
+
+
+def is_unenforced(declared: Table, actual: SourceTable) -> bool:
+    """Check whether no index makes the key unique, which identity full allows."""
+    key = frozenset(column.source for column in declared.key_columns)
+    return bool(key) and not _enforced(actual, key)
+
+
+def _enforced(table: SourceTable, key: frozenset[str]) -> bool:
+    return any(i.identifies and frozenset(i.columns) <= key for i in table.indexes)
+
+
+def _refuse_deferrable(source: str, relation: Relation, index: UniqueIndex) -> Refusal:
+    """Refuse a key that one row may take over before its owner gives it up.
+
+    `UPDATE t SET id = id + 1` is then logged as: delete 1, insert 2, delete 2, insert 3. The newest
+    event of key 2 is a delete, although the row exists. No replica identity changes that.
+    """
+    name, constraint = qualified(relation.schema, relation.table), identifier(index.name)
+    kind = "PRIMARY KEY" if index.primary else "UNIQUE"
+    return Refusal(
+        source,
+        f"its key ({', '.join(index.columns)}) is unique by the deferrable constraint"
+        f" {index.name}: two rows may have the same key within a transaction, and the lake would"
+        " delete a row that the source still has",
+        f"run in the source: ALTER TABLE {name} DROP CONSTRAINT {constraint},"
+        f" ADD CONSTRAINT {constraint} {kind} ({identifiers(index.columns)});",
+    )
+
+
 def _unidentified(declared: Table, actual: SourceTable, where: str, reason: str) -> Refusal:
     """Refuse a table whose UPDATEs would fail for their writer once it is published."""
     part = "" if where == actual.source else f" of its partition {where}"
@@ -63,7 +106,7 @@ def _unidentified(declared: Table, actual: SourceTable, where: str, reason: str)
         name = declared.replica_identity_index
         what = f"index {name}" if wanted == "index" else wanted
         lacks = {
-            "default": "there is no primary key that is not deferrable",
+            "default": "there is no primary key",
             "index": "it is not a unique index that is valid, whole, not deferrable and NOT NULL",
             "full": reason,
         }[wanted]
@@ -131,7 +174,11 @@ def _key_remedy(wanted: SourceTable, key: frozenset[str]) -> str:
         return f"under {wanted.source} write `replica_identity: index {index.name}`, or `full`"
     primary = wanted.primary_key
     own = f"write `key: [{', '.join(primary.columns)}]`, or " if primary is not None else ""
-    return f"under {wanted.source} {own}write `replica_identity: full`"
+    columns = ", ".join(sorted(key))
+    return (
+        f"under {wanted.source} {own}write `replica_identity: full`, if never two rows have the"
+        f" same ({columns}), not even within a transaction"
+    )
 
 
 def _check_list(declared: Table, wanted: SourceTable) -> list[Refusal]:

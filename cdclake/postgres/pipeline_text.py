@@ -58,7 +58,7 @@ def _refused_lines(proposal: Proposal) -> list[str]:
     """Return the reason, the remedy and the lines that admit the table, as comments."""
     lines = _prose(f"{proposal.source.source} is refused: {proposal.reason}")
     if proposal.declared is None:
-        return lines + _prose(f"No line admits it; {proposal.remedy}")
+        return lines + _prose(f"No line admits it as it is; {proposal.remedy}")
     lines += _prose("These lines admit it, once the leading `# ` is removed:")
     if proposal.declared.replica_identity_declared:
         lines += _prose("(`up --source` prints the required statements, but does not run them)")

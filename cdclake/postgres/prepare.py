@@ -73,7 +73,7 @@ def prepare(
     return [
         *_own_schema(),
         *_role(plan.source_object, password_verifier, replication_grant),
-        _without_truncates(lists),
+        *_without_truncates(lists),
         *_grants(plan, database, lists, granted),
         *_publication(plan.source_object, lists, publication),
     ]
@@ -125,10 +125,11 @@ def _role(role: str, verifier: str, replication_grant: str | None) -> list[State
     ]
 
 
-def _without_truncates(lists: Collection[TableId]) -> Statement:
+def _without_truncates(lists: Collection[TableId]) -> list[Statement]:
     """Lock the tables against TRUNCATE without waiting, to avoid a deadlock with a truncate."""
     tables = ", ".join(f"ONLY {qualified(*table)}" for table in sorted({*lists} - set(OWN_TABLES)))
-    return Statement("rights on its tables", f"LOCK TABLE {tables} IN ACCESS SHARE MODE NOWAIT")
+    lock = Statement("rights on its tables", f"LOCK TABLE {tables} IN ACCESS SHARE MODE NOWAIT")
+    return [lock] if tables else []
 
 
 def _grants(
@@ -139,8 +140,9 @@ def _grants(
 ) -> list[Statement]:
     """Grant the role exactly: read the declared columns, write our own tables."""
     role = identifier(plan.source_object)
-    # A bulk load reads a table by ranges of blocks; with a column list that is a separate grant.
-    place = ("ctid",) if plan.snapshot_mode == "bulk" else ()
+    # System columns need a grant if there is a column list. A bulk load reads a table by ranges of
+    # blocks; the check for attached partitions looks at the first rows of new ones.
+    place = ("ctid", "tableoid", "xmin")
     schemas = sorted({schema for schema, _ in lists})
     revoked = sorted({*granted, *lists} - set(OWN_TABLES))
     statements = [

@@ -15,6 +15,7 @@ from cdclake.postgres.admission import check_kind, check_table
 from cdclake.postgres.candidates import Key
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.quoting import identifier
+from cdclake.postgres.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +66,12 @@ def enforced_keys(table: SourceTable) -> list[Key]:
 
 def needs_candidate(table: SourceTable) -> bool:
     """Check whether no index of the table can be its key, so that a key must be guessed."""
-    return not check_kind(table) and not enforced_keys(table)
+    return not check_kind(table) and not enforced_keys(table) and not _deferrable_keys(table)
+
+
+def _deferrable_keys(table: SourceTable) -> list[Key]:
+    """Return the keys of deferrable constraints: the table is refused until one is immediate."""
+    return [index.columns for index in table.indexes if not index.immediate]
 
 
 def propose_table(table: SourceTable, pipeline: str, guess: Key | None, version: int) -> Proposal:
@@ -97,21 +103,16 @@ class _Look:
         reasons = [f"column {identifier(n)}: {why}" for n, why in unfit_columns(table).items()]
         declared = self._first(self._as_it_is(), may_alter=False)
         if declared is None:
-            reasons.append(self._why_not())
+            reasons.append(self._why_not().message)
             declared = self._first(self._with_identity(), may_alter=True)
         if table.row_security:
             reasons.append("row-level security hides rows from a role without BYPASSRLS")
-        remedy = ""
-        if declared is None:
-            remedy = "add a primary key to it"
-            if table.primary_key is not None:
-                remedy = "rename or change the columns of its key in the source"
         return Proposal(
             source=table,
             declared=declared,
             omitted=tuple(column.name for column in table.columns if column.generated),
             reason="; ".join(filter(None, reasons)),
-            remedy=remedy,
+            remedy="" if declared is not None else self._remedy(),
             note=self._note(declared),
         )
 
@@ -119,9 +120,9 @@ class _Look:
         admitted = (option for option in options if not self._refusals(option, may_alter))
         return next(admitted, None)
 
-    def _refusals(self, declared: Table, may_alter: bool) -> list[str]:
+    def _refusals(self, declared: Table, may_alter: bool) -> list[Refusal]:
         """Return the refusals of `up`, without those for privileges, which depend on the user."""
-        refusals = check_table(
+        return check_table(
             declared,
             replace(self.table, owned=True),
             role=naming.source_object(self.pipeline),
@@ -129,7 +130,6 @@ class _Look:
             sees_all_rows=True,
             version=self.version,
         )
-        return [refusal.message for refusal in refusals]
 
     def _as_it_is(self) -> Iterator[Table]:
         """Yield declarations with the replica identity that the source has."""
@@ -173,16 +173,33 @@ class _Look:
             excluded=tuple(unfit_columns(table)),
         )
 
-    def _why_not(self) -> str:
-        keys = enforced_keys(self.table) or ([self.guess] if self.guess else [()])
-        messages = self._refusals(self._declare(keys[0]), may_alter=False)
-        return messages[0] if messages else "no column or index is known to identify its rows"
+    def _remedy(self) -> str:
+        """Return what admits a table that no line admits as it is."""
+        if _deferrable_keys(self.table) and not enforced_keys(self.table):
+            return self._why_not().remedy
+        if self.table.primary_key is not None:
+            return "rename or change the columns of its key in the source"
+        return (
+            "add a primary key to it; or, if some of its columns are never NULL and together never"
+            " the same in two rows, declare the table with them as `key: [COLUMN, ...]` and with"
+            " `replica_identity: full`"
+        )
+
+    def _why_not(self) -> Refusal:
+        guessed = [self.guess] if self.guess else []
+        keys = enforced_keys(self.table) or guessed or _deferrable_keys(self.table) or [()]
+        refusals = self._refusals(self._declare(keys[0]), may_alter=False)
+        unknown = "no column or index is known to identify its rows"
+        return refusals[0] if refusals else Refusal(self.table.source, unknown, "")
 
     def _note(self, declared: Table | None) -> str:
         if declared is None or enforced_keys(self.table):
             return ""
         key = ", ".join(column.source for column in declared.key_columns)
-        return f"nothing enforces the key ({key}); no row repeats it today: make sure none will"
+        return (
+            f"nothing enforces the key ({key}); no row repeats it today: make sure that none ever"
+            " will, not even within a transaction, and that it is never NULL"
+        )
 
 
 def _without_lost(plain: Table) -> Table:

@@ -7,16 +7,33 @@ objects shadow nothing and type names are complete.
 from __future__ import annotations
 
 # Every relation with rows, in every schema: partitions may be in another schema than their root.
+# The last three: file, transactions that attached the partition (one per level), and whether these
+# also created it.
 RELATIONS = """
 SELECT c.oid::bigint, n.nspname::text, c.relname::text, c.relkind::text, c.relpersistence::text,
        c.relreplident::text,
        CASE WHEN c.relispartition THEN pg_partition_root(c.oid)::oid::bigint END,
        c.relkind = 'r' AND EXISTS (SELECT FROM pg_inherits h WHERE h.inhparent = c.oid),
-       c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_has_role(c.relowner, 'USAGE')
+       c.relrowsecurity, greatest(c.reltuples, 0)::bigint, pg_has_role(c.relowner, 'USAGE'),
+       c.relfilenode::bigint,
+       coalesce((SELECT string_agg(h.xmin::text, ' ') FROM pg_partition_ancestors(c.oid) x
+                 JOIN pg_inherits h ON h.inhrelid = x.relid WHERE c.relispartition), ''),
+       c.relispartition AND NOT EXISTS (
+         SELECT FROM pg_partition_ancestors(c.oid) x
+         JOIN pg_inherits h ON h.inhrelid = x.relid
+         JOIN pg_attribute a ON a.attrelid = x.relid AND a.attname = 'tableoid'
+         WHERE a.xmin <> h.xmin)
 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 ORDER BY n.nspname, c.relname
+"""
+
+# Partitions with rows of the transaction that created and attached them: their first rows may be
+# older than the attachment. Only the first block is read.
+LOADED_BEFORE = """
+SELECT DISTINCT tableoid::bigint FROM {table}
+WHERE ctid < '(1,0)' AND tableoid = ANY(%s::bigint[]::oid[]) AND xmin::text = ANY(%s)
 """
 
 # A domain has its own type modifier, which replaces that of the column: each step uses it.
@@ -60,7 +77,8 @@ SELECT i.indrelid::bigint, c.relname::text,
                        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.num
                        WHERE k.pos <= i.indnkeyatts AND NOT a.attnotnull),
        (SELECT r.relname::text FROM pg_class r
-        WHERE c.relispartition AND r.oid = pg_partition_root(c.oid))
+        WHERE c.relispartition AND r.oid = pg_partition_root(c.oid)),
+       i.indimmediate
 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
 WHERE i.indrelid = ANY(%s::bigint[]::oid[]) AND i.indisunique
 ORDER BY i.indrelid, NOT i.indisprimary, c.relname
@@ -117,6 +135,10 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
   AND (EXISTS (SELECT FROM aclexplode(c.relacl) x WHERE x.grantee = r.oid)
        OR EXISTS (SELECT FROM pg_attribute a, aclexplode(a.attacl) x
                   WHERE a.attrelid = c.oid AND x.grantee = r.oid))
+"""
+
+SLOT_ACTIVE = """
+SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %s AND active)
 """
 
 CONFIRMED_LSN = """

@@ -69,13 +69,14 @@ def check_server(
     `is_bulk`: a load holds the new slot's snapshot while the connector reads the slot.
     """
     return [
-        *_check_settings(state, senders=2 if is_bulk and not state.slot_exists else 1),
+        *check_settings(state, senders=2 if is_bulk and not state.slot_exists else 1),
         *_check_rights(state, name),
         *_check_slot(state, name, own_stream),
     ]
 
 
-def _check_settings(state: ServerState, *, senders: int) -> list[Refusal]:
+def check_settings(state: ServerState, *, senders: int = 1) -> list[Refusal]:
+    """Return the reasons why no pipeline can stream from the server, whatever its name."""
     refusals = []
     major = state.version // 10000
     if not OLDEST <= major <= NEWEST:

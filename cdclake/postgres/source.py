@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from cdclake.errors import InputError
@@ -19,6 +19,8 @@ from cdclake.postgres import queries, teardown
 from cdclake.postgres.admission import check_table
 from cdclake.postgres.catalog import SourceTable, TableId, assemble
 from cdclake.postgres.identity import alterations
+from cdclake.postgres.key_identity import is_unenforced
+from cdclake.postgres.key_rows import refuse_repeated, repeated_key
 from cdclake.postgres.new_partitions import follow_identity, unfollow_identity
 from cdclake.postgres.prepare import ColumnList, PublicationState, prepare
 from cdclake.postgres.published import omitted_columns
@@ -35,6 +37,7 @@ _EXCLUSIVE_MS = 200
 # Other statements may wait longer than an autovacuum, which yields after a second.
 _SHARED_MS = 5000
 _LOCK_TRIES = 60
+_KEY_SEARCH_MS = 5000
 _PAUSE_S = 0.5
 _LOCKED = {"55P03", "40P01"}  # lock_not_available, deadlock_detected
 
@@ -116,6 +119,7 @@ def prepare_session(
     embedded: bool,
     role_password: str,
     own_stream: bool = False,
+    kept: Collection[str] = (),
 ) -> Prepared:
     """Prepare the source for the plan, or raise an error with every reason against it.
 
@@ -124,9 +128,14 @@ def prepare_session(
     `embedded`: the database belongs to the lake, so declared replica identities are set; those
     of a user's database are never altered.
     `own_stream`: an active slot of the plan's name belongs to this lake.
+    `kept`: tables (`schema.table`) that the lake streams already. If the source has lost one, the
+    others are prepared without it.
     """
     name = plan.source_object
-    state, actual = check_session(connection, plan, embedded=embedded, own_stream=own_stream)
+    state, actual = check_session(
+        connection, plan, embedded=embedded, own_stream=own_stream, kept=kept
+    )
+    plan = _without_missing(plan, actual, kept)
     pairs = [(table, actual[table.schema, table.table]) for table in plan.tables]
     publication = read_publication(connection, name)
     altered = [statement for pair in pairs for statement in alterations(*pair)]
@@ -146,7 +155,12 @@ def prepare_session(
 
 
 def check_session(
-    connection: Session, plan: Plan, *, embedded: bool, own_stream: bool
+    connection: Session,
+    plan: Plan,
+    *,
+    embedded: bool,
+    own_stream: bool,
+    kept: Collection[str] = (),
 ) -> tuple[ServerState, dict[TableId, SourceTable]]:
     """Return the server and the plan's tables, or raise an error with every reason against them.
 
@@ -156,8 +170,11 @@ def check_session(
     state = read_server(connection, name)
     named = {(table.schema, table.table) for table in plan.tables}
     actual = {table.id: table for table in read_catalog(connection, tables=named)}
+    plan = _without_missing(plan, actual, kept)
     refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
     refusals += _check_tables(connection, plan, actual, state, embedded)
+    new = [table for table in plan.tables if table.source not in kept]
+    refusals += [] if refusals else _check_keys(connection, new, actual)
     if refusals:
         raise refused(refusals)
     return state, actual
@@ -206,6 +223,32 @@ def _check_tables(
             version=state.version,
         )
     ]
+
+
+def _without_missing(plan: Plan, actual: Collection[TableId], kept: Collection[str]) -> Plan:
+    present = tuple(t for t in plan.tables if t.source not in kept or (t.schema, t.table) in actual)
+    return replace(plan, tables=present)
+
+
+def _check_keys(
+    connection: Session, tables: Sequence[Table], actual: Mapping[TableId, SourceTable]
+) -> list[Refusal]:
+    """Refuse keys that rows repeat, where no index prevents it; a large table is not searched."""
+    refusals = []
+    for table in tables:
+        if not is_unenforced(table, actual[table.schema, table.table]):
+            continue
+        try:
+            with connection.transaction():
+                connection.execute(f"SET LOCAL statement_timeout = {_KEY_SEARCH_MS}")
+                row = connection.execute(repeated_key(table)).fetchone()
+        except Exception as error:
+            if _sqlstate(error) is None:
+                raise
+            continue  # no permission, a type without equality, or a timeout
+        if row is not None:
+            refusals.append(refuse_repeated(table, row))
+    return refusals
 
 
 def read_publication(connection: Session, name: str) -> PublicationState:

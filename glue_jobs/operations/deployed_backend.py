@@ -16,6 +16,7 @@ from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import lost_records
+from cdclake.jobs.operations.source_relations import keep_resynced
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
@@ -113,8 +114,9 @@ class DeployedBackend:
         return self._offsets(self._plan.notification_topic)[0]
 
     def signal_snapshot(self, table: Table, request: str) -> None:
-        """Insert the signal into the source."""
+        """Insert the signal into the source, and record the table as it is to be read."""
         signal_snapshot(self._dsn, [table], request)
+        keep_resynced(self.control, self._dsn, self._plan, table)
 
     def is_signalled(self, request: str) -> bool:
         """Look the signal up in the source."""

@@ -48,6 +48,11 @@ class FirstPass:
 def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
     """Return both sides of a table, as they are to be read."""
     lengths = source_rows.column_lengths(connection, table)
+    if not lengths:
+        raise InputError(
+            f"the source has no table {table.source} that the connecting user may read",
+            "if it was renamed or dropped, see `cdclake status` for the remedy",
+        )
     named = as_named_now(table, lengths)
     columns = compared_columns(named, plan, lengths)
     compared = {column.name for column in named.columns}

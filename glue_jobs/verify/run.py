@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 
+from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.verify import source_rows
@@ -36,7 +37,7 @@ def verify_tables(
     passes: dict[str, FirstPass] = {}
     seconds: dict[str, float] = {}
     with source_rows.snapshot(dsn, salt) as source:
-        sides = [sides_of(table, plan, source) for table in tables]
+        sides, broken = _comparable(tables, plan, source)
         stopped = wait(tables, lambda: None)
         with reader.open(tables) as lake:
             for each in sides:
@@ -53,10 +54,25 @@ def verify_tables(
         for name, each in zip(passes, sides, strict=True):
             reports[name] = _report(each, passes[name], stopped.get(name), shown.get(name, []))
             reports[name].seconds = seconds[name]
+    reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
-    found = [*reports.values()]
+    found = [reports[table.name] for table in tables]
     return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
+
+
+def _comparable(
+    tables: Sequence[Table], plan: Plan, source: Connection
+) -> tuple[list[Sides], list[TableComparison]]:
+    """Return both sides of the tables, and the results of those that cannot be compared."""
+    sides, broken = [], []
+    for table in tables:
+        try:
+            sides.append(sides_of(table, plan, source))
+        except InputError as error:
+            reason = f"{error.message}; {error.remedy}"
+            broken.append(TableComparison(table=table.name, source=table.source, error=reason))
+    return sides, broken
 
 
 def _since(begun: float) -> float:

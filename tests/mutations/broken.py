@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from tests.mutations.broken_batches import BATCHES
+from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
-from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"

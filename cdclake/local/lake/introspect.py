@@ -8,13 +8,15 @@ import psycopg
 
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
-from cdclake.naming import SOURCE_SCHEMA
+from cdclake.naming import SOURCE_SCHEMA, source_object
 from cdclake.postgres.candidates import Key, candidate_keys, first_unique, uniqueness_query
 from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.pipeline_text import pipeline_name
 from cdclake.postgres.proposal import Proposal, flowing_columns, needs_candidate
 from cdclake.postgres.propose import is_proposable, propose
-from cdclake.postgres.source import read_catalog
+from cdclake.postgres.refusal import Refusal
+from cdclake.postgres.server import check_settings
+from cdclake.postgres.source import read_catalog, read_server
 
 # Limits the load on the server: a guess does not justify a long query.
 _LOOK = "SET LOCAL statement_timeout = '15s'"
@@ -36,6 +38,12 @@ def survey(dsn: str, schemas: Sequence[str] | None) -> tuple[str, list[Proposal]
         where = f"the schemas {', '.join(schemas)}" if schemas else f"the database {database}"
         raise InputError(f"{where} has no table", "check --from-db and --schema")
     return database, propose(tables, pipeline_name(database), guessed, version)
+
+
+def server_problems(dsn: str) -> list[Refusal]:
+    """Return what must be set in the server before `up` can stream from it."""
+    with connect(dsn) as connection:
+        return check_settings(read_server(connection, source_object(connection.info.dbname)))
 
 
 def _check_schemas(connection: Connection, schemas: Sequence[str]) -> None:

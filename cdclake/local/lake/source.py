@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.plan import Plan
@@ -15,7 +17,13 @@ from cdclake.postgres.source import (
 
 
 def prepare_source(
-    dsn: str, plan: Plan, *, embedded: bool, role_password: str, own_stream: bool = False
+    dsn: str,
+    plan: Plan,
+    *,
+    embedded: bool,
+    role_password: str,
+    own_stream: bool = False,
+    kept: Collection[str] = (),
 ) -> Prepared:
     """Run `prepare_session` on a new connection."""
     with connect(dsn) as connection:
@@ -25,6 +33,7 @@ def prepare_source(
             embedded=embedded,
             role_password=role_password,
             own_stream=own_stream,
+            kept=kept,
         )
 
 

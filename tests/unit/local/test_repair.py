@@ -108,6 +108,7 @@ def test_a_dead_resync_is_joined_only_if_the_connector_was_asked(
     monkeypatch.setattr(
         operations_backend, "signal_snapshot", lambda dsn, tables, id: signals.append(id)
     )
+    monkeypatch.setattr(operations_backend, "keep_resynced", lambda *_: None)
     local_operations(lake).resync(lake.plan.table("t"), wait=False)
     stored = lake.stored[request_name("t", "resync")]
     assert (stored["id"] == "of-the-dead") == signalled

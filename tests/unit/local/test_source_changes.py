@@ -63,11 +63,18 @@ def test_status_shows_line_gap_and_changes() -> None:
         "loading": None,
         "gap": {"events": 5, "kept_until": "2026-11-28T00:00:00+00:00"},
         "source_changes": [change],
+        "relation_changes": [],
     }
     assert list(_notes(table, "p.yaml")) == [
         "line to change: p.yaml:9",
         "its gap holds 5 events, which Kafka retains at least until 2026-11-28T00:00:00+00:00",
         "p.yaml:9: column 'x' is new; write it",
     ]
-    silent = {"lines": [None], "loading": None, "gap": None, "source_changes": None}
+    silent = {
+        "lines": [None],
+        "loading": None,
+        "gap": None,
+        "source_changes": None,
+        "relation_changes": None,
+    }
     assert list(_notes(silent, "p.yaml")) == []

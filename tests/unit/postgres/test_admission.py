@@ -30,7 +30,7 @@ BY_INDEX = {
     "replica_identity_declared": True,
 }
 COLUMNS = actual().columns
-DEFERRABLE = replace(PRIMARY, identifies=False)
+DEFERRABLE = replace(PRIMARY, identifies=False, immediate=False)
 
 
 def only(refusals: list[Refusal]) -> Refusal:
@@ -81,7 +81,22 @@ def test_a_missing_table_is_answered_with_near_ones() -> None:
         ),
         ({"identity": "n"}, "NOTHING", "`replica_identity: default`"),
         ({"indexes": ()}, "no primary key", "`replica_identity: full`"),
-        ({"indexes": (DEFERRABLE,)}, "deferrable", "`replica_identity: full`"),
+        (
+            {"indexes": (DEFERRABLE,)},
+            "deferrable constraint orders_pkey",
+            'ALTER TABLE "public"."orders" DROP CONSTRAINT "orders_pkey",'
+            ' ADD CONSTRAINT "orders_pkey" PRIMARY KEY ("id");',
+        ),
+        (
+            {"indexes": (DEFERRABLE,), "identity": "f"},
+            "two rows may have the same key",
+            'ADD CONSTRAINT "orders_pkey" PRIMARY KEY ("id");',
+        ),
+        (
+            {"kind": "p", "indexes": (), "identity": "f", "leaves": (leaf(indexes=(DEFERRABLE,)),)},
+            "deferrable",
+            'ALTER TABLE "public"."orders_1" DROP CONSTRAINT "orders_pkey"',
+        ),
         ({"identity": "i"}, "index of its replica identity is gone", "`replica_identity: default`"),
         (
             {"kind": "p", "leaves": (leaf(), leaf("orders_2", indexes=()))},
@@ -147,9 +162,22 @@ def test_a_declared_identity_is_set_on_every_partition(wish: Any, sql: str) -> N
 
 def test_an_identity_that_cannot_be_had_is_refused_even_where_it_could_be_set() -> None:
     for wish in (DEFAULT, BY_INDEX):
-        source = actual(indexes=(DEFERRABLE,))
+        source = actual(indexes=())
         refusal = only(check_table(declared(**wish), source, role=ROLE, may_alter=True))
         assert "`replica_identity: full`" in refusal.remedy
+
+
+@pytest.mark.parametrize("wish", [{}, FULL, DEFAULT])
+def test_a_deferrable_key_is_refused_whatever_the_identity(wish: Any) -> None:
+    """Identity full would admit it, and the lake would lose rows."""
+    for identity in "dfn":
+        source = actual(indexes=(DEFERRABLE,), identity=identity)
+        refusal = only(check_table(declared(**wish), source, role=ROLE, may_alter=True))
+        assert "deferrable" in refusal.message
+        assert "full" not in refusal.remedy
+    immediate = replace(PRIMARY, name="also", primary=False)
+    source = actual(indexes=(DEFERRABLE, immediate), identity="f")
+    assert check_table(declared(), source, role=ROLE) == []
 
 
 def test_a_column_list_never_makes_an_update_fail() -> None:

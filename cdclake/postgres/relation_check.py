@@ -1,0 +1,105 @@
+"""Comparison of the source's relations with the lake's records, over a given session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cdclake.plan import Plan, Table
+from cdclake.postgres import queries
+from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.quoting import qualified
+from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
+from cdclake.postgres.source import (
+    Session,
+    read_catalog,
+    read_publication,
+    read_server,
+)
+
+Records = Mapping[str, RelationRecord]  # by `schema.table`
+
+
+def read_source(connection: Session, plan: Plan, records: Records) -> SourceState:
+    """Read what the comparison needs from the source."""
+    wanted = {(table.schema, table.table) for table in plan.tables}
+    tables = {found.id: found for found in read_catalog(connection, tables=wanted)}
+    server = read_server(connection, plan.source_object)
+    return SourceState(
+        tables=tables,
+        names={row[0]: (row[1], row[2]) for row in connection.execute(queries.RELATIONS)},
+        alike=_alike(connection, plan, tables, records),
+        loaded=frozenset(_loaded(connection, tables.values(), records)),
+        publication=read_publication(connection, plan.source_object),
+        version=server.version,
+        streams=server.slot_active,
+    )
+
+
+def compare_relations(
+    source: SourceState, tables: Iterable[Table], records: Records
+) -> dict[str, list[RelationChange]]:
+    """Return the differences of each table, by `schema.table`."""
+    return {t.source: list(source.compare(t, records.get(t.source))) for t in tables}
+
+
+def merged_records(
+    source: SourceState, tables: Iterable[Table], records: Records
+) -> dict[str, RelationRecord]:
+    """Return the records without those of other tables, and with those of new tables.
+
+    A table that is as recorded gets a new record once the connector streams, so that partitions
+    that were created since are known. Any other table keeps its record until it is read again.
+    """
+    merged = {}
+    for table in tables:
+        record, found = records.get(table.source), source.tables.get((table.schema, table.table))
+        is_as_recorded = found is not None and not any(source.compare(table, record))
+        if found is not None and (record is None or (is_as_recorded and source.streams)):
+            record = RelationRecord.of(found, settled=source.streams)
+        if record is not None:
+            merged[table.source] = record
+    return merged
+
+
+def parse_records(content: Mapping[str, Any]) -> dict[str, RelationRecord]:
+    """Parse the control object."""
+    return {name: RelationRecord.from_json(each) for name, each in content["tables"].items()}
+
+
+def records_content(records: Records) -> dict[str, Any]:
+    """Return the control object's content."""
+    return {"tables": {name: record.to_json() for name, record in records.items()}}
+
+
+def _alike(
+    connection: Session, plan: Plan, tables: Mapping[TableId, SourceTable], records: Records
+) -> dict[TableId, tuple[TableId, ...]]:
+    """Return, for each missing table, undeclared tables with the columns that it had."""
+    declared = {(table.schema, table.table): table for table in plan.tables}
+    missing = {each: table for each, table in declared.items() if each not in tables}
+    if not missing:
+        return {}
+    others = [t for t in read_catalog(connection) if t.id not in declared and t.kind in "rp"]
+    found = {}
+    for each, table in missing.items():
+        record = records.get(table.source)
+        columns = set(record.columns if record else [column.source for column in table.columns])
+        found[each] = tuple(other.id for other in others if columns == set(other.by_name))
+    return found
+
+
+def _loaded(connection: Session, tables: Iterable[SourceTable], records: Records) -> Iterable[int]:
+    """Yield new partitions whose transaction may have filled them before it attached them."""
+    for table in tables:
+        record = records.get(table.source)
+        if record is None:
+            continue
+        known = {part.oid for part in record.partitions.values()}
+        new = [leaf for leaf in table.leaves if leaf.oid not in known and leaf.created_attached]
+        if not new:
+            continue
+        query = queries.LOADED_BEFORE.format(table=qualified(table.schema, table.table))
+        joined = sorted({xid for leaf in new for xid in leaf.joined.split()})
+        rows = connection.execute(query, ([leaf.oid for leaf in new], joined)).fetchall()
+        yield from (row[0] for row in rows)

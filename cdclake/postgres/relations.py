@@ -1,0 +1,264 @@
+"""Relations of the source that the lake was built on, and how today's differ from them.
+
+The stream of changes does not contain that a partition with rows was attached or detached, that a
+table was dropped, renamed, created again or rewritten, or that its key moved to other columns. A
+record of each table, taken when the lake read it, makes these visible (decision 33).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal
+
+from cdclake.plan import Table
+from cdclake.postgres.admission import check_columns
+from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.key_identity import check_identity
+from cdclake.postgres.prepare import PublicationState
+from cdclake.postgres.quoting import identifier, qualified
+
+Kind = Literal[
+    "missing", "renamed", "recreated", "unpublished", "attached", "detached", "key", "rewritten"
+]
+
+
+# The stream does not write what Firehose delivers, so it cannot delete rows either.
+_ADD_AGAIN = (
+    "remove the table from the file, run `cdclake up FILE`, and add it again under another `name:`"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """Leaf partition as it was when the lake read its table."""
+
+    oid: int
+    file: int
+    joined: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationRecord:
+    """Relation as it was when the lake read it; `settled` once its first snapshot was complete."""
+
+    oid: int
+    file: int
+    key: tuple[str, ...] = ()
+    columns: Mapping[str, str] = field(default_factory=dict)  # types by name
+    partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
+    settled: bool = True
+
+    @staticmethod
+    def of(actual: SourceTable, *, settled: bool) -> RelationRecord:
+        """Return the record of a table as it is now."""
+        return RelationRecord(
+            oid=actual.oid,
+            file=actual.file,
+            key=_key(actual),
+            columns={column.name: column.shown for column in actual.columns},
+            partitions={
+                leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
+                for leaf in actual.leaves
+            },
+            settled=settled,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the record's part of the control object."""
+        return {**asdict(self), "key": list(self.key)}
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> RelationRecord:
+        """Parse the record's part of the control object."""
+        partitions = content.get("partitions", {})
+        return RelationRecord(
+            oid=content["oid"],
+            file=content["file"],
+            key=tuple(content.get("key", ())),
+            columns=content.get("columns", {}),
+            partitions={name: Partition(**part) for name, part in partitions.items()},
+            settled=content.get("settled", True),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelationChange:
+    """Difference between a relation and its record, and the remedy."""
+
+    kind: Kind
+    message: str
+    remedy: str
+    resync: bool = False  # reading the table again repairs it
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that `status` and `up` show."""
+        return {"kind": self.kind, "message": self.message, "remedy": self.remedy}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceState:
+    """Source as it is now."""
+
+    tables: Mapping[TableId, SourceTable]
+    names: Mapping[int, TableId]  # of every relation, by oid
+    alike: Mapping[TableId, tuple[TableId, ...]]  # missing tables: others with the same columns
+    loaded: frozenset[int]  # partitions that were created with rows, then attached
+    publication: PublicationState
+    version: int
+    streams: bool  # the connector reads the slot: its snapshot is complete
+
+    def compare(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
+        """Yield the differences of one table; without a record only those that need none."""
+        for change in self._differences(table, record):
+            if table.delivery == "firehose" and change.resync:
+                change = replace(change, remedy=_ADD_AGAIN, resync=False)
+            yield change
+
+    def _differences(self, table: Table, record: RelationRecord | None) -> Iterator[RelationChange]:
+        found = self.tables.get((table.schema, table.table))
+        if found is None:
+            yield self._missing(table, record)
+        elif record is not None and found.oid != record.oid:
+            yield RelationChange(
+                kind="recreated",
+                message="the table was dropped and created again, and rows of the new one may be"
+                " missing",
+                remedy="run `cdclake up`, which publishes it and reads it again",
+                resync=True,
+            )
+        else:
+            yield from self._changed(table, record, found)
+
+    def _changed(
+        self, table: Table, record: RelationRecord | None, found: SourceTable
+    ) -> Iterator[RelationChange]:
+        if not self.publication.exists or self.publication.lacks(table):
+            yield RelationChange(
+                kind="unpublished",
+                message="it is not in the publication: its changes do not reach the lake",
+                remedy="run `cdclake up`, which publishes it and reads it again",
+                resync=True,
+            )
+        if record is not None:
+            yield from _partitions(record, found, self.loaded)
+            yield from _rewritten(table, record, found)
+        if not check_columns(table, found):
+            for refusal in check_identity(table, found, False, self.version):
+                yield RelationChange(
+                    kind="key",
+                    message=refusal.message + _moved(record, found),
+                    remedy=f"{refusal.remedy}; then run `cdclake resync {table.name}`",
+                )
+
+    def _missing(self, table: Table, record: RelationRecord | None) -> RelationChange:
+        now = self.names.get(record.oid) if record is not None else None
+        if now is not None:
+            return RelationChange(
+                kind="renamed",
+                message=f"the table was renamed to {'.'.join(now)}: its changes no longer reach the"
+                " lake",
+                remedy=f"run in the source: {_name_again(now, table)} then run `cdclake up`; or"
+                f" declare {'.'.join(now)} under another `name:` and remove {table.source}",
+            )
+        alike = self.alike.get((table.schema, table.table), ())
+        hint = "".join(f"; {'.'.join(other)} has the same columns" for other in alike[:3])
+        return RelationChange(
+            kind="missing",
+            message=f"the source has no table {table.source}{hint}",
+            remedy=f"create it and run `cdclake up`, or remove {table.source} from the file and run"
+            " `cdclake up FILE`: its rows remain in the lake",
+        )
+
+
+def _name_again(now: TableId, table: Table) -> str:
+    """Return the statements that undo a rename."""
+    statements, (schema, name) = [], now
+    if name != table.table:
+        new = identifier(table.table)
+        statements.append(f"ALTER TABLE {qualified(schema, name)} RENAME TO {new};")
+    if schema != table.schema:
+        new = identifier(table.schema)
+        statements.append(f"ALTER TABLE {qualified(schema, table.table)} SET SCHEMA {new};")
+    return " ".join(statements)
+
+
+def _partitions(
+    record: RelationRecord, found: SourceTable, loaded: frozenset[int]
+) -> Iterator[RelationChange]:
+    """Yield attached and detached partitions; one that was created empty in its place is neither.
+
+    A partition that was detached and attached again may have changed in between.
+    """
+    known = {part.oid: part for part in record.partitions.values()}
+    now = {leaf.oid for leaf in found.leaves}
+    attached = [
+        leaf.source
+        for leaf in found.leaves
+        if (
+            (part := known.get(leaf.oid)) is None
+            and not (leaf.created_attached and leaf.oid not in loaded)
+        )
+        or (part is not None and part.joined != leaf.joined)
+    ]
+    detached = [name for name, part in record.partitions.items() if part.oid not in now]
+    if attached:
+        yield RelationChange(
+            kind="attached",
+            message=f"partition {', '.join(attached)} was attached: rows that it had before are in"
+            " no event",
+            remedy="run `cdclake up`, which reads the table again",
+            resync=True,
+        )
+    if detached:
+        yield RelationChange(
+            kind="detached",
+            message=f"partition {', '.join(detached)} was detached or dropped: its rows are still"
+            " in the lake",
+            remedy="run `cdclake up`, which reads the table again and deletes them",
+            resync=True,
+        )
+
+
+def _rewritten(
+    table: Table, record: RelationRecord, found: SourceTable
+) -> Iterator[RelationChange]:
+    """Yield a rewrite that may have changed rows without an event.
+
+    An older snapshot sees no row of a rewritten table, so any rewrite counts while the first one is
+    taken. Later VACUUM FULL, CLUSTER and TRUNCATE replace the file too; only an ALTER TABLE that
+    changed a type may have computed new values.
+    """
+    files = {part.oid: part.file for part in record.partitions.values()} | {record.oid: record.file}
+    if all(files.get(each.oid, each.file) == each.file for each in (found, *found.leaves)):
+        return
+    if not record.settled:
+        yield RelationChange(
+            kind="rewritten",
+            message="the table was rewritten while the lake read it for the first time: its rows"
+            " may be missing",
+            remedy=f"run `cdclake resync {table.name}`",
+            resync=True,
+        )
+        return
+    types = {column.name: column.shown for column in found.columns}
+    changed = [n for n, kind in record.columns.items() if types.get(n, kind) != kind]
+    if changed:
+        yield RelationChange(
+            kind="rewritten",
+            message=f"the table was rewritten for the new type of {', '.join(changed)}: values that"
+            " the statement computed (USING) are in no event",
+            remedy=f"run `cdclake resync {table.name}` if it computed any",
+        )
+
+
+def _moved(record: RelationRecord | None, found: SourceTable) -> str:
+    key = _key(found)
+    if record is None or record.key == key:
+        return ""
+    before, now = (", ".join(columns) or "none" for columns in (record.key, key))
+    return f"; its primary key moved from ({before}) to ({now})"
+
+
+def _key(actual: SourceTable) -> tuple[str, ...]:
+    return actual.primary_key.columns if actual.primary_key is not None else ()

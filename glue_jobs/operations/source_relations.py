@@ -1,0 +1,54 @@
+"""Records of the source's relations, as one control object; the stream does not use it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from cdclake import naming
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.runtime.source import connect
+from cdclake.plan import Plan, Table
+from cdclake.postgres.relation_check import (
+    Records,
+    compare_relations,
+    merged_records,
+    parse_records,
+    read_source,
+    records_content,
+)
+from cdclake.postgres.relations import RelationChange, RelationRecord, SourceState
+
+
+def load_records(control: ObjectStore) -> dict[str, RelationRecord]:
+    """Return the records by `schema.table`; none if the lake is of an earlier version."""
+    stored = control.read(naming.RELATIONS)
+    return parse_records(stored.content) if stored else {}
+
+
+def changed_relations(
+    dsn: str, plan: Plan, records: Records, tables: Iterable[Table]
+) -> tuple[SourceState, dict[str, list[RelationChange]]]:
+    """Read the source, and compare these tables; raise InputError if it does not answer."""
+    with connect(dsn) as connection:
+        source = read_source(connection, plan, records)
+    return source, compare_relations(source, tables, records)
+
+
+def keep_records(
+    control: ObjectStore, source: SourceState, plan: Plan, *, read: Collection[str], settled: bool
+) -> None:
+    """Store new records of the tables that are `read` (`schema.table`), and keep the others'.
+
+    Call it when the reading is certain: a change that is recorded is no longer reported.
+    """
+    records = merged_records(source, plan.tables, load_records(control))
+    for found in source.tables.values():
+        if found.source in read:
+            records[found.source] = RelationRecord.of(found, settled=settled)
+    control.write(naming.RELATIONS, records_content(records))
+
+
+def keep_resynced(control: ObjectStore, dsn: str, plan: Plan, table: Table) -> None:
+    """Record the table as it is now, since the connector is about to read all of it."""
+    source, _ = changed_relations(dsn, plan, load_records(control), [table])
+    keep_records(control, source, plan, read=[table.source], settled=True)
