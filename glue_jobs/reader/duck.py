@@ -119,6 +119,9 @@ class Reader:
             for extension in _EXTENSIONS:
                 session.execute(f"LOAD {DUCKDB.text(str(extension_file(extension)))}")
             session.execute("SET TimeZone = 'UTC'")
+            # DuckDB takes `python -c`, which starts the installed command, for a notebook, and
+            # would print its progress in front of the JSON.
+            session.execute("SET enable_progress_bar_print = false")
             session.execute(f"SET temp_directory = {DUCKDB.text(str(self.spill))}")
             if self.s3.startswith("https:"):
                 _check_server(session)
