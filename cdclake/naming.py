@@ -30,6 +30,11 @@ def history_name(table: str) -> str:
     return f"{table}_history"
 
 
+def rebuilt_name(table: str) -> str:
+    """Return the name of the rows that `verify --deep` rebuilds from the changelog."""
+    return f"cdc__rebuilt_{table}"
+
+
 # --- cdclake's columns ---------------------------------------------------------------------------
 
 OP = "cdc_op"

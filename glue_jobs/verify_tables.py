@@ -3,6 +3,7 @@
 Arguments: --plan s3://.../plan.json --control s3://.../control --brokers HOST:PORT
 [--kafka_options JSON of further options] --source JSON of libpq parameters --login SECRET
 [--authorities s3://.../x.pem] [--mask_salt SECRET] [--tables a,b] [--wait SECONDS] [--sample ROWS]
+[--deep true]
 [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
 
 PostgreSQL and DuckDB do the comparison on the driver; Spark only provides the Kafka client. The job
@@ -23,8 +24,9 @@ def main() -> int:
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "brokers", "source", "login"],
-        ["kafka_options", "authorities", "mask_salt", "tables", "wait", "sample", "run", "metrics"],
-    )
+        ["kafka_options", "authorities", "mask_salt", "tables", "wait", "sample", "deep", "run",
+         "metrics"],
+    )  # fmt: skip
     return run(arguments)
 
 

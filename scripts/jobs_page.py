@@ -68,7 +68,13 @@ JOBS_DESCRIBED = {
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
         " and DuckDB, with packages that Glue installs from the deployment's own bucket.",
         "Started manually only.",
-        {"--tables": "orders", "--wait": "600", "--sample": "100000", "--run": "by-hand-4"},
+        {
+            "--tables": "orders",
+            "--wait": "600",
+            "--sample": "100000",
+            "--deep": "true",
+            "--run": "by-hand-4",
+        },
     ),
     naming.OPERATE_JOB: Described(
         "Requests one of three operations from the stream: retry quarantined events (`replay`),"
@@ -94,6 +100,7 @@ _MEANINGS = {
     "--mask_salt": "secret with the salt, if a column has `mask: hash`",
     "--wait": "seconds to wait for changes in flight; default 600",
     "--sample": "approximate number of rows to compare per table; default all",
+    "--deep": "`true`: also compare each state table with its changelog",
     "--offsets": "Connect's offset topic: the connector's position, and tables being read again",
     "--verb": "`replay`, `resume` or `resync`",
     "--tables": "table names in the lake, separated by commas; default all",

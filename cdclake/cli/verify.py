@@ -33,6 +33,13 @@ def verify(
         int | None,
         typer.Option("--sample", min=1, help="Compare only about this many rows per table."),
     ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Also compare each state with its changelog, and look for doubled events.",
+        ),
+    ] = False,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
@@ -45,23 +52,23 @@ def verify(
     acknowledged request may be missing.
     """
     if target is Target.AWS:
-        report = _verify_on_aws(wait, table, sample, file, environment)
+        report = _verify_on_aws(wait, table, sample, deep, file, environment)
     else:
         check_local(file, environment)
-        report = _verify_here(wait, table, sample)
+        report = _verify_here(wait, table, sample, deep)
     emit(report, json_output, lambda: _render(report))
     if not report["ok"]:
         raise typer.Exit(1)
 
 
-def _verify_here(wait: float, table: str | None, sample: int | None) -> Report:
+def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool) -> Report:
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
     from cdclake.local.verify import verify_lake
     from cdclake.local.web_logs.web_log_figures import settled_figures
 
     lake = open_lake(Home.from_environment())
-    report = verify_lake(lake, wait, table, sample).to_json()
+    report = verify_lake(lake, wait, table, sample, deep=deep).to_json()
     if table is not None or not lake.plan.web_logs:
         return report
     logs = [figures.to_json() for figures in settled_figures(lake, wait)]
@@ -70,11 +77,17 @@ def _verify_here(wait: float, table: str | None, sample: int | None) -> Report:
 
 
 def _verify_on_aws(
-    wait: float, table: str | None, sample: int | None, file: Path | None, environment: str | None
+    wait: float,
+    table: str | None,
+    sample: int | None,
+    deep: bool,
+    file: Path | None,
+    environment: str | None,
 ) -> Report:
     from cdclake import naming
 
     arguments = {"wait": f"{wait:g}"} | ({} if sample is None else {"sample": str(sample)})
+    arguments |= {"deep": "true"} if deep else {}
     job = deployed_job(file, environment, naming.VERIFY_JOB)
     report = job.run([] if table is None else [table], **arguments)
     if "error" in report:
@@ -93,6 +106,8 @@ def _render(report: Report) -> None:
                 for name in example["columns"]:
                     source, lake = example["source"][name], example["lake"][name]
                     say(f"    {name}: source {source!r}, lake {lake!r}")
+        if table.get("deep"):
+            _render_deep(table["table"], table["deep"])
     for logs in report.get("web_logs", ()):
         say(
             f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
@@ -102,6 +117,27 @@ def _render(report: Report) -> None:
     sample = report["sample"]
     part = f" (a sample of about {sample} rows per table)" if sample else ""
     say(f"{result}{part}, {report['rounds']} rounds, {report['seconds']} s")
+
+
+_DEEP_KINDS = {
+    "missing": "rows of the changelog are missing in {table}",
+    "extra": "rows of {table} have no event in the changelog",
+    "different": "rows of {table} differ from the changelog",
+    "doubled_rows": "keys are in {table} more than once",
+    "doubled_events": "events are in {table}_changes more than once",
+    "history_missing": "rows of {table} have no event in {table}_history",
+    "history_different": "rows of {table} differ from their event in {table}_history",
+}
+
+
+def _render_deep(table: str, deep: dict[str, Any]) -> None:
+    for kind, text in _DEEP_KINDS.items():
+        if deep[kind]:
+            say(f"  {deep[kind]} {text.format(table=table)}")
+    for finding in deep["first"]:
+        key = ", ".join(f"{name}={value}" for name, value in finding["key"].items())
+        columns = f": {', '.join(finding['columns'])}" if finding["columns"] else ""
+        say(f"  {finding['kind']} {key}{columns}")
 
 
 def _line(table: dict[str, Any]) -> str:

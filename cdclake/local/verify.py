@@ -15,7 +15,12 @@ from cdclake.local.reader.duck import lake_reader
 
 
 def verify_lake(
-    lake: LocalLake, wait_s: float = 120.0, table: str | None = None, sample: int | None = None
+    lake: LocalLake,
+    wait_s: float = 120.0,
+    table: str | None = None,
+    sample: int | None = None,
+    *,
+    deep: bool = False,
 ) -> Report:
     """Compare the lake's tables, or only `table`, with the source."""
     if not lake.plan.tables and table is None:
@@ -37,4 +42,5 @@ def verify_lake(
         reader=lake_reader(lake),
         wait=arrival.wait,
         sample=sample,
+        deep=deep,
     )

@@ -24,7 +24,14 @@ from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
-from cdclake.jobs.reader.relations import applied_at, names_of, relation, scan, views
+from cdclake.jobs.reader.relations import (
+    applied_at,
+    names_of,
+    rebuilt_rows,
+    relation,
+    scan,
+    views,
+)
 from cdclake.jobs.reader.tail import with_tail
 from cdclake.plan import Plan, Table
 
@@ -65,16 +72,20 @@ class Reader:
         moment: Moment = NOW,
         *,
         requests: Collection[str] = (),
+        rebuilt: bool = False,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
 
-        `requests` are tables of web logs.
+        `requests` are tables of web logs. With `rebuilt` each table also has a relation of the rows
+        that its changelog gives, `naming.rebuilt_name`.
         """
         wanted = self.plan.tables if tables is None else tuple(tables)
         loaded = self.load(wanted, quarantine=tables is None, requests=requests)
         try:
             with self._session() as session:
                 self._define(session, wanted, loaded, moment)
+                if rebuilt:
+                    self._define_rebuilt(session, wanted, loaded, moment)
                 _restrict(session, self.bucket)
                 yield session
         except (duckdb.IOException, duckdb.HTTPException) as error:
@@ -120,6 +131,9 @@ class Reader:
             for extension in _EXTENSIONS:
                 session.execute(f"LOAD {DUCKDB.text(str(extension_file(extension)))}")
             session.execute("SET TimeZone = 'UTC'")
+            # DuckDB takes `python -c`, which starts the installed command, for a notebook, and
+            # would print its progress in front of the JSON.
+            session.execute("SET enable_progress_bar_print = false")
             session.execute(f"SET temp_directory = {DUCKDB.text(str(self.spill))}")
             if self.s3.startswith("https:"):
                 _check_server(session)
@@ -145,6 +159,20 @@ class Reader:
             for name, select in views(table, applied, schema=schema):
                 session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
         session.execute(f"SET search_path = {DUCKDB.text(schema)}")
+
+    def _define_rebuilt(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        tables: Sequence[Table],
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> None:
+        schema = self.plan.lake_database
+        for table in tables:
+            applied = applied_at(loaded[table.name], moment)
+            select = rebuilt_rows(table, loaded[table.changes], applied, schema=schema)
+            name = relation(schema, naming.rebuilt_name(table.name))
+            session.execute(f"CREATE VIEW {name} AS {select}")
 
 
 def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:

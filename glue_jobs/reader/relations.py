@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdclake import naming
+from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
@@ -39,7 +41,10 @@ def names_of(table: Table) -> tuple[str, ...]:
 
 def scan(table: CatalogTable, moment: Moment) -> str:
     """Return a SELECT of the table's rows at that time; no rows before its first snapshot."""
-    snapshot = moment.of(table)
+    return _scan(table, moment.of(table))
+
+
+def _scan(table: CatalogTable, snapshot: TableSnapshot | None) -> str:
     if snapshot is None:
         return _nothing(table)
     location = DUCKDB.text(table.location)
@@ -88,6 +93,35 @@ def views(table: Table, applied: AppliedThrough, *, schema: str) -> tuple[tuple[
         (naming.current_name(table.name), current),
         (naming.history_name(table.name), history),
     )
+
+
+def rebuilt_rows(table: Table, log: CatalogTable, applied: AppliedThrough, *, schema: str) -> str:
+    """Return a SELECT of the live rows that the applied part of the changelog gives.
+
+    Raises:
+        InputError: if Firehose writes the changelog, and the snapshot that the state was updated
+            from has expired.
+    """
+    if table.delivery == "stream":
+        applied_log = (
+            f"SELECT * FROM {relation(schema, table.changes)}"
+            f" WHERE {naming.INGESTED_AT} <= {DUCKDB.instant(applied.ingested)}"
+        )
+    else:
+        applied_log = _scan(log, _snapshot_through(log, applied.sequence))
+    return rebuilt_view(table, changes=applied_log, floor=applied.floor, dialect=DUCKDB)
+
+
+def _snapshot_through(log: CatalogTable, sequence: int) -> TableSnapshot | None:
+    if not sequence:
+        return None
+    found = [snapshot for snapshot in log.snapshots.values() if snapshot.sequence <= sequence]
+    if not found:
+        raise InputError(
+            f"the snapshot of {log.name} that the state was updated from has expired",
+            "run the command again when new changes have been applied",
+        )
+    return max(found, key=lambda snapshot: snapshot.sequence)
 
 
 def relation(schema: str, name: str) -> str:

@@ -61,6 +61,7 @@ def compare(
             reader=reader,
             wait=arrival.wait,
             sample=None if sample is None else int(sample),
+            deep="deep" in arguments,
         )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from cdclake.jobs.verify.deep_comparison import DeepComparison
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
@@ -35,11 +37,13 @@ class TableComparison:
     error: str | None = None  # why the table has stopped, or cannot be compared completely
     compared_rows: int = 0  # of the source; fewer than `source_rows` in a sample
     seconds: float = 0.0
+    deep: DeepComparison | None = None  # with --deep
 
     @property
     def ok(self) -> bool:
         """True if no difference and no error was found."""
-        return not (self.missing or self.extra or self.different) and self.error is None
+        is_equal = not (self.missing or self.extra or self.different)
+        return is_equal and self.error is None and (self.deep is None or self.deep.ok)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

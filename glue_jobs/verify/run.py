@@ -10,6 +10,7 @@ from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.verify import source_rows
+from cdclake.jobs.verify.deep_comparison import compare_deep
 from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
 from cdclake.jobs.verify.report import Example, Report, TableComparison
 from cdclake.jobs.verify.rounds import Open, Wait, examples, settle
@@ -27,11 +28,13 @@ def verify_tables(
     reader: Reader,
     wait: Wait,
     sample: int | None = None,
+    deep: bool = False,
 ) -> Report:
     """Compare these tables of the source row by row with their `_current` views in the lake.
 
     `wait` is `CatchUp.wait`. The source is read from one snapshot, and the lake after everything
-    written before has arrived. Differing keys are then read again while both sides change.
+    written before has arrived. Differing keys are then read again while both sides change. With
+    `deep` each table's state, changelog and history are compared with each other too.
     """
     started = time.monotonic()
     passes: dict[str, FirstPass] = {}
@@ -57,6 +60,9 @@ def verify_tables(
     reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
+    for table in tables if deep else ():
+        with reader.open([table], rebuilt=True) as lake:
+            reports[table.name].deep = compare_deep(lake, table)
     found = [reports[table.name] for table in tables]
     return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
 
