@@ -30,7 +30,7 @@ from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of, hold_reason, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
@@ -68,6 +68,7 @@ class MicroBatch:
         self._progress = Progress.load(control)
         self._repairs = repairs
         self._created_for: Plan | None = None
+        self._uncreated: set[str] = set()  # tables whose creation or evolution failed
         self._turns = ApplyScheduler()
         self._packing = InlineCompaction(self._leases)
         self._thinning = InlineExpiration(self._leases)
@@ -91,7 +92,7 @@ class MicroBatch:
             self._note_epoch(plan, epoch)
             if self._progress.batch < 0:
                 self._take_offsets_from_logs(plan, lake, ranges)
-            work = self._work(plan, events, ranges)
+            work = self._work(plan, lake, events, ranges)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
             self._laps.end("tables")
@@ -124,8 +125,30 @@ class MicroBatch:
         try:
             for schema in (changes_schema(table, plan), state_schema(table, plan)):
                 lake.create(schema)
-        except TableError as error:
-            self._stop(self._progress.table(table.name), table, {}, str(error))
+            self._uncreated.discard(table.name)
+        except Exception as error:
+            if not self._stop_after(error, self._progress.table(table.name), table, {}):
+                raise
+            self._uncreated.add(table.name)
+
+    def _is_created(self, plan: Plan, table: Table, lake: LakeTables) -> bool:
+        """Create the table now if that failed before; return whether it exists as planned."""
+        if table.name in self._uncreated:
+            self._create_table(plan, table, lake)
+        return table.name not in self._uncreated
+
+    def _stop_after(
+        self, error: Exception, progress: TableProgress, table: Table, ranges: Ranges
+    ) -> bool:
+        """Stop the table, or hold it back, after an error; return False if the stream must fail."""
+        held, stopped = hold_reason(table.name, error), stop_reason(table.name, error)
+        if held is not None:
+            log.warning("table %s: held back", table.name, exc_info=error)
+            progress.keep_offsets(ranges)
+            progress.hold(held, time.time())
+        elif stopped is not None:
+            self._stop(progress, table, ranges, stopped)
+        return held is not None or stopped is not None
 
     def _note_epoch(self, plan: Plan, epoch: int) -> None:
         if epoch > self._progress.epoch:
@@ -144,7 +167,9 @@ class MicroBatch:
             if stamp is not None:
                 progress.offsets = dict(ChangesStamp.from_json(stamp).offsets)
 
-    def _work(self, plan: Plan, events: DataFrame, ranges: dict[str, Ranges]) -> list[Work]:
+    def _work(
+        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
+    ) -> list[Work]:
         to_apply = self._turns.chosen(plan, self._flowing(plan), _arriving(plan, ranges))
         work = []
         for table in plan.tables:
@@ -153,7 +178,7 @@ class MicroBatch:
             progress = self._progress.table(table.name)
             share, records = ranges.get(table.topic, {}), events
             if progress.state == "stopped":
-                if not progress.resume_requested:
+                if not progress.is_due(time.time()) or not self._is_created(plan, table, lake):
                     continue
                 gap = self._gap(events.sparkSession, table, progress, share)
                 if gap is None:
@@ -192,7 +217,7 @@ class MicroBatch:
         return frozenset(
             name
             for name, place in places.items()
-            if place.state != "stopped" or place.resume_requested
+            if place.state != "stopped" or place.is_due(time.time())
         )
 
     def _gap(
@@ -206,8 +231,11 @@ class MicroBatch:
         resume = {} if progress.gap_given_up else progress.offsets
         try:
             return read_gap(spark, self._brokers, table.topic, resume, ends)
-        except (PySparkException, Py4JJavaError):
+        except (PySparkException, Py4JJavaError) as failure:
             log.exception("table %s: cannot read its gap", table.name)
+            if cause_of(failure, Kind.UNAVAILABLE):
+                self._stop_after(failure, progress, table, {})
+                return None
             remedy = policy(Kind.KAFKA_UNREADABLE).remedy
             error = TableError(table.name, "cannot read its gap from Kafka", remedy)
             self._stop(progress, table, {}, str(error))
@@ -246,10 +274,8 @@ class MicroBatch:
             if thinned:
                 self._thinning.thin(lake, turn.table)
         except Exception as error:
-            reason = stop_reason(turn.table.name, error)
-            if reason is None:
+            if not self._stop_after(error, progress, turn.table, turn.ranges):
                 raise
-            self._stop(progress, turn.table, turn.ranges, reason)
             return
         if outcome.drift is not None:  # something was decoded
             slow = self._slow_decode_tables
@@ -308,8 +334,7 @@ class MicroBatch:
         columns: Sequence[str] = (),
     ) -> None:
         """Stop the table before this batch; it resumes at the start of its share."""
-        for partition, (first, _) in ranges.items():
-            progress.offsets.setdefault(partition, first)
+        progress.keep_offsets(ranges)
         progress.stop(reason, columns)
         log.error("table %s stopped: %s", table.name, reason)
 
