@@ -33,6 +33,7 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, hold_reason, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.runtime.session import share_among_cores
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
@@ -40,6 +41,7 @@ from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.reader import TableReader
 from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys, describe_drift
 from cdclake.jobs.stream.stage_timer import StageTimer
+from cdclake.jobs.stream.stamp_renewal import StampRenewal
 from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedOperations, TableBatch
 from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan, Table
@@ -72,6 +74,7 @@ class MicroBatch:
         self._turns = ApplyScheduler()
         self._packing = InlineCompaction(self._leases)
         self._thinning = InlineExpiration(self._leases)
+        self._stamps = StampRenewal(self._leases)
         self._applying: list[float] = []  # seconds per applied state in this batch
         self._readers: dict[str, TableReader] = {}
         self._slow_decode_tables: set[str] = set()  # tables whose last batch needed slow decoding
@@ -82,7 +85,7 @@ class MicroBatch:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started = time.monotonic()
         self._laps, self._applying = StageTimer(), []
-        _share_among_cores(records.sparkSession)
+        share_among_cores(records.sparkSession)
         with persisted(records) as events:
             self._take_resume_requests()  # before the plan: operators fix it, then resume
             plan = self._plans.read()
@@ -95,6 +98,8 @@ class MicroBatch:
             work = self._work(plan, lake, events, ranges)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
+            stopped = {n for n, place in self._progress.tables.items() if place.state == "stopped"}
+            self._stamps.renew_one(lake, (t for t in plan.tables if t.name not in stopped))
             self._laps.end("tables")
             self._repair(plan, lake, events, ranges)
             seconds = time.monotonic() - started
@@ -356,15 +361,6 @@ class MicroBatch:
             progress.heartbeat_offsets[partition] = following
         progress.save(self._control)
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
-
-
-def _share_among_cores(spark: SparkSession) -> None:
-    """Set the number of shuffle partitions to the current number of cores.
-
-    Adaptive execution would coalesce Spark's default of 200, but is disabled inside a streaming
-    query's batch: each shuffle of a table would start 200 tasks.
-    """
-    spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
 
 
 def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:

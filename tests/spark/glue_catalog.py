@@ -27,7 +27,7 @@ def serving(aws: Callable[[dict[str, Any], bytes], Answer]) -> Iterator[str]:
         thread.start()
         url = f"http://127.0.0.1:{server.server_address[1]}"
         try:
-            client: Any = boto3.client("s3", endpoint_url=url, **CLIENT)  # type: ignore[call-overload]
+            client: Any = boto3.client("s3", endpoint_url=url, **CLIENT)
             client.create_bucket(Bucket=BUCKET)
             yield url
         finally:

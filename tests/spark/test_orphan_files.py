@@ -15,7 +15,7 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.core import DEFAULT_ACCOUNT_ID
+from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.s3.models import s3_backends
 from pyspark.sql import SparkSession
 
@@ -57,7 +57,7 @@ class Bucket:
     root = "warehouse/"
 
     def __init__(self, url: str) -> None:
-        self._s3: Any = boto3.client("s3", endpoint_url=url, **CLIENT)  # type: ignore[call-overload]
+        self._s3: Any = boto3.client("s3", endpoint_url=url, **CLIENT)
 
     def names(self) -> set[str]:
         pages = self._s3.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=self.root)
