@@ -118,6 +118,12 @@ class Policies(Section):
     stop_table_after: int = Field(
         default=100, ge=1, description="Refused events before the table stops; others continue."
     )
+    widened_columns: Literal["widen", "stop"] = Field(
+        default="widen",
+        description="When a source column's type is widened without loss, such as integer to"
+        " bigint: widen the lake's column as soon as the source check sees it, or stop the table at"
+        " the first values that do not fit.",
+    )
 
 
 class Environment(Section):

@@ -13,9 +13,8 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 
-# How long a delete is kept after its ingestion. Longer than any event that it must outlive can still
-# be read again: twice Kafka's retention of seven days. The commit may be much older if the source's
-# WAL was read late.
+# How long a delete is kept after its ingestion: longer than any event that it must outlive can be
+# read again, twice Kafka's retention of seven days. Its commit may be much older than that.
 TOMBSTONE_HORIZON = timedelta(days=14)
 # Maximum age of a late event: the delete of an older one might be purged before the event is
 # applied. A delivery takes hours at worst.
