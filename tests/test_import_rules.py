@@ -33,7 +33,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.apply": {"pyspark"},
     "cdclake.jobs.bulk_load": {"py4j", "pyspark"},
     "cdclake.jobs.control": {"boto3", "botocore"},
-    "cdclake.jobs.iceberg": {"py4j", "pyspark"},
+    "cdclake.jobs.iceberg": {"botocore", "py4j", "pyspark"},
     "cdclake.jobs.jvm": {"py4j", "pyspark"},
     "cdclake.jobs.maintenance": {"pyspark"},
     "cdclake.jobs.operations": {"pyspark"},

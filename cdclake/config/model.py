@@ -123,6 +123,12 @@ class Policies(Section):
         description="For a change that is too large for Kafka (16 MiB): quarantine a marker with"
         " its key, or also stop the table.",
     )
+    widened_columns: Literal["widen", "stop"] = Field(
+        default="widen",
+        description="When a source column's type is widened without loss, such as integer to"
+        " bigint: widen the lake's column as soon as the source check sees it, or stop the table at"
+        " the first values that do not fit.",
+    )
 
 
 class Environment(Section):

@@ -103,8 +103,15 @@ def _capture(plan: Plan) -> dict[str, str]:
     tables = [*ours, *((table.schema, table.table) for table in plan.tables)]
     columns = [
         *((*ours_table, ".*") for ours_table in ours),
-        # Earlier names too, so that a rename that is declared in advance loses no event.
-        *((t.schema, t.table, name) for t in plan.tables for c in t.columns for name in c.names),
+        # Earlier names too, so that a rename that is declared in advance loses no event. The
+        # publication's column list keeps another column of such a name in the database.
+        *(
+            (t.schema, t.table, name)
+            for t in plan.tables
+            for c in t.columns
+            for name in c.names
+            if name not in t.excluded
+        ),
     ]
     signals = f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}"
     return {

@@ -13,8 +13,8 @@ from cdclake import naming
 from cdclake.iceberg.dialect import SPARK
 from cdclake.plan import Table
 
-# Maximum age of deletes. Higher than that of any event that can still be read again: twice
-# Kafka's retention of seven days.
+# How long a delete is kept after its ingestion: longer than any event that it must outlive can be
+# read again, twice Kafka's retention of seven days. Its commit may be much older than that.
 TOMBSTONE_HORIZON = timedelta(days=14)
 # Maximum age of a late event: the delete of an older one might be purged before the event is
 # applied. A delivery takes hours at worst.
@@ -37,7 +37,7 @@ def collapsed_rows(
     """Return a SELECT in the changelog's `columns` of one event per key, and its delete if needed.
 
     `changes` is a relation of the changelog's old rows, without truncates and the rows below them,
-    with the values of changed keys filled in. A delete that was committed before `tombstones_since`
+    with the values of changed keys filled in. A delete that was ingested before `tombstones_since`
     (a timestamp expression) is removed with its key; with soft deletes it stays, and so do the
     values. Each `dropped` column keeps its newest value; `changes` has its flag `held_flag`.
     """
@@ -58,7 +58,7 @@ def collapsed_rows(
         row_counts = "true"
     else:
         delete_counts = (
-            f"({delete_counts}) AND cdc__delete.{naming.COMMITTED_AT} >= {tombstones_since}"
+            f"({delete_counts}) AND cdc__delete.{naming.INGESTED_AT} >= {tombstones_since}"
         )
     events = (
         f"CASE WHEN {row} IS NOT NULL AND ({row_counts}) "

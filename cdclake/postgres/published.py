@@ -42,12 +42,16 @@ def omitted_columns(declared: Table, actual: SourceTable) -> tuple[str, ...]:
 def published_columns(declared: Table, actual: SourceTable) -> tuple[str, ...] | None:
     """Return the publication's column list; None if every column flows.
 
-    There is a list only if a column is omitted: the owner cannot drop a listed column or change its
-    type without changing the list first. Generated columns need none, they are never streamed.
+    There is a list only if a column is omitted or was renamed: the owner cannot drop a listed
+    column or change its type without changing the list first. Generated columns need none, they are
+    never streamed. The connector takes a renamed column under its earlier names, too: without a
+    list, a new column of such a name would leave the database undeclared. PostgreSQL keeps the list
+    by number, so a listed column may be renamed.
     """
     flowing = _flowing(declared, actual)
     plain = [column.name for column in actual.columns if not column.generated]
-    return None if flowing.issuperset(plain) else tuple(n for n in plain if n in flowing)
+    is_whole = flowing.issuperset(plain) and not any(c.renamed_from for c in declared.columns)
+    return None if is_whole else tuple(n for n in plain if n in flowing)
 
 
 def _flowing(declared: Table, actual: SourceTable) -> set[str]:

@@ -14,11 +14,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
+from cdclake.backoff import pause_after
 from cdclake.debezium.oversized import remedy
 from cdclake.errors import Fenced
 from cdclake.jobs.control.control_objects import PROGRESS, ResumeRequest
 from cdclake.jobs.control.store import ObjectStore
 
+FIRST_RETRY_S, MAX_RETRY_S = 10.0, 300.0  # pauses of a table that is held back
 _INCOMPLETE = (
     "records were lost from Kafka before they were read: rows are missing until `cdclake resync` of"
     " this table is complete"
@@ -34,6 +36,8 @@ class TableProgress:
     quarantined: int = 0  # events quarantined since the table last started or resumed
     last_error: str | None = None
     resume_requested: bool = False
+    failures: int = 0  # consecutive tries that ended with an error that may pass
+    retry_at: float = 0.0  # of a table that is stopped until then (seconds since 1970); 0: for good
     # The table missed changes below this position; its state still has values older than it.
     missed_below: str | None = None
     gap_given_up: bool = False  # skip expired events; a resync restores their rows
@@ -67,10 +71,32 @@ class TableProgress:
         )
         return True
 
+    def keep_offsets(self, ranges: Mapping[int, tuple[int, int]]) -> None:
+        """Note where a table that stops has to continue in partitions that it has not read yet."""
+        for partition, (first, _) in ranges.items():
+            self.offsets.setdefault(partition, first)
+
     def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
         """Stop the table at its current offsets."""
         self.state, self.last_error, self.columns = "stopped", reason, list(columns)
         self.resume_requested = self.gap_given_up = False
+        self.failures, self.retry_at = 0, 0.0
+
+    def hold(self, reason: str, now: float) -> None:
+        """Stop the table for a pause that grows with each consecutive failure."""
+        failures, gap_given_up = self.failures + 1, self.gap_given_up
+        retry_at = now + pause_after(failures, FIRST_RETRY_S, MAX_RETRY_S)
+        at = datetime.fromtimestamp(retry_at, UTC).isoformat(sep=" ", timespec="seconds")
+        self.stop(f"{reason}. Failed {failures} times in a row; the next try is at {at[:19]} UTC")
+        self.failures, self.retry_at, self.gap_given_up = failures, retry_at, gap_given_up
+
+    def is_stopped_for_good(self) -> bool:
+        """Return True if the table only continues when an operator resumes it."""
+        return self.state == "stopped" and not self.retry_at
+
+    def is_due(self, now: float) -> bool:
+        """Return True if a stopped table is to be tried now: by request or after its pause."""
+        return self.resume_requested or 0 < self.retry_at <= now
 
     def ask_to_resume(self, request: ResumeRequest) -> None:
         """Let a stopped table read its gap in the next batch; ignore the request otherwise."""
@@ -89,7 +115,10 @@ class TableProgress:
         """Set a stopped table to streaming, once it has read its gap or a part of it."""
         if self.state == "stopped":
             self.state, self.last_error, self.columns = "streaming", self.incomplete, []
-            self.quarantined, self.resume_requested, self.gap_given_up = 0, False, False
+            self.resume_requested = self.gap_given_up = False
+            # A service's failure says nothing about the events that were refused before it.
+            self.quarantined = self.quarantined if self.retry_at else 0
+        self.failures, self.retry_at = 0, 0.0
 
 
 @dataclass(slots=True, kw_only=True)

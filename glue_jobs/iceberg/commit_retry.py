@@ -9,20 +9,20 @@ stamp.
 from __future__ import annotations
 
 import logging
-import random
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
 from py4j.protocol import Py4JJavaError
 
+from cdclake.backoff import pause_after
 from cdclake.errors import CommitConflict
 from cdclake.jobs.iceberg.error_policy import Action, Kind, cause_for, policy
 
 log = logging.getLogger("cdclake.conflicts")
 
 MAX_TRIES = 5
-FIRST_PAUSE_S = 1.0  # doubled with each try, with jitter
+FIRST_PAUSE_S, MAX_PAUSE_S = 1.0, 16.0
 
 Result = TypeVar("Result")
 
@@ -52,4 +52,4 @@ def retry_on_conflict(table: str, work: Callable[[], Result]) -> Result:
 
 def pause(tries: int) -> None:
     """Wait with exponential backoff and jitter for the other writer to finish."""
-    time.sleep(FIRST_PAUSE_S * 2 ** (tries - 1) * random.uniform(0.5, 1.0))
+    time.sleep(pause_after(tries, FIRST_PAUSE_S, MAX_PAUSE_S))

@@ -1,29 +1,32 @@
 """Reaction of the jobs to each kind of error, with its remedy, in one table.
 
-The stream applies it between Spark and its tables; `commit_retry` to each commit. An error that no
+The stream applies it between Spark and its tables; `commit_retry` to each commit. A Java error that
+no entry names holds back its table alone: the next try starts after a pause. A Python error that no
 entry names fails the stream: Spark replays the batch when the stream is started again. Two callers
 catch CommitConflict before it stops a table, since a later batch repeats their work: the apply step
-and the inline maintenance. The table jobs report a CdcError as the failure of that table alone; any
-other error fails their run.
+and the inline maintenance. The table jobs retry and report by the same table (`table_jobs`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException
 
 from cdclake.errors import CommitConflict, Fenced, TableError
+from cdclake.jobs.iceberg.service_failures import is_transient_java, is_transient_python
 
 
 class Action(Enum):
     """Reaction to an error."""
 
     RETRY = auto()  # repeat the work, starting with a fresh look at the table
+    HOLD_TABLE = auto()  # retry the table after a pause; the other tables continue
     STOP_TABLE = auto()  # keep the table's resume offsets; the other tables continue
     FAIL_STREAM = auto()  # end the query; the stream keeper starts it again
 
@@ -36,10 +39,14 @@ class Kind(Enum):
     COMMIT_UNKNOWN = auto()  # the catalog did not answer; the stamp shows whether it committed
     COMMIT_CONFLICT = auto()  # every retry has lost
     FENCED = auto()  # another stream writes the changelog
-    FILE_MISSING = auto()  # the table or a file of it is gone
+    UNAVAILABLE = auto()  # S3, Glue or Kafka throttles, fails or cannot be reached
+    FILE_MISSING = auto()  # a file of the table is gone
+    TABLE_MISSING = auto()  # the catalog does not know the table
     SCHEMA_MISMATCH = auto()  # Spark cannot resolve the query against the table
     KAFKA_UNREADABLE = auto()  # Kafka does not return the records of a resumed table
     TABLE_FAILED = auto()  # any other TableError, which has its own remedy
+    UNEXPECTED = auto()  # any other failure of Spark or Iceberg with this table
+    JVM_FAILED = auto()  # the driver's JVM is out of memory or shuts down
     OTHER = auto()
 
 
@@ -66,11 +73,18 @@ def policy(kind: Kind) -> Policy:
                 Action.FAIL_STREAM,
                 "run one stream per lake; after a restart, this one continues where the other is",
             )
-        case Kind.FILE_MISSING:
+        case Kind.UNAVAILABLE:
             return Policy(
-                Action.STOP_TABLE,
-                "restore it (docs/runbooks/restore.md), then run `cdclake resume`",
+                Action.HOLD_TABLE,
+                "if it does not pass by itself, check quotas, endpoints and the service's status",
             )
+        case Kind.FILE_MISSING | Kind.TABLE_MISSING:
+            return Policy(
+                Action.HOLD_TABLE,
+                "restore it (docs/runbooks/restore.md); `cdclake resume` retries at once",
+            )
+        case Kind.UNEXPECTED:
+            return Policy(Action.HOLD_TABLE, "read the stream's log for the whole error")
         case Kind.KAFKA_UNREADABLE:
             return Policy(
                 Action.STOP_TABLE,
@@ -79,7 +93,7 @@ def policy(kind: Kind) -> Policy:
             )
         case Kind.SCHEMA_MISMATCH | Kind.TABLE_FAILED:
             return Policy(Action.STOP_TABLE)
-        case Kind.OTHER:
+        case Kind.JVM_FAILED | Kind.OTHER:
             return Policy(Action.FAIL_STREAM)
 
 
@@ -89,8 +103,11 @@ _JAVA_KINDS = {
     f"{_ICEBERG}ValidationException": Kind.COMMIT_REFUSED,
     f"{_ICEBERG}CommitStateUnknownException": Kind.COMMIT_UNKNOWN,
     f"{_ICEBERG}NotFoundException": Kind.FILE_MISSING,
-    f"{_ICEBERG}NoSuchTableException": Kind.FILE_MISSING,
+    f"{_ICEBERG}NoSuchTableException": Kind.TABLE_MISSING,
 }
+_TABLE_NOT_FOUND = "[TABLE_OR_VIEW_NOT_FOUND]"  # Spark's error class, at the start of the message
+_JVM_ERROR = "java.lang.VirtualMachineError"
+_SHUTDOWN = re.compile("SparkContext was shut down|stopped SparkContext")
 # The first class that fits decides.
 _PYTHON_KINDS: tuple[tuple[type[Exception], Kind], ...] = (
     (CommitConflict, Kind.COMMIT_CONFLICT),
@@ -113,15 +130,38 @@ def causes(error: Exception) -> Iterator[Cause]:
     if isinstance(error, Py4JJavaError):
         yield from _java_causes(error.java_exception)
         return
-    kinds = (kind for python_class, kind in _PYTHON_KINDS if isinstance(error, python_class))
-    yield Cause(next(kinds, Kind.OTHER), _first_line(str(error)))
+    kind = next((kind for each, kind in _PYTHON_KINDS if isinstance(error, each)), Kind.OTHER)
+    text = str(error)
+    if kind is Kind.SCHEMA_MISMATCH and text.startswith(_TABLE_NOT_FOUND):
+        kind = Kind.TABLE_MISSING
+    if is_transient_python(error):
+        kind = Kind.UNAVAILABLE
+    yield Cause(kind, _first_line(text))
+    if isinstance(error, PySparkException):  # captured from the JVM, with the exception there
+        yield from _java_causes(getattr(error, "_origin", None))
 
 
 def _java_causes(thrown: Any) -> Iterator[Cause]:
     while thrown is not None:
-        kind = _JAVA_KINDS.get(thrown.getClass().getName(), Kind.OTHER)
-        yield Cause(kind, _first_line(str(thrown.getMessage())))
+        message = str(thrown.getMessage())
+        yield Cause(_java_kind(list(_classes(thrown)), message), _first_line(message))
         thrown = thrown.getCause()
+
+
+def _java_kind(classes: list[str], message: str) -> Kind:
+    if _JVM_ERROR in classes or _SHUTDOWN.search(message):
+        return Kind.JVM_FAILED
+    named = _JAVA_KINDS.get(classes[0])
+    if named is not None:
+        return named
+    return Kind.UNAVAILABLE if is_transient_java(classes, message) else Kind.OTHER
+
+
+def _classes(thrown: Any) -> Iterator[str]:
+    java_class = thrown.getClass()
+    while java_class is not None:
+        yield str(java_class.getName())
+        java_class = java_class.getSuperclass()
 
 
 def _first_line(message: str) -> str:
@@ -139,11 +179,44 @@ def cause_for(error: Exception, action: Action) -> Cause | None:
 
 
 def stop_reason(table: str, error: Exception) -> str | None:
-    """Return the reason to stop this table alone; None if the error must fail the stream."""
+    """Return the reason to stop this table until an operator resumes it; None if there is none."""
     cause = cause_for(error, Action.STOP_TABLE)
+    if cause is None or hold_reason(table, error) is not None:
+        return None
+    return cause.reason
+
+
+def hold_reason(table: str, error: Exception) -> str | None:
+    """Return the reason to retry this table alone after a pause; None if that would not help.
+
+    A commit without an answer is one: the next try finds out from the stamp whether it succeeded.
+    """
+    if cause_of(error, Kind.JVM_FAILED) is not None:
+        return None
+    cause = cause_for(error, Action.HOLD_TABLE) or cause_for(error, Action.RETRY)
+    if cause is None and _is_unexpected(error):
+        cause = Cause(Kind.UNEXPECTED, next(causes(error)).reason)
     if cause is None:
         return None
-    if cause.kind is Kind.FILE_MISSING:
-        message = f"a file referenced by the table's metadata is missing: {cause.reason}"
-        return str(TableError(table, message, policy(cause.kind).remedy))
-    return cause.reason
+    message = f"{_PROBLEMS.get(cause.kind, 'its work failed')}: {cause.reason}"
+    return str(TableError(table, message, policy(cause.kind).remedy))
+
+
+def passing_cause(error: Exception) -> Cause | None:
+    """Return the service's failure that the error comes from; None if waiting does not help."""
+    if cause_of(error, Kind.JVM_FAILED) is not None:
+        return None
+    return cause_of(error, Kind.UNAVAILABLE, Kind.COMMIT_UNKNOWN)
+
+
+_PROBLEMS = {
+    Kind.UNAVAILABLE: "a service that it needs does not answer",
+    Kind.FILE_MISSING: "a file referenced by the table's metadata is missing",
+    Kind.TABLE_MISSING: "the catalog does not find the table",
+}
+
+
+def _is_unexpected(error: Exception) -> bool:
+    """Return True for an error that comes from the JVM and that no entry names."""
+    is_from_jvm = isinstance(error, Py4JJavaError | PySparkException)
+    return is_from_jvm and cause_for(error, Action.STOP_TABLE) is None

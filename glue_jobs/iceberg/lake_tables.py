@@ -36,6 +36,7 @@ class StampedSnapshot:
     stamp: str | None
     stamped_at_ms: int | None  # commit time of the snapshot that carries the stamp
     oldest_at_ms: int | None  # commit time of the oldest snapshot in its history
+    is_current: bool = False  # the current snapshot carries the stamp
 
 
 class LakeTables:
@@ -98,7 +99,9 @@ class LakeTables:
             stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
             if stamp is not None:
                 stamped_at = snapshot.timestampMillis()
-                return StampedSnapshot(current.snapshotId(), stamp, stamped_at, oldest)
+                newest = current.snapshotId()
+                is_current = snapshot.snapshotId() == newest
+                return StampedSnapshot(newest, stamp, stamped_at, oldest, is_current)
             parent = snapshot.parentId()
             snapshot = None if parent is None else loaded.snapshot(parent)
         return StampedSnapshot(current.snapshotId(), None, None, oldest)

@@ -50,6 +50,11 @@ class RowDelta:
         self._columns = self._columns_as_loaded()
 
     @property
+    def read_from(self) -> int | None:
+        """Snapshot that the commit starts from; None for an empty table."""
+        return self._read_from
+
+    @property
     def is_possible(self) -> bool:
         """True if this class can write the table: format version 2, unpartitioned."""
         version = self._java.TableUtil.formatVersion(self._table)

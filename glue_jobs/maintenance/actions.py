@@ -50,14 +50,26 @@ class MaintainedTable:
 
 
 def purge_tombstones(upkeep: MaintainedTable) -> None:
-    """Remove tombstones older than any event that may still arrive; keep soft deletes."""
+    """Remove tombstones older than any event that may still arrive; keep soft deletes.
+
+    Their age counts from the ingestion of the delete: what it deleted is in Kafka as long, however
+    old its commit is. The changelog has that time.
+    """
     if upkeep.name != upkeep.table.name or upkeep.table.deletes == "soft":
         return
-    before = _timestamp(upkeep.now - TOMBSTONE_HORIZON)
+    lake, before = upkeep.lake, _timestamp(upkeep.now - TOMBSTONE_HORIZON)
     condition = f"{naming.DELETED} AND {naming.COMMITTED_AT} < {before}"
-    rows = upkeep.lake.read(upkeep.name).where(condition)
-    if not rows.isEmpty():
-        upkeep.lake.spark.sql(f"DELETE FROM {upkeep.lake.qualified(upkeep.name)} WHERE {condition}")
+    if lake.read(upkeep.name).where(condition).isEmpty():
+        return
+    young = (
+        f"SELECT 1 FROM {lake.qualified(upkeep.table.changes)} AS event"
+        f" WHERE event.{naming.OP} = 'd' AND event.{naming.INGESTED_AT} >= {before}"
+        f" AND event.{naming.POSITION} = stored.{naming.POSITION}"
+    )
+    lake.spark.sql(
+        f"DELETE FROM {lake.qualified(upkeep.name)} AS stored"
+        f" WHERE {condition} AND NOT EXISTS ({young})"
+    )
 
 
 def collapse_history(upkeep: MaintainedTable) -> None:

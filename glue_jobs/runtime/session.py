@@ -21,3 +21,12 @@ def open_session(job: str) -> SparkSession:
     java_with(spark, *_MENTIONED_ALWAYS)
     ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
     return spark
+
+
+def share_among_cores(spark: SparkSession) -> None:
+    """Set the number of shuffle partitions to the current number of cores.
+
+    Adaptive execution would coalesce Spark's default of 200, but is disabled inside a streaming
+    query's batch: each shuffle of a table would start 200 tasks.
+    """
+    spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
@@ -33,9 +33,10 @@ from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of, hold_reason, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.runtime.session import share_among_cores
 from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch_slices import SIZE, BatchSlices
@@ -45,6 +46,7 @@ from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.reader import TableReader
 from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys, describe_drift
 from cdclake.jobs.stream.stage_timer import StageTimer
+from cdclake.jobs.stream.stamp_renewal import StampRenewal
 from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedOperations, TableBatch
 from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan, Table
@@ -77,9 +79,11 @@ class MicroBatch:
         self._noting = threading.RLock()  # of the tables' threads, which change the progress
         self._repairs = repairs
         self._created_for: Plan | None = None
+        self._uncreated: set[str] = set()  # tables whose creation or evolution failed
         self._turns = ApplyScheduler()
         self._packing = InlineCompaction(self._leases)
         self._thinning = InlineExpiration(self._leases)
+        self._stamps = StampRenewal(self._leases)
         self._applying: list[float] = []  # seconds per applied state in this batch
         self._readers: dict[str, TableReader] = {}
         self._slow_decode_tables: set[str] = set()  # tables whose last batch needed slow decoding
@@ -98,7 +102,7 @@ class MicroBatch:
         """Process a slice, or a whole batch; return False for a batch that is too large."""
         started = time.monotonic()
         self._laps, self._applying = StageTimer(), []
-        _share_among_cores(records.sparkSession)
+        share_among_cores(records.sparkSession)
         with persisted(records) as events:
             self._take_resume_requests()  # before the plan: operators fix it, then resume
             plan = self._plans.read()
@@ -116,6 +120,8 @@ class MicroBatch:
             work = self._work(plan, lake, events, ranges)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
+            stopped = {n for n, place in self._progress.tables.items() if place.state == "stopped"}
+            self._stamps.renew_one(lake, (t for t in plan.tables if t.name not in stopped))
             self._laps.end("tables")
             self._repair(plan, lake, events, ranges)
             seconds = time.monotonic() - started
@@ -147,8 +153,30 @@ class MicroBatch:
         try:
             for schema in (changes_schema(table, plan), state_schema(table, plan)):
                 lake.create(schema)
-        except TableError as error:
-            self._stop(self._progress.table(table.name), table, {}, str(error))
+            self._uncreated.discard(table.name)
+        except Exception as error:
+            if not self._stop_after(error, self._progress.table(table.name), table, {}):
+                raise
+            self._uncreated.add(table.name)
+
+    def _is_created(self, plan: Plan, table: Table, lake: LakeTables) -> bool:
+        """Create the table now if that failed before; return whether it exists as planned."""
+        if table.name in self._uncreated:
+            self._create_table(plan, table, lake)
+        return table.name not in self._uncreated
+
+    def _stop_after(
+        self, error: Exception, progress: TableProgress, table: Table, ranges: Ranges
+    ) -> bool:
+        """Stop the table, or hold it back, after an error; return False if the stream must fail."""
+        held, stopped = hold_reason(table.name, error), stop_reason(table.name, error)
+        if held is not None:
+            log.warning("table %s: held back", table.name, exc_info=error)
+            progress.keep_offsets(ranges)
+            progress.hold(held, time.time())
+        elif stopped is not None:
+            self._stop(progress, table, ranges, stopped)
+        return held is not None or stopped is not None
 
     def _note_epoch(self, plan: Plan, epoch: int) -> None:
         if epoch > self._progress.epoch:
@@ -176,7 +204,7 @@ class MicroBatch:
             share, records = ranges.get(table.topic, {}), events
             later: list[tuple[DataFrame, Ranges]] = []
             if progress.state == "stopped":
-                if not progress.resume_requested:
+                if not progress.is_due(time.time()) or not self._is_created(plan, table, lake):
                     continue
                 gap = self._gap(plan, lake, table, progress, share)
                 if gap is None:
@@ -209,7 +237,7 @@ class MicroBatch:
         return frozenset(
             name
             for name, place in places.items()
-            if place.state != "stopped" or place.resume_requested
+            if place.state != "stopped" or place.is_due(time.time())
         )
 
     def _gap(
@@ -229,11 +257,16 @@ class MicroBatch:
                 self._table_batch(plan, lake, table, apply_now=False).accept_topic(topic)
                 topic_check.accept_topic(progress, topic)
             return self._slices.of_gap(records, table.topic, missed)
-        except (PySparkException, Py4JJavaError, TableError) as error:
-            if not isinstance(error, TableError):
-                log.exception("table %s: cannot read its gap", table.name)
-                remedy = policy(Kind.KAFKA_UNREADABLE).remedy
-                error = TableError(table.name, "cannot read its gap from Kafka", remedy)
+        except TableError as error:
+            self._stop(progress, table, {}, str(error))
+            return None
+        except (PySparkException, Py4JJavaError) as failure:
+            log.exception("table %s: cannot read its gap", table.name)
+            if cause_of(failure, Kind.UNAVAILABLE):
+                self._stop_after(failure, progress, table, {})
+                return None
+            remedy = policy(Kind.KAFKA_UNREADABLE).remedy
+            error = TableError(table.name, "cannot read its gap from Kafka", remedy)
             self._stop(progress, table, {}, str(error))
             return None
 
@@ -287,11 +320,10 @@ class MicroBatch:
             if thinned:
                 self._thinning.thin(lake, turn.table)
         except Exception as error:
-            reason = stop_reason(turn.table.name, error)
-            if reason is None:
-                raise
             with self._noting:
-                self._stop(progress, turn.table, turn.ranges, reason)
+                is_stopped = self._stop_after(error, progress, turn.table, turn.ranges)
+            if not is_stopped:
+                raise
             return
         with self._noting:
             self._note_outcome(plan, turn, outcome)
@@ -357,8 +389,7 @@ class MicroBatch:
         columns: Sequence[str] = (),
     ) -> None:
         """Stop the table before this batch; it resumes at the start of its share."""
-        for partition, (first, _) in ranges.items():
-            progress.offsets.setdefault(partition, first)
+        progress.keep_offsets(ranges)
         progress.stop(reason, columns)
         log.error("table %s stopped: %s", table.name, reason)
 
@@ -382,15 +413,6 @@ class MicroBatch:
         progress.save(self._control)
         reach("after_progress")
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
-
-
-def _share_among_cores(spark: SparkSession) -> None:
-    """Set the number of shuffle partitions to the current number of cores.
-
-    Adaptive execution would coalesce Spark's default of 200, but is disabled inside a streaming
-    query's batch: each shuffle of a table would start 200 tasks.
-    """
-    spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
 
 
 def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:

@@ -11,11 +11,12 @@ from datetime import datetime
 from typing import Any
 
 from cdclake import metrics
-from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.metrics import Metrics, Values
 
 PUBLISH_INTERVAL_S = 60.0
+FAILURES_TO_REPORT = 5  # consecutive failures of a table, about three minutes of them
 _MICROS = 1_000_000
 
 
@@ -44,7 +45,7 @@ class StreamGauges:
         values = {
             metrics.BATCH_SECONDS: progress.seconds,
             metrics.BATCH_EVENTS: progress.events,
-            metrics.STOPPED_TABLES: sum(t.state == "stopped" for t in progress.tables.values()),
+            metrics.STOPPED_TABLES: sum(_is_stopped(t) for t in progress.tables.values()),
             metrics.QUARANTINED: self._newly_quarantined(progress),
         }
         if progress.written_at:
@@ -75,6 +76,13 @@ def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
     sources = (query_progress or {}).get("sources", [])
     lags = [(source.get("metrics") or {}).get("maxOffsetsBehindLatest") for source in sources]
     return max((int(lag) for lag in lags if lag is not None), default=None)
+
+
+def _is_stopped(table: TableProgress) -> bool:
+    """Return True for a table that an operator must look at: not while a short failure passes."""
+    return table.state == "stopped" and (
+        table.is_stopped_for_good() or table.failures >= FAILURES_TO_REPORT
+    )
 
 
 def _quarantined(progress: Progress) -> dict[str, int]:

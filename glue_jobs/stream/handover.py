@@ -16,6 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.error_policy import passing_cause
 
 log = logging.getLogger("cdclake.stream")
 
@@ -57,7 +58,7 @@ class Handover:
         try:
             while not query.awaitTermination(CHECK_INTERVAL_S):
                 meanwhile()
-                if not self._is_wanted():
+                if self._is_replaced():
                     with self._between_batches:
                         self._ended = True
                     query.stop()
@@ -66,6 +67,16 @@ class Handover:
                 raise
         if self._ended:
             log.info("stream ended: deployment %s was replaced by another one", self._deployment)
+
+    def _is_replaced(self) -> bool:
+        """Return True if another deployment is wanted; False while S3 does not answer."""
+        try:
+            return not self._is_wanted()
+        except Exception as error:
+            if passing_cause(error) is None:
+                raise
+            log.warning("cannot read which deployment is wanted: %s", error)
+            return False
 
     def _is_wanted(self) -> bool:
         if self._deployment is None:

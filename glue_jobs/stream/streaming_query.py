@@ -19,6 +19,7 @@ from cdclake.jobs.stream.checkpoint import discard_unusable
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.stream.handover import Handover
 from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
+from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.stream.table_batch import RequestedOperations
 from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan
@@ -32,16 +33,27 @@ RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedOperations]
 
 
 def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
-    """Run the stream until it is stopped (always on) or has read all topics (scheduled)."""
+    """Run the stream until it is stopped (always on) or has read all topics (scheduled).
+
+    While S3, Glue or Kafka fail, the query starts again after a pause, as a new process would.
+    """
+    spark = open_session(arguments["JOB_NAME"])
+    restarts = Restarts()
+    restarts.run(lambda: _run_query(arguments, spark, repairs_of, restarts))
+
+
+def _run_query(
+    arguments: Mapping[str, str], spark: SparkSession, repairs_of: RepairsOf, restarts: Restarts
+) -> None:
     plans = PlanWatcher(arguments["plan"])
     plan = plans.read()
-    spark = open_session(arguments["JOB_NAME"])
     brokers = brokers_of(arguments)
     control = ObjectStore(arguments["control"])
     handover = Handover(control, arguments.get("deployment"))
     repairs = repairs_of(control, brokers)
     topics = KafkaTopics(spark, brokers)
-    batch = handover.guarded(MicroBatch(plans, control, brokers, repairs, topics))
+    micro_batch = MicroBatch(plans, control, brokers, repairs, topics)
+    batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
     gauges = StreamGauges(control, Metrics(arguments.get("metrics")))

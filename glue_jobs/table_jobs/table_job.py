@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from cdclake.backoff import pause_after
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
@@ -15,6 +18,7 @@ from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
+    TableReport,
     chosen_tables,
     failed_tables,
     report_table,
@@ -22,6 +26,11 @@ from cdclake.jobs.table_jobs.table_reports import (
     worst_sizes,
 )
 from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.job")
+
+FIRST_PAUSE_S, MAX_PAUSE_S = 10.0, 300.0
+RETRY_FOR_S = 75 * 60.0  # longer than an hour without S3, Glue or Kafka
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +56,33 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     control = ObjectStore(arguments["control"])
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
     job = TableJob(plan, lake, Leases(control, name), control, named="tables" in arguments)
-    reports = [
-        report_table(lake, table, lambda table=table: work(job, table))  # type: ignore[misc]
-        for table in chosen_tables(plan, arguments.get("tables"))
-    ]
+    reports = report_tables(job, list(chosen_tables(plan, arguments.get("tables"))), work)
     report = save_report(control, arguments.get("run", name), reports)
     for line in report["tables"]:
-        logging.getLogger("cdclake.job").info("%s", line)
+        log.info("%s", line)
     sizes = {} if job.named else worst_sizes(plan, reports)
     Metrics(arguments.get("metrics"), name).tell(lambda: {**failed_tables(report), **sizes})
     return 0 if report["ok"] else 1
+
+
+def report_tables(
+    job: TableJob, tables: Sequence[Table], work: Callable[[TableJob, Table], int]
+) -> list[TableReport]:
+    """Do `work` for each table and report it; retry tables for which S3 or Glue failed.
+
+    They wait until all other tables are done, then for a pause that grows with each round.
+    """
+    reports: dict[str, TableReport] = {}
+    pending, rounds, deadline = list(tables), 0, time.monotonic() + RETRY_FOR_S
+    while True:
+        for table in pending:
+            done = partial(work, job, table)
+            reports[table.name] = report_table(job.lake, table, done)
+        pending = [table for table in pending if reports[table.name].will_pass]
+        rounds += 1
+        if not pending or time.monotonic() > deadline:
+            return [reports[table.name] for table in tables]
+        pause = pause_after(rounds, FIRST_PAUSE_S, MAX_PAUSE_S)
+        names = ", ".join(table.name for table in pending)
+        log.warning("%s: retried in %.0f s, since a service failed", names, pause)
+        time.sleep(pause)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,10 +11,13 @@ from typing import Any
 from cdclake import naming
 from cdclake.errors import CdcError
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.job")
 
 _LARGE_FILE_BYTES = 128 * 1024 * 1024
 
@@ -25,6 +29,9 @@ class Size:
     files: int
     bytes: int
     snapshots: int
+
+
+_UNKNOWN = Size(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +48,7 @@ class TableReport:
     snapshots_before: int
     snapshots_after: int
     error: str | None = None
+    will_pass: bool = False  # a service failed: another try may succeed
 
 
 def size_of(lake: LakeTables, table: Table) -> Size:
@@ -59,14 +67,21 @@ def size_of(lake: LakeTables, table: Table) -> Size:
 
 
 def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> TableReport:
-    """Run `work`, which returns the number of applied rows; report its error and continue."""
-    started, before = time.monotonic(), size_of(lake, table)
-    applied, error = 0, None
+    """Run `work`, which returns the number of applied rows; report its error and continue.
+
+    Raises an error that concerns more than this table.
+    """
+    started = time.monotonic()
+    before = after = _UNKNOWN
+    applied, error, will_pass = 0, None, False
     try:
+        before = size_of(lake, table)
         applied = work()
-    except CdcError as failure:
-        error = str(failure)
-    after = size_of(lake, table)
+        after = size_of(lake, table)
+    except Exception as failure:
+        log.warning("table %s failed", table.name, exc_info=failure)
+        will_pass = passing_cause(failure) is not None
+        error = _told(table, failure)
     return TableReport(
         table=table.name,
         seconds=round(time.monotonic() - started, 3),
@@ -78,7 +93,15 @@ def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> Tab
         snapshots_before=before.snapshots,
         snapshots_after=after.snapshots,
         error=error,
+        will_pass=will_pass,
     )
+
+
+def _told(table: Table, failure: Exception) -> str:
+    held = hold_reason(table.name, failure)
+    if held is None and not isinstance(failure, CdcError):
+        raise failure
+    return held or str(failure)
 
 
 def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:

@@ -20,16 +20,15 @@ from typing import Any
 import boto3
 from botocore.exceptions import ClientError
 
-from cdclake import metrics
+from cdclake import metrics, stream_keeping
+from cdclake.backoff import pause_after
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)
 
 ALIVE = {"STARTING", "RUNNING", "STOPPING", "WAITING"}
 FAILED = {"FAILED", "ERROR", "TIMEOUT", "EXPIRED", "SUCCEEDED"}  # a stream must not end
-MAX_CONSECUTIVE_FAILURES = 6  # then an operator has to start the job
-HEALTHY_AFTER = timedelta(minutes=10)  # a run of this length does not count as failed
-FIRST_PAUSE, MAX_PAUSE = timedelta(minutes=1), timedelta(minutes=30)
+HEALTHY_AFTER = timedelta(minutes=stream_keeping.HEALTHY_AFTER_MINUTES)
 GRACE = timedelta(minutes=15)  # for the current batch to end before the run is stopped
 
 
@@ -39,7 +38,7 @@ class StreamStatus:
 
     running: bool
     failures: int
-    given_up: bool
+    needs_operator: bool  # it failed so often that only an operator can help
     did: str
 
 
@@ -94,19 +93,21 @@ def recent_runs() -> list[dict[str, Any]]:
 
 
 def start_unless_it_fails(runs: list[dict[str, Any]], now: datetime) -> StreamStatus:
-    """Start the stream, wait (backoff) or give up, depending on this deployment's failed runs."""
+    """Start the stream or wait (backoff), depending on this deployment's failed runs.
+
+    Never ends: what fails all runs of an hour, such as S3 or Kafka, may work again after it.
+    """
     failures = count_failures(runs)
-    if failures >= MAX_CONSECUTIVE_FAILURES:
-        return StreamStatus(False, failures, True, "gave up")
-    if failures and now < ended(runs[0]) + pause(failures):
-        return StreamStatus(False, failures, False, "waits")
+    late = failures >= stream_keeping.FAILURES_TO_ALARM
+    if failures and now < ended(runs[0]) + pause(failures, runs[0]["Id"]):
+        return StreamStatus(False, failures, late, "waits")
     try:
         run = glue().start_job_run(JobName=os.environ["JOB"])["JobRunId"]
     except ClientError as error:
         if error.response["Error"]["Code"] != "ConcurrentRunsExceededException":
             raise
-        return StreamStatus(True, failures, False, "nothing: another call has started it")
-    return StreamStatus(True, failures, False, f"started {run}")
+        return StreamStatus(True, failures, late, "nothing: another call has started it")
+    return StreamStatus(True, failures, late, f"started {run}")
 
 
 def count_failures(runs: list[dict[str, Any]]) -> int:
@@ -120,13 +121,10 @@ def count_failures(runs: list[dict[str, Any]]) -> int:
     return failures
 
 
-def pause(failures: int) -> timedelta:
-    """Return the exponential backoff after so many failures.
-
-    >>> [pause(n) // timedelta(minutes=1) for n in range(1, 8)]
-    [1, 2, 4, 8, 16, 30, 30]
-    """
-    return min(MAX_PAUSE, FIRST_PAUSE * (1 << (failures - 1)))
+def pause(failures: int, run: str) -> timedelta:
+    """Return the exponential backoff after so many failures, with the jitter of the last run."""
+    first, longest = stream_keeping.FIRST_PAUSE_MINUTES, stream_keeping.MAX_PAUSE_MINUTES
+    return timedelta(minutes=pause_after(failures, first, longest, seed=run))
 
 
 def ended(run: dict[str, Any]) -> datetime:
@@ -144,7 +142,7 @@ def publish(seen: StreamStatus) -> None:
     values = {
         metrics.STREAM_RUNNING: seen.running,
         metrics.STREAM_FAILURES: seen.failures,
-        metrics.STREAM_GIVEN_UP: seen.given_up,
+        metrics.STREAM_GIVEN_UP: seen.needs_operator,
     }
     dimensions = [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}]
     boto3.client("cloudwatch").put_metric_data(

@@ -17,6 +17,12 @@ from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from cdclake.stacks.constructs.firehose_alarms import watches_of_delivery, watches_of_web_server
+from cdclake.stream_keeping import (
+    FAILURES_TO_ALARM,
+    MAX_PAUSE_MINUTES,
+    SILENT_CHECKS,
+    SILENT_MINUTES,
+)
 
 _GIB = 1024**3
 
@@ -145,19 +151,19 @@ def _of_stream(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Ala
 def _of_keeper(known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     yield AlarmSpec(
         name="keeper-gave-up",
-        description="The stream keeper gave up after 6 consecutive failed runs. Fix the cause"
-        " and start the stream manually.",
+        description=f"The stream failed {FAILURES_TO_ALARM} times in a row or more. The stream"
+        f" keeper goes on starting it, every {MAX_PAUSE_MINUTES} minutes at most; fix the cause.",
         metric=known.own(metrics.STREAM_GIVEN_UP, "Maximum"),
         threshold=0,
     )
     yield AlarmSpec(
         name="keeper-silent",
-        description="No heartbeat from the stream keeper for 15 minutes: a stream that ends is not"
-        " restarted.",
+        description=f"No heartbeat from the stream keeper for {SILENT_MINUTES} minutes: a stream"
+        " that ends is not restarted.",
         metric=known.own(metrics.STREAM_RUNNING, "SampleCount"),
         threshold=1,
         beyond=LESS,
-        periods=3,
+        periods=SILENT_CHECKS,
         missing=TreatMissingData.BREACHING,
     )
 

@@ -15,9 +15,10 @@ from cdclake.stacks.constructs.grant import Grant, arn, through_s3
 from cdclake.stacks.constructs.job_grants import publishes_metrics
 from cdclake.stacks.constructs.job_schedule import JobSchedules
 from cdclake.stacks.constructs.lake_bucket import BucketReference
+from cdclake.stream_keeping import CHECK_EVERY_MINUTES
 
 _MODULE = "stream_keeper"
-_EVERY = "rate(5 minutes)"
+_EVERY = f"rate({CHECK_EVERY_MINUTES} minutes)"
 _TIMEOUT_S = 60
 
 

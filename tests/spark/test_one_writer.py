@@ -15,11 +15,13 @@ from cdclake.errors import CommitConflict, Fenced, TableError
 from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, expire_snapshots
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows
-from cdclake.jobs.stream import table_batch
+from cdclake.jobs.stream import stamp_renewal, table_batch
 from cdclake.jobs.stream.append import append_changes
+from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_stamp
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
 from tests.spark.listeners import Meanwhile
@@ -332,3 +334,56 @@ def expire_all_but_the_newest(engine: Engine, table: str) -> None:
         f"CALL lake.system.expire_snapshots(table => 'cdc.{table}', "
         f"older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1)"
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("maintenance", ["glue", "none"])
+def test_a_quiet_table_that_another_tool_compacts_keeps_its_stamps(
+    spark: SparkSession, maintenance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B14: compactions follow the last stamp, whose snapshot then expires."""
+    engine = Engine(spark, plan_of(maintenance=maintenance))
+    e = engine.event
+    for number in range(10, 70, 10):
+        engine.run(e("c", number, number, id=number, v="a"))
+    names = (engine.table.changes, engine.table.name)
+    before = {name: engine.lake.stamped(name).stamp for name in names}
+    for name in names:
+        compact_as_glue_does(engine, name)
+    renewal = StampRenewal(engine.leases)
+    renewal.renew_one(engine.lake, [engine.table])
+    assert not any(engine.lake.stamped(name).is_current for name in names)  # they are young
+    monkeypatch.setattr(stamp_renewal, "RENEW_AFTER", timedelta(0))
+    StampRenewal(engine.leases).renew_one(engine.lake, [engine.table])
+    assert all(engine.lake.stamped(name).is_current for name in names)
+    for name in names:
+        expire_all_but_the_newest(engine, name)
+    assert {name: engine.lake.stamped(name).stamp for name in names} == before
+    engine.run(e("u", 70, 70, id=10, v="b"))
+    assert engine.state()[10] == ("b", None) and len(engine.log()) == 7
+
+
+def compact_as_glue_does(engine: Engine, name: str) -> None:
+    """A rewriting of all files, in a commit without a stamp."""
+    engine.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => 'cdc.{name}',"
+        " options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))"
+    )
+    assert not engine.lake.stamped(name).is_current
+
+
+def test_a_stamp_is_not_renewed_over_a_newer_one(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"))
+    log = engine.table.changes
+    compact_as_glue_does(engine, log)
+    old = engine.lake.stamped(log)
+    engine.run(e("u", 20, 20, v="b"))
+    newest = engine.lake.stamped(log).stamp
+    monkeypatch.setattr(stamp_renewal, "RENEW_AFTER", timedelta(0))
+    with monkeypatch.context() as patched:  # as it was before the append
+        patched.setattr(LakeTables, "stamped", lambda *_: old)
+        renew_stamp(engine.lake, log, datetime.now(UTC))
+    assert engine.lake.stamped(log).stamp == newest

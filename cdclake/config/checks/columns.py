@@ -106,10 +106,13 @@ def check_replica_identity(document: Document, tables: Sequence[TableOutline]) -
 
 
 def check_renamed(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Check that an earlier name is unique, ignoring case, and not that of a key column."""
+    """Check that an earlier name is unique, ignoring case, and not that of a key column.
+
+    Another column may have it if that one is excluded: so it is declared that it does not flow.
+    """
     for table in tables:
         key = {name for _, name in table.key}
-        taken = {column.source.lower(): column.source for column in table.columns}
+        taken = {c.source.lower(): c.source for c in table.columns if not c.excluded}
         for column in table.columns:
             location = (*column.location, "renamed_from")
             if column.renamed_from and column.source in key:

@@ -110,6 +110,15 @@ def test_a_renamed_column_keeps_its_name_in_the_lake(tmp_path):
     assert Plan.from_json(plan.to_json()) == plan
 
 
+def test_another_column_of_an_earlier_name_may_be_excluded(tmp_path):
+    text = VALID.replace(
+        "note: text", "remark: {type: text, renamed_from: note}\n      note: {exclude: true}"
+    )
+    table = load_plan(write(tmp_path, text)).tables[0]
+    assert table.excluded == ("note",)
+    assert [column.source for column in table.columns if column.renamed_from] == ["remark"]
+
+
 def test_an_environment_is_merged_over_the_file(tmp_path):
     plan = full_plan(tmp_path, "prod")
     assert (plan.trigger_seconds, plan.mode, plan.source_database) == (5, "scheduled", "p")

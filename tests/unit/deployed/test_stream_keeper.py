@@ -1,4 +1,4 @@
-"""The keeper on moto: what it starts, what it leaves alone, when it gives up, what it ends."""
+"""The keeper on moto: what it starts, leaves alone and ends, and when it raises the alarm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
-from cdclake import metrics
+from cdclake import metrics, stream_keeping
 from tests.load_function import load
 
 BUCKET, KEY, JOB = "state", "control/stream.json", "shop-stream_changes"
@@ -86,49 +86,51 @@ def test_one_that_people_stopped_early_is_started_at_once(stream):
     assert stream.call().did.startswith("started ")
 
 
-def test_failures_are_followed_by_longer_pauses_and_then_by_an_alarm(stream):
+def test_failures_are_followed_by_longer_pauses_and_by_an_alarm(stream):
     stream.call()
     told = []
-    for failures in range(1, stream.keeper.MAX_CONSECUTIVE_FAILURES + 1):
+    for failures in range(1, stream_keeping.FAILURES_TO_ALARM + 1):
         stream.end("FAILED")
-        told.append(stream.call(MINUTE).failures)
-        if failures < stream.keeper.MAX_CONSECUTIVE_FAILURES:
-            assert stream.call(MINUTE + timedelta(seconds=30)).did == "waits"
-            assert stream.call(MINUTE + stream.keeper.pause(failures)).did.startswith("started")
-    assert told == [1, 2, 3, 4, 5, 6]
-    last = stream.call(timedelta(hours=5))
-    assert (last.given_up, last.running, last.did) == (True, False, "gave up")
-    assert len(stream.runs) == stream.keeper.MAX_CONSECUTIVE_FAILURES
+        seen = stream.call(MINUTE)
+        told.append((seen.failures, seen.needs_operator))
+        assert stream.call(MINUTE + timedelta(seconds=30)).did == "waits"
+        pause = stream.keeper.pause(failures, stream.runs[-1].job_run_id)
+        assert stream.call(MINUTE + pause).did.startswith("started")
+    assert told == [(failures, failures >= 6) for failures in range(1, 7)]
 
 
-def test_one_that_ends_at_once_without_an_error_is_not_started_for_ever(stream):
+@pytest.mark.parametrize("state", ["FAILED", "SUCCEEDED"])
+def test_a_stream_that_fails_for_hours_is_still_started(stream, state):
     stream.call()
-    for _ in range(stream.keeper.MAX_CONSECUTIVE_FAILURES):
-        stream.end("SUCCEEDED", lived=timedelta(seconds=20))
-        last = stream.call(timedelta(hours=1))
-    assert last.given_up
-
-
-def test_people_who_start_it_after_it_was_given_up_end_the_alarm(stream):
-    stream.call()
-    for _ in range(stream.keeper.MAX_CONSECUTIVE_FAILURES):
-        stream.end("FAILED")
-        stream.call(timedelta(hours=1))
-    stream.glue.start_job_run(JobName=JOB)
-    assert not stream.call(timedelta(hours=2)).given_up
+    for _ in range(3 * stream_keeping.FAILURES_TO_ALARM):
+        stream.end(state, lived=timedelta(seconds=20))
+        last = stream.call(timedelta(minutes=1 + stream_keeping.MAX_PAUSE_MINUTES))
+        assert last.did.startswith("started ")
+    assert last.needs_operator
     stream.end("FAILED", lived=timedelta(hours=1))
-    assert stream.call(timedelta(hours=2)).did.startswith("started ")
+    healed = stream.call(timedelta(hours=2))
+    assert (healed.did.startswith("started "), healed.needs_operator) == (True, False)
+
+
+def test_pauses_double_have_jitter_and_a_limit():
+    keeper = load("stream_keeper")
+    pauses = [keeper.pause(1, f"jr_{run}") for run in range(50)]
+    assert len(set(pauses)) > 25 and all(0.75 * MINUTE <= pause <= MINUTE for pause in pauses)
+    assert keeper.pause(1_000, "jr") <= timedelta(minutes=stream_keeping.MAX_PAUSE_MINUTES)
+    assert abs(keeper.pause(3, "jr") - 4 * keeper.pause(1, "jr")) < timedelta(seconds=1)
 
 
 def test_a_new_deployment_begins_to_count_anew(stream, monkeypatch):
     stream.call()
-    for _ in range(stream.keeper.MAX_CONSECUTIVE_FAILURES):
+    for _ in range(stream_keeping.FAILURES_TO_ALARM):
         stream.end("FAILED")
         stream.call(timedelta(hours=1))
     for run in stream.runs:
         run.started_on -= timedelta(hours=1)
+    stream.end("FAILED")
     monkeypatch.setenv("DEPLOYMENT", "d2")
-    assert stream.call().did.startswith("started ")
+    seen = stream.call()
+    assert (seen.did.startswith("started "), seen.failures) == (True, 0)
 
 
 def test_somebody_else_who_was_faster_is_fine(stream, monkeypatch):

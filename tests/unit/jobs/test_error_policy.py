@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError, EndpointConnectionError
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
@@ -17,6 +18,8 @@ from cdclake.jobs.iceberg.error_policy import (
     Kind,
     cause_for,
     cause_of,
+    hold_reason,
+    passing_cause,
     policy,
     stop_reason,
 )
@@ -24,12 +27,18 @@ from cdclake.jobs.iceberg.error_policy import (
 ICEBERG = "org.apache.iceberg.exceptions."
 
 
+def java_class(names: list[str]) -> Any:
+    """A class and its parents, as `child < parent`."""
+    parent = java_class(names[1:]) if names[1:] else None
+    return SimpleNamespace(getName=lambda: names[0], getSuperclass=lambda: parent)
+
+
 def java_error(*chain: tuple[str, str | None]) -> Py4JJavaError:
     thrown: Any = None
     for name, message in reversed(chain):
         thrown = SimpleNamespace(
             _target_id="o1",
-            getClass=lambda name=name: SimpleNamespace(getName=lambda: name),
+            getClass=lambda name=name: java_class(name.split(" < ")),
             getMessage=lambda message=message: message,
             getCause=lambda cause=thrown: cause,
         )
@@ -44,7 +53,14 @@ def test_every_kind_has_a_policy():
     }
     assert {kind for kind in Kind if policy(kind).action is Action.FAIL_STREAM} == {
         Kind.FENCED,
+        Kind.JVM_FAILED,
         Kind.OTHER,
+    }
+    assert {kind for kind in Kind if policy(kind).action is Action.HOLD_TABLE} == {
+        Kind.UNAVAILABLE,
+        Kind.FILE_MISSING,
+        Kind.TABLE_MISSING,
+        Kind.UNEXPECTED,
     }
 
 
@@ -65,8 +81,8 @@ def test_lost_commit_is_retried_and_stops_no_table(name: str, kind: Kind):
 
 
 @pytest.mark.parametrize("name", ["NotFoundException", "NoSuchTableException"])
-def test_missing_file_stops_its_table_with_a_remedy(name: str):
-    reason = stop_reason("orders", java_error(("x", None), (ICEBERG + name, "s3://b/f.avro")))
+def test_missing_file_holds_its_table_back_with_a_remedy(name: str):
+    reason = hold_reason("orders", java_error(("x", None), (ICEBERG + name, "s3://b/f.avro")))
     assert reason is not None
     assert "'orders'" in reason and "s3://b/f.avro" in reason and "restore" in reason
     assert cause_for(java_error((ICEBERG + name, "f")), Action.RETRY) is None
@@ -80,11 +96,72 @@ def test_table_errors_stop_their_table_with_their_own_text():
 
 @pytest.mark.parametrize(
     "error",
-    [Fenced("another"), InputError("x"), RuntimeError("x"), java_error(("x", None))],
+    [
+        Fenced("another"),
+        InputError("x"),
+        RuntimeError("x"),
+        java_error(("x", None), ("java.lang.OutOfMemoryError < java.lang.VirtualMachineError", "")),
+        java_error(("x", "Job 7 cancelled because SparkContext was shut down")),
+    ],
 )
 def test_other_errors_fail_the_stream(error: Exception):
     assert stop_reason("t", error) is None
+    assert hold_reason("t", error) is None
     assert cause_for(error, Action.RETRY) is None
+
+
+_SDK = "software.amazon.awssdk.core.exception."
+_GLUE = "software.amazon.awssdk.services.glue.model."
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("software.amazon.awssdk.services.s3.model.S3Exception", "(Service: S3, Status Code: 503)"),
+        (f"{_GLUE}ThrottlingException < {_GLUE}GlueException", "(Service: Glue, Status Code: 400)"),
+        (f"{_GLUE}GlueException", "Rate exceeded (Service: Glue, Status Code: 400)"),
+        (
+            "software.amazon.awssdk.core.exception.SdkClientException",
+            "Unable to execute HTTP request",
+        ),
+        ("o.a.k.DisconnectException < org.apache.kafka.common.errors.RetriableException", None),
+        ("java.util.concurrent.TimeoutException", "Cannot fetch record in 120000 ms"),
+        ("java.net.ConnectException < java.net.SocketException", "Connection refused"),
+        ("org.apache.spark.SparkException", "Lost task: S3Exception: (Status Code: 500, x)"),
+    ],
+)
+def test_a_service_that_fails_holds_its_table_back(name: str, message: str | None):
+    error = java_error(("org.apache.spark.SparkException", "Job aborted"), (name, message))
+    reason = hold_reason("t", error)
+    assert reason is not None and "does not answer" in reason
+    assert passing_cause(error) is not None and stop_reason("t", error) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "passes"),
+    [
+        (ClientError({"Error": {"Code": "SlowDown"}}, "GetObject"), True),
+        (ClientError({"ResponseMetadata": {"HTTPStatusCode": 500}}, "GetObject"), True),
+        (EndpointConnectionError(endpoint_url="http://s3"), True),
+        (ClientError({"Error": {"Code": "AccessDenied"}}, "GetObject"), False),
+    ],
+)
+def test_boto_errors_hold_the_table_back_if_they_will_pass(error: Exception, passes: bool):
+    assert (hold_reason("t", error) is not None) is passes
+    assert (passing_cause(error) is not None) is passes
+
+
+def test_a_table_that_is_not_found_is_looked_for_again():
+    error = AnalysisException(message="[TABLE_OR_VIEW_NOT_FOUND] The table `t` cannot be found")
+    reason = hold_reason("t", error)
+    assert reason is not None and "does not find the table" in reason
+    assert stop_reason("t", error) is None
+
+
+def test_an_unexpected_java_error_holds_back_its_table_alone():
+    error = java_error(("java.lang.NullPointerException", "x"))
+    assert "'t'" in (hold_reason("t", error) or "")
+    assert passing_cause(error) is None
 
 
 def test_retry_repeats_lost_work_and_ends_with_a_conflict(monkeypatch: pytest.MonkeyPatch):

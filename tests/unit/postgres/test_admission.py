@@ -270,6 +270,15 @@ def test_a_column_is_found_under_its_old_and_its_new_name(present: str) -> None:
 def test_another_column_of_the_old_name_stays_in_the_database() -> None:
     source = actual(columns=(COLUMNS[0], column("nr"), column("number", "text")))
     assert published_columns(RENAMED, source) == ("id", "nr")
+    assert undeclared_columns(RENAMED, source) == ("number",)
+
+
+@pytest.mark.parametrize("present", ["number", "nr"])
+def test_columns_are_listed_where_one_was_renamed(present: str) -> None:
+    """B16: a column that takes the earlier name later must not be published by itself."""
+    source = actual(columns=(COLUMNS[0], column(present)))
+    assert published_columns(RENAMED, source) == ("id", present)
+    assert published_columns(declared(), actual()) is None
 
 
 def test_for_a_column_that_is_gone_the_renaming_is_written_out() -> None:

@@ -1,0 +1,74 @@
+"""Renewal of stamps in tables that other tools maintain (`maintenance: glue` or `none`).
+
+Each compaction adds a snapshot without a stamp, and an expiration counts days or snapshots: of a
+table without new events it would remove the snapshot with the newest stamp, and the stream would
+stop the table. So the stream commits the same stamp again while the snapshot is young. Our own
+maintenance keeps that snapshot instead.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from functools import partial
+
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.iceberg.error_policy import hold_reason
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.row_delta import RowDelta
+from cdclake.jobs.maintenance.snapshot_expiration import time_of
+from cdclake.jobs.stream.inline_maintenance import run_if_free
+from cdclake.plan import Table
+
+log = logging.getLogger("cdclake.stream")
+
+# A fifth of Glue's default retention, which our optimizers have, too.
+CHECK_INTERVAL = RENEW_AFTER = timedelta(days=1)
+
+
+class StampRenewal:
+    """Record of when this process last checked each table's stamps."""
+
+    def __init__(self, leases: Leases) -> None:
+        self._leases = leases
+        self._checked: dict[str, datetime] = {}
+
+    def renew_one(self, lake: LakeTables, tables: Iterable[Table]) -> None:
+        """Renew the stamps of one table that is due: one per batch, so that none is delayed.
+
+        A failure is logged, and the table is due again after the interval.
+        """
+        now = datetime.now(UTC)
+        due = (t for t in tables if t.maintenance != "own" and self._is_due(t.name, now))
+        table = next(due, None)
+        if table is None:
+            return
+        self._checked[table.name] = now
+        try:
+            for name in (table.changes, table.name):
+                run_if_free(self._leases, name, partial(renew_stamp, lake, name, now))
+        except Exception as error:
+            if hold_reason(table.name, error) is None:
+                raise
+            log.warning("table %s: cannot renew its stamps", table.name, exc_info=error)
+
+    def _is_due(self, name: str, now: datetime) -> bool:
+        checked = self._checked.get(name)
+        return checked is None or now - checked >= CHECK_INTERVAL
+
+
+def renew_stamp(lake: LakeTables, name: str, now: datetime) -> None:
+    """Commit the table's newest stamp again if it is old and other commits have followed it.
+
+    Nothing else is committed. A concurrent append makes it fail, since its stamp is newer.
+    """
+    stamped = lake.stamped(name)
+    if stamped.stamp is None or stamped.stamped_at_ms is None or stamped.is_current:
+        return
+    if now - time_of(stamped.stamped_at_ms) < RENEW_AFTER:
+        return
+    delta = RowDelta(lake, name)
+    if delta.read_from == stamped.snapshot_id:
+        delta.commit(stamped.stamp)
+        log.info("renewed the stamp of %s", name)

@@ -1,0 +1,132 @@
+"""Retries with growing pauses: of a stream's table, its query, a job's tables."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from cdclake.errors import TableError
+from cdclake.jobs.control.control_objects import ResumeRequest
+from cdclake.jobs.control.progress import MAX_RETRY_S, Progress, TableProgress
+from cdclake.jobs.stream import gauges, restarts
+from cdclake.jobs.stream.restarts import Restarts
+from cdclake.jobs.table_jobs import table_job, table_reports
+from cdclake.jobs.table_jobs.table_job import report_tables
+
+SLOW_DOWN = ClientError(
+    {"Error": {"Code": "SlowDown", "Message": "reduce your request rate"}}, "PutObject"
+)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    slept: list[float] = []
+    for module in (restarts, table_job):
+        monkeypatch.setattr(module.time, "sleep", slept.append)
+    return slept
+
+
+def test_a_held_table_is_due_after_pauses_that_grow_and_end():
+    place, now = TableProgress(offsets={0: 7}), 1_000_000.0
+    waited = []
+    for _ in range(12):
+        place.hold("S3 does not answer", now)
+        assert (place.state, place.is_stopped_for_good()) == ("stopped", False)
+        assert not place.is_due(place.retry_at - 1) and place.is_due(place.retry_at)
+        waited.append(place.retry_at - now)
+    assert waited[0] <= 10 and waited[1] > waited[0] and waited[-1] >= 0.75 * MAX_RETRY_S
+    assert max(waited) <= MAX_RETRY_S and place.failures == 12
+    assert "Failed 12 times in a row; the next try is at 1970-01-12" in (place.last_error or "")
+    place.flow()
+    assert (place.state, place.failures, place.retry_at) == ("streaming", 0, 0.0)
+    assert place.offsets == {0: 7}
+
+
+def test_a_held_table_keeps_what_an_operator_asked_for_and_is_stored():
+    place = TableProgress(quarantined=3)
+    place.stop("expired")
+    place.ask_to_resume(ResumeRequest(skip_gap=True))
+    place.hold("S3 does not answer", 10.0)
+    assert place.gap_given_up and not place.resume_requested
+    stored = Progress(tables={"t": place}).to_stored()
+    assert Progress.parse(stored).table("t") == place
+    place.flow()
+    assert place.quarantined == 3
+
+
+def test_a_table_stopped_for_good_is_not_due():
+    place = TableProgress()
+    place.hold("S3 does not answer", 10.0)
+    place.stop("a column is gone")
+    assert place.is_stopped_for_good() and not place.is_due(1e12)
+
+
+def test_a_table_that_fails_for_minutes_is_reported_as_stopped():
+    place = TableProgress()
+    shown = []
+    for _ in range(gauges.FAILURES_TO_REPORT):
+        place.hold("S3 does not answer", 10.0)
+        shown.append(gauges._is_stopped(place))
+    assert shown == [False] * (gauges.FAILURES_TO_REPORT - 1) + [True]
+    place.stop("a column is gone")
+    assert gauges._is_stopped(place)
+
+
+def test_a_query_starts_again_after_a_failure_that_passes(pauses: list[float]):
+    begun = Restarts()
+    failing = [SLOW_DOWN] * 70
+
+    def batch(*_: Any) -> None:
+        if failing:
+            raise failing.pop()
+
+    def start() -> None:
+        try:
+            begun.observed(batch)(None, 1)  # type: ignore[arg-type]
+        except ClientError as error:
+            raise RuntimeError("the query failed, with a text only") from error
+
+    begun.run(start)
+    assert len(pauses) == 70 and sum(pauses) > 3_000  # about an hour
+    assert pauses[0] < pauses[3] <= restarts.MAX_PAUSE_S >= max(pauses)
+
+
+def test_a_query_that_fails_otherwise_fails_its_process(pauses: list[float]):
+    with pytest.raises(RuntimeError, match="a mistake"):
+        Restarts().run(lambda: (_ for _ in ()).throw(RuntimeError("a mistake")))
+    assert not pauses
+
+
+def test_a_job_retries_the_tables_of_a_failing_service_after_the_others(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(table_reports, "size_of", lambda *_: table_reports.Size(1, 1, 1))
+    tables: list[Any] = [SimpleNamespace(name=name) for name in ("one", "two", "three")]
+    done: list[str] = []
+
+    def work(_: Any, table: Any) -> int:
+        done.append(table.name)
+        if table.name == "one" and done.count("one") < 3:
+            raise SLOW_DOWN
+        if table.name == "two":
+            raise TableError("two", "not maintained here")
+        return 5
+
+    job: Any = SimpleNamespace(lake=None)
+    one, two, three = report_tables(job, tables, work)
+    assert done == ["one", "two", "three", "one", "one"]
+    assert (one.error, one.rows_applied, three.rows_applied) == (None, 5, 5)
+    assert two.error == "table 'two': not maintained here" and len(pauses) == 2
+
+
+def test_a_job_reports_a_table_whose_service_never_answers(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(table_job, "RETRY_FOR_S", -1.0)
+    monkeypatch.setattr(table_reports, "size_of", lambda *_: (_ for _ in ()).throw(SLOW_DOWN))
+    table: Any = SimpleNamespace(name="one")
+    [report] = report_tables(SimpleNamespace(lake=None), [table], lambda *_: 1)  # type: ignore[arg-type]
+    assert report.will_pass and "does not answer" in (report.error or "") and not pauses
