@@ -17,6 +17,26 @@ from cdclake.jobs.control.store import ObjectStore
 
 
 @dataclass(slots=True, kw_only=True)
+class EpochSnapshot:
+    """Snapshot of one table at the start of an epoch, until all of it is in the changelog."""
+
+    epoch: int
+    rows: int = 0  # events of the table since the epoch began
+    # End offsets of the table's topic when the connector had read all tables; None: not yet.
+    ends: dict[int, int] | None = None
+
+    @staticmethod
+    def parse(raw: Mapping[str, Any]) -> EpochSnapshot:
+        """Parse the value of a table's `snapshot`."""
+        ends = raw["ends"]
+        return EpochSnapshot(
+            epoch=raw["epoch"],
+            rows=raw["rows"],
+            ends=None if ends is None else _parse_offsets(ends),
+        )
+
+
+@dataclass(slots=True, kw_only=True)
 class TableProgress:
     """Progress of one table."""
 
@@ -32,6 +52,7 @@ class TableProgress:
     # By declared column (name and type): position of the first event that has it.
     first_seen: dict[str, str] = field(default_factory=dict)
     suspected: list[str] = field(default_factory=list)  # columns whose last value did not fit
+    snapshot: EpochSnapshot | None = None  # None: the current epoch's is complete
 
     def note_refused(self, refused: int, limit: int) -> bool:
         """Count refused events; stop the table and return True if there are too many.
@@ -59,6 +80,13 @@ class TableProgress:
             self.resume_requested = True
             self.gap_given_up = request.skip_gap
 
+    def note_snapshot(self, events: int, *, is_complete: bool) -> None:
+        """Count events of the epoch's snapshot; forget it once it is complete."""
+        if is_complete:
+            self.snapshot = None
+        elif self.snapshot is not None:
+            self.snapshot.rows += events
+
     def forget_all_but(self, columns: Collection[str]) -> None:
         """Drop other columns from `first_seen`: a column that is declared again is a new one."""
         self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
@@ -77,6 +105,7 @@ class Progress:
     query: str = ""
     batch: int = -1
     epoch: int = 0
+    streamed_epoch: int = 0  # in which the connector has read all tables, and streams
     written_at: str = ""
     seconds: float = 0.0  # duration of the last batch
     events: int = 0  # in the last batch
@@ -118,7 +147,7 @@ class Progress:
 
         Ignore keys that a newer version has added, so that a deployment can be rolled back.
         """
-        known = _known(Progress, raw)
+        known = {"streamed_epoch": raw["epoch"]} | _known(Progress, raw)
         known["tables"] = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
         known["heartbeat_offsets"] = _parse_offsets(raw["heartbeat_offsets"])
         return Progress(**known)
@@ -126,6 +155,8 @@ class Progress:
 
 def _parse_table(raw: dict[str, Any]) -> TableProgress:
     known = _known(TableProgress, raw)
+    snapshot = known.get("snapshot")
+    known["snapshot"] = None if snapshot is None else EpochSnapshot.parse(snapshot)
     return TableProgress(**{**known, "offsets": _parse_offsets(raw["offsets"])})
 
 

@@ -25,6 +25,7 @@ class ChangesStamp:
     epoch: int = 0
     lsn_marks: Mapping[int, int] = field(default_factory=dict)  # highest LSN by partition
     snapshot_read_at: int = 0  # `source.ts` of the snapshot whose rows are at the mark
+    swept: int = 0  # rows of earlier epochs are deleted
 
     def to_json(self) -> str:
         """Return the stamp as one line of JSON."""
@@ -35,6 +36,7 @@ class ChangesStamp:
                 "epoch": self.epoch,
                 "lsn_marks": self.lsn_marks,
                 "snapshot_read_at": self.snapshot_read_at,
+                "swept": self.swept,
             },
             sort_keys=True,
         )
@@ -49,6 +51,7 @@ class ChangesStamp:
             epoch=raw["epoch"],
             lsn_marks={int(p): n for p, n in raw["lsn_marks"].items()},
             snapshot_read_at=raw["snapshot_read_at"],
+            swept=raw.get("swept", raw["epoch"]),  # before it was stored, a sweep came first
         )
 
 

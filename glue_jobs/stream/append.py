@@ -99,6 +99,7 @@ def next_stamp(
         epoch=epoch,
         lsn_marks=marks,
         snapshot_read_at=read_at,
+        swept=stamp.swept,
     )
 
 

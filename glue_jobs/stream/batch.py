@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
@@ -34,6 +35,8 @@ from cdclake.jobs.iceberg.error_policy import Kind, policy, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
+from cdclake.jobs.stream.epoch_snapshots import begin_epoch, note_streamed
+from cdclake.jobs.stream.epoch_snapshots import is_complete as snapshot_is_complete
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
@@ -87,8 +90,12 @@ class MicroBatch:
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
-            ranges, epoch, heartbeat_committed_us = _survey(events, plan)
-            self._note_epoch(plan, epoch)
+            ranges, heartbeats = _survey(events, plan)
+            if begin_epoch(self._progress, plan, heartbeats.epoch):
+                self._turns.wait(table.name for table in plan.tables)
+            note_streamed(
+                self._progress, plan, events.sparkSession, self._brokers, heartbeats.streamed_epoch
+            )
             if self._progress.batch < 0:
                 self._take_offsets_from_logs(plan, lake, ranges)
             work = self._work(plan, events, ranges)
@@ -99,7 +106,7 @@ class MicroBatch:
             seconds = time.monotonic() - started
             self._note_turns(bool(_arriving(plan, ranges)), seconds)
             self._progress.heartbeat_committed_us = max(
-                self._progress.heartbeat_committed_us, heartbeat_committed_us
+                self._progress.heartbeat_committed_us, heartbeats.committed_us
             )
             self._note(plan, ranges, batch, seconds)
 
@@ -126,11 +133,6 @@ class MicroBatch:
                 lake.create(schema)
         except TableError as error:
             self._stop(self._progress.table(table.name), table, {}, str(error))
-
-    def _note_epoch(self, plan: Plan, epoch: int) -> None:
-        if epoch > self._progress.epoch:
-            self._progress.epoch = epoch
-            self._turns.wait(table.name for table in plan.tables)
 
     def _take_offsets_from_logs(
         self, plan: Plan, lake: LakeTables, ranges: dict[str, Ranges]
@@ -164,8 +166,10 @@ class MicroBatch:
             elif self._stop_at_gap(table, progress, share):
                 continue
             apply_now = table.name in to_apply
-            if share or (apply_now and table.name in self._turns.waiting):
-                work.append(Work(table, records, share, apply_now))
+            is_complete = snapshot_is_complete(self._progress, progress, share)
+            due = is_complete and progress.snapshot is not None
+            if share or due or (apply_now and table.name in self._turns.waiting):
+                work.append(Work(table, records, share, apply_now, may_sweep=is_complete))
         return work
 
     def _stop_at_gap(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
@@ -240,7 +244,9 @@ class MicroBatch:
             needed_slow_decode=turn.table.name in self._slow_decode_tables,
         )
         try:
-            outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
+            outcome = batch.run(
+                turn.events, turn.ranges, epoch=self._progress.epoch, may_sweep=turn.may_sweep
+            )
             if packed and outcome.applying:  # a late stream appends to its changelogs first
                 self._packing.compact(lake, plan, turn.table)
             if thinned:
@@ -264,6 +270,8 @@ class MicroBatch:
         else:
             self._turns.wait([turn.table.name])
         progress.flow()
+        is_cut = outcome.drift is not None and bool(outcome.drift.stop_offsets)
+        progress.note_snapshot(outcome.appended, is_complete=turn.may_sweep and not is_cut)
         self._judge(plan, progress, turn.table, outcome)
 
     def _note_turns(self, busy: bool, seconds: float) -> None:
@@ -347,20 +355,29 @@ def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
     return frozenset(table.name for table in plan.tables if table.topic in ranges)
 
 
-def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]:
-    """Return offset ranges by topic, and the newest epoch and commit time of heartbeats.
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """Newest epoch and commit time of a batch's heartbeats; 0 without any."""
 
-    The time is in microseconds; without heartbeats, epoch and time are 0.
-    """
+    epoch: int
+    streamed_epoch: int  # of those that a snapshot did not read
+    committed_us: int
+
+
+def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], Heartbeats]:
+    """Return offset ranges by topic, and the facts of heartbeats."""
     is_beat = f"topic = {SPARK.text(plan.heartbeat_rows_topic)}"
-    epoch = f"CAST(get_json_object(CAST(value AS string), '$.{naming.EPOCH}') AS int)"
-    committed = "CAST(get_json_object(CAST(value AS string), '$.source.ts_us') AS bigint)"
+    value = "CAST(value AS string)"
+    epoch = f"CAST(get_json_object({value}, '$.{naming.EPOCH}') AS int)"
+    committed = f"CAST(get_json_object({value}, '$.source.ts_us') AS bigint)"
+    is_streamed = f"{is_beat} AND get_json_object({value}, '$.op') <> 'r'"
     rows = (
         events.groupBy("topic", "partition")
         .agg(
             F.expr("min(offset) AS first"),
             F.expr("max(offset) + 1 AS following"),
             F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
+            F.expr(f"max(IF({is_streamed}, {epoch}, NULL)) AS streamed"),
             F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
         )
         .collect()
@@ -368,5 +385,8 @@ def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int]
     ranges: dict[str, dict[int, tuple[int, int]]] = {}
     for row in rows:
         ranges.setdefault(row["topic"], {})[row["partition"]] = (row["first"], row["following"])
-    newest_epoch = max((row["epoch"] or 0 for row in rows), default=0)
-    return dict(ranges), newest_epoch, max((row["beat_us"] or 0 for row in rows), default=0)
+    newest = (
+        max((row[name] or 0 for row in rows), default=0)
+        for name in ("epoch", "streamed", "beat_us")
+    )
+    return dict(ranges), Heartbeats(*newest)

@@ -19,6 +19,7 @@ class Work:
     events: DataFrame
     ranges: Ranges
     apply_now: bool
+    may_sweep: bool = True  # with these records the epoch's snapshot of the table is complete
 
     @property
     def size(self) -> int:
