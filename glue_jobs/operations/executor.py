@@ -144,7 +144,7 @@ class OperationExecutor:
         if ended is None:
             return request
         resume = progress.table(table.name).offsets
-        _, missing = read_gap(events.sparkSession, self._brokers, table.topic, resume, {})
+        _, missing = read_gap(events.sparkSession, self._brokers, table, resume, {})
         offsets = {partition: end for partition, (_, end) in missing.items()}
         request = request.with_end(replace(ended, offsets=offsets))
         self._control.write(request_name(table.name, RESYNC), request.to_json())

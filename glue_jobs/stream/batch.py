@@ -14,16 +14,12 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
-from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.jobs.control.control_objects import resume_name
 from cdclake.jobs.control.leases import Leases
@@ -33,13 +29,16 @@ from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.error_policy import Kind, cause_of, hold_reason, policy, stop_reason
+from cdclake.jobs.iceberg.error_policy import hold_reason, stop_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.runtime.session import share_among_cores
 from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
-from cdclake.jobs.stream.batch_slices import SIZE, BatchSlices
+from cdclake.jobs.stream.batch_slices import BatchSlices
+from cdclake.jobs.stream.batch_survey import survey
+from cdclake.jobs.stream.epoch_snapshots import begin_epoch, note_streamed
+from cdclake.jobs.stream.epoch_snapshots import is_complete as snapshot_is_complete
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
@@ -108,11 +107,16 @@ class MicroBatch:
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
-            ranges, epoch, heartbeat_committed_us, size = _survey(events, plan)
-            self._slices.note(size, events.sparkSession)
-            if is_whole and size > self._slices.most_bytes(events.sparkSession):
+            seen = survey(events, plan)
+            ranges = seen.ranges
+            self._slices.note(seen.size, events.sparkSession)
+            if is_whole and seen.size > self._slices.most_bytes(events.sparkSession):
                 return False
-            self._note_epoch(plan, epoch)
+            if begin_epoch(self._progress, plan, seen.epoch):
+                self._turns.wait(table.name for table in plan.tables)
+            note_streamed(
+                self._progress, plan, events.sparkSession, self._brokers, seen.streamed_epoch
+            )
             if self._progress.batch < 0:
                 self._take_offsets_from_logs(plan, lake)
             for table, error in self._topics.problems(plan, self._progress):
@@ -127,7 +131,7 @@ class MicroBatch:
             seconds = time.monotonic() - started
             self._note_turns(bool(_arriving(plan, ranges)), seconds)
             self._progress.heartbeat_committed_us = max(
-                self._progress.heartbeat_committed_us, heartbeat_committed_us
+                self._progress.heartbeat_committed_us, seen.heartbeat_committed_us
             )
             self._note(plan, ranges, batch, seconds)
         return True
@@ -178,11 +182,6 @@ class MicroBatch:
             self._stop(progress, table, ranges, stopped)
         return held is not None or stopped is not None
 
-    def _note_epoch(self, plan: Plan, epoch: int) -> None:
-        if epoch > self._progress.epoch:
-            self._progress.epoch = epoch
-            self._turns.wait(table.name for table in plan.tables)
-
     def _take_offsets_from_logs(self, plan: Plan, lake: LakeTables) -> None:
         """Restore offsets from stamps if the progress was lost, so that gaps are still detected."""
         for table in plan.tables:
@@ -195,7 +194,9 @@ class MicroBatch:
     def _work(
         self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
     ) -> list[Work]:
-        to_apply = self._turns.chosen(plan, self._flowing(plan), _arriving(plan, ranges))
+        to_apply = self._turns.chosen(
+            plan, self._progress.flowing(plan, time.time()), _arriving(plan, ranges)
+        )
         work = []
         for table in plan.tables:
             if table.delivery != "stream":
@@ -215,8 +216,11 @@ class MicroBatch:
             elif self._stop_at_gap(table, progress, share):
                 continue
             apply_now = table.name in to_apply
-            if share or (apply_now and table.name in self._turns.waiting):
-                work.append(Work(table, records, share, apply_now, later))
+            shares = [share, *(ranges for _, ranges in later)]
+            is_complete = snapshot_is_complete(self._progress, progress, shares)
+            due = is_complete and progress.snapshot is not None
+            if share or due or (apply_now and table.name in self._turns.waiting):
+                work.append(Work(table, records, share, apply_now, later, may_sweep=is_complete))
         return work
 
     def _stop_at_gap(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
@@ -229,17 +233,6 @@ class MicroBatch:
             self._stop(progress, table, {}, str(topic_check.needs_resync(table, reason)))
         return reason is not None
 
-    def _flowing(self, plan: Plan) -> frozenset[str]:
-        """Return the stream's tables without those that are stopped and not being resumed."""
-        places = {
-            t.name: self._progress.table(t.name) for t in plan.tables if t.delivery == "stream"
-        }
-        return frozenset(
-            name
-            for name, place in places.items()
-            if place.state != "stopped" or place.is_due(time.time())
-        )
-
     def _gap(
         self, plan: Plan, lake: LakeTables, table: Table, progress: TableProgress, share: Ranges
     ) -> list[tuple[DataFrame, Ranges]] | None:
@@ -251,23 +244,15 @@ class MicroBatch:
             self._topics.check_gap(table, progress)
             ends = {partition: following for partition, (_, following) in share.items()}
             resume = {} if progress.gap_given_up else progress.offsets
-            records, missed = read_gap(lake.spark, self._brokers, table.topic, resume, ends)
+            records, missed = read_gap(lake.spark, self._brokers, table, resume, ends)
             topic = self._topics.state(table) if progress.gap_given_up else None
             if topic is not None:
                 self._table_batch(plan, lake, table, apply_now=False).accept_topic(topic)
                 topic_check.accept_topic(progress, topic)
             return self._slices.of_gap(records, table.topic, missed)
-        except TableError as error:
-            self._stop(progress, table, {}, str(error))
-            return None
-        except (PySparkException, Py4JJavaError) as failure:
-            log.exception("table %s: cannot read its gap", table.name)
-            if cause_of(failure, Kind.UNAVAILABLE):
-                self._stop_after(failure, progress, table, {})
-                return None
-            remedy = policy(Kind.KAFKA_UNREADABLE).remedy
-            error = TableError(table.name, "cannot read its gap from Kafka", remedy)
-            self._stop(progress, table, {}, str(error))
+        except Exception as error:
+            if not self._stop_after(error, progress, table, {}):
+                raise
             return None
 
     def _table_batch(
@@ -314,7 +299,9 @@ class MicroBatch:
         progress = self._progress.table(turn.table.name)
         batch = self._table_batch(plan, lake, turn.table, apply_now=turn.apply_now)
         try:
-            outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
+            outcome = batch.run(
+                turn.events, turn.ranges, epoch=self._progress.epoch, may_sweep=turn.may_sweep
+            )
             if packed and outcome.applying:  # a late stream appends to its changelogs first
                 self._packing.compact(lake, plan, turn.table)
             if thinned:
@@ -343,6 +330,8 @@ class MicroBatch:
         else:
             self._turns.wait([turn.table.name])
         progress.flow()
+        is_cut = outcome.drift is not None and bool(outcome.drift.stop_offsets)
+        progress.note_snapshot(outcome.appended, is_complete=turn.may_sweep and not is_cut)
         self._judge(plan, progress, turn.table, outcome)
 
     def _note_turns(self, busy: bool, seconds: float) -> None:
@@ -418,30 +407,3 @@ class MicroBatch:
 def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
     """Return the tables with events in the batch."""
     return frozenset(table.name for table in plan.tables if table.topic in ranges)
-
-
-def _survey(events: DataFrame, plan: Plan) -> tuple[dict[str, Ranges], int, int, int]:
-    """Return offset ranges by topic, newest epoch and commit time of heartbeats, and the bytes.
-
-    The time is in microseconds; without heartbeats, epoch and time are 0.
-    """
-    is_beat = f"topic = {SPARK.text(plan.heartbeat_rows_topic)}"
-    epoch = f"CAST(get_json_object(CAST(value AS string), '$.{naming.EPOCH}') AS int)"
-    committed = "CAST(get_json_object(CAST(value AS string), '$.source.ts_us') AS bigint)"
-    rows = (
-        events.groupBy("topic", "partition")
-        .agg(
-            F.expr("min(offset) AS first"),
-            F.expr("max(offset) + 1 AS following"),
-            F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
-            F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
-            F.expr(f"{SIZE} AS size"),
-        )
-        .collect()
-    )
-    ranges: dict[str, dict[int, tuple[int, int]]] = {}
-    for row in rows:
-        ranges.setdefault(row["topic"], {})[row["partition"]] = (row["first"], row["following"])
-    newest_epoch = max((row["epoch"] or 0 for row in rows), default=0)
-    newest_beat_us = max((row["beat_us"] or 0 for row in rows), default=0)
-    return dict(ranges), newest_epoch, newest_beat_us, sum(row["size"] for row in rows)

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Mapping
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from cdclake.errors import TableError
+from cdclake.jobs.iceberg.error_policy import Kind, cause_of, policy
 from cdclake.jobs.runtime.kafka import partitions
 from cdclake.jobs.stream.table_batch import Ranges
+from cdclake.plan import Table
+
+log = logging.getLogger("cdclake.stream")
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
 TopicRanges = dict[str, dict[int, tuple[int, int]]]  # by topic and partition
@@ -19,16 +27,33 @@ _EARLIEST_OFFSET = -2  # Spark's constant for the beginning of a partition
 def read_gap(
     spark: SparkSession,
     brokers: dict[str, str],
+    table: Table,
+    resume: dict[int, int],
+    batch_ends: dict[int, int],
+) -> tuple[DataFrame, Ranges]:
+    """Read the table's records from the offsets `resume` on; return them and their ranges.
+
+    Partitions that `resume` does not contain are read from their beginning. The read ends where the
+    running batch ends or, for a partition without records in it, at the partition's current end.
+    Raise TableError if Kafka no longer has the beginning of the gap.
+    """
+    try:
+        return _read_gap(spark, brokers, table.topic, resume, batch_ends)
+    except (PySparkException, Py4JJavaError) as failure:
+        if cause_of(failure, Kind.UNAVAILABLE):
+            raise
+        log.exception("table %s: cannot read its gap", table.name)
+        remedy = policy(Kind.KAFKA_UNREADABLE).remedy
+        raise TableError(table.name, "cannot read its gap from Kafka", remedy) from failure
+
+
+def _read_gap(
+    spark: SparkSession,
+    brokers: dict[str, str],
     topic: str,
     resume: dict[int, int],
     batch_ends: dict[int, int],
 ) -> tuple[DataFrame, Ranges]:
-    """Read the topic's records from the offsets `resume` on; return them and their ranges.
-
-    Partitions that `resume` does not contain are read from their beginning. The read ends where the
-    running batch ends or, for a partition without records in it, at the partition's current end. It
-    fails if Kafka no longer has the beginning of the gap.
-    """
     starts = starting_offsets(topic, partitions(spark, brokers, topic), resume)
     records = (
         spark.read.format("kafka")

@@ -83,13 +83,13 @@ MUTATIONS = (
         "forget tombstones", _cases("D2"),
         ((_UPSERT, "FROM {folded} AS s\"",
           "FROM (SELECT * FROM {folded} WHERE NOT cdc_deleted) AS s\""),
-         (_UPSERT, "WHERE {brings_news(table, carried)}", "WHERE NOT s.cdc_deleted")),
+         (_UPSERT, "WHERE {brings_news(carried)}", "WHERE NOT s.cdc_deleted")),
     ),
     Mutation(
         "forget tombstones in the merge", _merged_cases("D2"),
-        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(table, carried)})',
+        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
-          'WHEN MATCHED AND ({brings_news(table, carried)})'),),
+          'WHEN MATCHED AND ({brings_news(carried)})'),),
     ),
     Mutation(
         "drop the guard", _cases("O2 or O6"),
@@ -285,7 +285,7 @@ MUTATIONS = (
     ),
     Mutation(
         "follow a changed key one step only", _cases("P5"),
-        ((_KEY_CHANGES, "_MAX_KEY_CHANGE_CHAIN = 64", "_MAX_KEY_CHANGE_CHAIN = 1"),),
+        ((_KEY_CHANGES, 'if moved.where("moved").isEmpty():', "if True:"),),
     ),
     Mutation(
         "a creation that was applied early keeps waiting", _cases("P5"),
@@ -323,7 +323,7 @@ MUTATIONS = (
     Mutation(
         "the view follows a changed key one step only", VIEWS,
         (("cdclake/iceberg/key_changes.py",
-          "MAX_KEY_CHANGE_CHAIN = 4", "MAX_KEY_CHANGE_CHAIN = 1"),),
+          '"WHERE (SELECT bool_or(__moved) FROM jumps))', '"WHERE false)'),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,
@@ -376,7 +376,8 @@ MUTATIONS = (
     ),
     Mutation(
         "what a changed key took along first stays", (*FIREHOSE, "-k", "committed_after_it"),
-        ((_STATE_ROWS, 'if table.delivery == "stream":', "if True:"),),
+        ((_STATE_ROWS, "({brought} > {stored} OR {brought} = {stored} AND {differs})",
+          "{brought} > {stored}"),),
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
