@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -12,50 +9,26 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
-from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
-from cdclake.debezium.worker import password_of, salt_of
-from cdclake.errors import ComponentFailed
-from cdclake.iceberg.schemas import all_schemas
-from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.operations.table_operations import streamed_tables
-from cdclake.jobs.runtime.source import write_marker
-from cdclake.local.bulk_load import end_epoch, load_and_hand_over
-from cdclake.local.components import connect
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
-from cdclake.local.lake.connector import ConnectorClient
-from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import (
-    BUCKET,
     LakeState,
-    LocalLake,
-    create_bucket_and_database,
     describe_lake,
     source_parts,
 )
-from cdclake.local.lake.source import check_source, prepare_source
-from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_relations import (
-    CheckedRelations,
     check_relations,
-    keep_what_is_read,
-    settle_relations,
 )
-from cdclake.local.lake.source_tls import driver_tls
-from cdclake.local.lake.spark_jobs import STREAM
-from cdclake.local.lake.table_loads import begin_loads, unfinished_loads
-from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
 from cdclake.local.mask_history import add_to_history
-from cdclake.local.operations_backend import local_operations, run_stream
-from cdclake.local.plan_diff import PlanDiff, compare, join_tables
+from cdclake.local.operations_backend import local_operations
+from cdclake.local.plan_diff import PlanDiff, compare
 from cdclake.local.process.home import Home
-from cdclake.local.process.supervisor_client import log_tail
+from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
-READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
-_POLL_S = 0.5
 
 
 def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
@@ -113,10 +86,10 @@ def up(
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     being_read = local_operations(lake).backend.tables_being_read()
     checked = replace(check_relations(lake, change.kept), being_read=being_read)
-    state = _start_streaming(lake, change, checked, lost_offsets=lost)
+    state = start_streaming(lake, change, checked, lost_offsets=lost)
     state.save(home)
     if wait == ROWS and not state.paused:
-        _await_rows(replace(lake, state=state))
+        await_rows(replace(lake, state=state))
     source = _shown(source_parts(lake.dsn), dsn)
     answer = _answer(endpoints, source, [_table(table) for table in plan.tables])
     answer |= {"did": _did(before, state, change), "paused": state.paused}
@@ -124,89 +97,6 @@ def up(
     if plan.streams:
         answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
     return answer
-
-
-def _start_streaming(
-    lake: LocalLake, change: PlanDiff, checked: CheckedRelations, *, lost_offsets: bool
-) -> LakeState:
-    """Start streaming: prepare the source, start connector and stream, and await a marker."""
-    plan, state = lake.plan, lake.state
-    running = stack.wants(lake.home, STREAM)
-    if change.is_first and not running:
-        _drop_forgotten_slot(lake)
-    prepared = prepare_source(
-        lake.dsn,
-        plan,
-        embedded=not state.external,
-        role_password=lake.home.secret("replication_password"),
-        own_stream=state.epoch > 0,
-        kept=frozenset(table.source for table in change.kept),
-    )
-    change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
-    connector = ConnectorClient(lake.endpoints.connect, plan)
-    is_lost = prepared.slot_lost or state.loading or lost_offsets
-    if is_lost or not prepared.slot_exists:
-        state = _begin_epoch(lake, connector, is_lost=is_lost)
-        change = change.all_snapshotted()
-        state = replace(state, loads={})
-    _save_but_the_plan(lake.home, state)
-    lake = replace(lake, state=state)
-    create_topics(lake.kafka, plan)
-    create_bucket_and_database(lake)
-    web_logs.prepare(lake)
-    join_tables(lake, change, write_plan=lambda: _write_plan(lake))
-    state = _flow(lake, connector, change, checked, _note_loads(lake, change))
-    if lost_offsets and not state.paused:
-        local_operations(lake).accept_new_topics(streamed_tables(plan))
-    return state
-
-
-def _flow(
-    lake: LocalLake,
-    connector: ConnectorClient,
-    change: PlanDiff,
-    checked: CheckedRelations,
-    state: LakeState,
-) -> LakeState:
-    """Start connector and stream, and await a marker; leave a paused stream alone."""
-    markers = MarkerReader(lake.kafka, lake.plan)
-    try:
-        if not change.by_signal:
-            keep_what_is_read(lake, checked, first=True)
-        _start_connector(lake, connector, change)
-        if change.by_signal:
-            keep_what_is_read(lake, checked, first=False)
-        state = replace(state, loading=False)
-        state.save(lake.home)
-        if state.paused:
-            return state
-        run_stream(lake, READY_TIMEOUT_S)
-        _await_marker(lake, connector, markers)
-    finally:
-        markers.close()
-    component.run(lake)
-    _read_rewritten_again(lake)
-    return state
-
-
-def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) -> LakeState:
-    """Begin an epoch: a full snapshot, whose rows must take precedence over everything before."""
-    connector.forget_offsets()
-    if is_lost:
-        stack.stop_component(lake.home, STREAM)  # it may still wait for topics that are gone
-        end_epoch(lake)
-    is_bulk = lake.plan.snapshot_mode == "bulk"
-    return replace(lake.state, epoch=lake.state.epoch + 1, loading=is_bulk)
-
-
-def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:
-    """Return the state with the snapshots that begin now, and without those that have ended."""
-    running = unfinished_loads(lake, _taken(lake)) if lake.state.loads else {}
-    kept = {name: load for name, load in lake.state.loads.items() if name in running}
-    begun = () if lake.plan.snapshot_mode == "bulk" and not change.by_signal else change.read_now
-    state = replace(lake.state, loads=kept | begin_loads(lake, begun))
-    _save_but_the_plan(lake.home, state)
-    return state
 
 
 def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
@@ -219,152 +109,6 @@ def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
     if not did and after.plan != before.plan:
         did.append("the pipeline file's settings changed")
     return did
-
-
-def _await_rows(lake: LocalLake) -> None:
-    """Wait until the snapshot of every table is in the lake."""
-
-    def all_loaded() -> bool:
-        loads = unfinished_loads(lake, _taken(lake))
-        for name, load in loads.items():
-            if load.refused is not None:
-                raise ComponentFailed(load.refused, f"run `cdclake resync {name}`", "connect")
-        return not loads
-
-    _await(lake, ConnectorClient(lake.endpoints.connect, lake.plan), all_loaded)
-
-
-def _read_rewritten_again(lake: LocalLake) -> None:
-    """Resync tables that were rewritten while the connector took its first snapshot."""
-    checked = settle_relations(lake)
-    for table in lake.plan.tables:
-        if any(c.resync and c.kind == "rewritten" for c in checked.changes[table.source]):
-            local_operations(lake).resync(table, wait=False)
-
-
-def _save_but_the_plan(home: Home, state: LakeState) -> None:
-    """Save the state with the old plan: if `up` dies now, the next one requests snapshots again."""
-    replace(state, plan=LakeState.load(home).plan or state.plan).save(home)
-
-
-def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDiff) -> None:
-    """Run the connector with the plan's tables, after the bulk load if the epoch has one."""
-    address = _source_address(lake)
-    salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
-    config = connector_config(
-        lake.plan,
-        address,
-        epoch=lake.state.epoch,
-        mask_salt=salt,
-        max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
-    )
-    if lake.state.loading:
-        load_and_hand_over(lake, connector, config, address)
-        return
-    if change.changes_tables:
-        # With the connector stopped, only a task that knows the new tables can read the signal.
-        connector.stop()
-        if change.widened:
-            component.deliver_what_was_sent(lake)
-    component.end_that_of_before(lake)
-    if change.changes_tables:
-        connector.set_config(config)
-        change.request_snapshots(lake)
-    connector.start(config)
-
-
-def _source_address(lake: LocalLake) -> SourceAddress:
-    source = source_parts(lake.dsn)
-    secret = keep_login(lake.plan, lake.home.secret("replication_password"))
-    return SourceAddress(
-        host=source["host"],
-        port=source["port"],
-        database=source["dbname"],
-        user=lake.plan.source_object,
-        password=password_of(secret),
-        **driver_tls(lake.dsn),
-    )
-
-
-def _await_marker(lake: LocalLake, connector: ConnectorClient, markers: MarkerReader) -> None:
-    """Wait until a marker written to the source has passed through the whole pipeline."""
-    marker = os.urandom(8).hex()
-    write_marker(lake.dsn, marker)
-    beat: Heartbeat | None = None
-
-    def came_through() -> bool:
-        nonlocal beat
-        if beat is None:
-            beat = markers.find(marker)
-        if beat is None:
-            return False
-        return beat.has_passed(Progress.load(lake.control)) and _all_objects_exist(lake)
-
-    _await(lake, connector, came_through)
-
-
-def _all_objects_exist(lake: LocalLake) -> bool:
-    tables = lake.client("glue").get_paginator("get_tables")
-    names = {
-        entry["Name"]
-        for page in tables.paginate(DatabaseName=lake.plan.lake_database)
-        for entry in page["TableList"]
-    }
-    return {schema.name for schema in all_schemas(lake.plan)} <= names
-
-
-def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], bool]) -> None:
-    moved, deadline = _taken(lake), time.monotonic() + READY_TIMEOUT_S
-    while not condition():
-        for part in stack.components(lake.home):
-            if part["name"] == component.NAME:  # started later, when the changelogs exist
-                continue
-            if part["state"] not in ("running", "starting"):
-                raise _component_failed(lake, part["name"], f"{part['name']} is {part['state']}")
-        failure = connector.failure()
-        if failure is not None:
-            raise _component_failed(lake, "connect", f"the connector failed: {failure}")
-        if time.monotonic() > deadline:
-            # The marker follows the initial snapshot, whose duration depends on the tables' size.
-            before, moved = moved, _taken(lake)
-            if moved == before:
-                message = (
-                    f"no marker came through the stream within {READY_TIMEOUT_S:.0f} s,"
-                    " nor any other event"
-                )
-                raise _component_failed(lake, STREAM, message)
-            deadline = time.monotonic() + READY_TIMEOUT_S
-        time.sleep(_POLL_S)
-
-
-def _taken(lake: LocalLake) -> dict[str, Mapping[int, int]]:
-    """Return the offsets that each table has reached in its topic."""
-    return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
-
-
-def _component_failed(lake: LocalLake, name: str, message: str) -> ComponentFailed:
-    log = lake.home.log(name)
-    return ComponentFailed(
-        message, f"read its log {log}, then run `cdclake up` again", name, log_tail(log)
-    )
-
-
-def _write_plan(lake: LocalLake) -> None:
-    lake.client("s3").put_object(
-        Bucket=BUCKET,
-        Key=lake.plan_uri.removeprefix(f"s3://{BUCKET}/"),
-        Body=lake.plan.to_json().encode(),
-    )
-
-
-def _drop_forgotten_slot(lake: LocalLake) -> None:
-    """Drop an unused slot with the pipeline's name: it retains WAL for a lake that is gone."""
-    with psycopg.connect(lake.dsn, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots "
-            "WHERE slot_name = %s AND NOT active",
-            (lake.plan.source_object,),
-        )
 
 
 def _create_database(server: str, name: str) -> None:

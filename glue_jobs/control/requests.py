@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cdclake import naming
@@ -20,6 +20,7 @@ from cdclake.jobs.control.control_objects import (
     request_name,
     resume_name,
 )
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 
 Answer = dict[str, Any]
@@ -109,12 +110,15 @@ def request_resume(
     control.write(resume_name(table), request.to_json())
 
 
-def pending_resumes(control: ObjectStore) -> Iterator[tuple[str, ResumeRequest | None]]:
-    """Yield the tables with a resume request, each with the request (None if it is gone)."""
+def take_resumes(control: ObjectStore, progress: Progress) -> None:
+    """Move the requests to resume into the progress, which outlives a batch that fails."""
     for name in list(control.names(RESUMES)):
         table = name.removesuffix(".json")
-        stored = control.read(resume_name(table))
-        yield table, None if stored is None else ResumeRequest.from_json(stored.content)
+        stored, place = control.read(resume_name(table)), progress.tables.get(table)
+        if place is not None and stored is not None:
+            place.ask_to_resume(ResumeRequest.from_json(stored.content))
+            progress.save(control)
+        control.delete(resume_name(table))
 
 
 def read_outcome(control: ObjectStore, table: str, verb: str, request: str) -> Answer | None:

@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from pyspark import inheritable_thread_target
@@ -21,11 +21,10 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
-from cdclake.jobs.control.control_objects import resume_name
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress, TableProgress
-from cdclake.jobs.control.requests import pending_resumes
+from cdclake.jobs.control.requests import take_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
@@ -36,7 +35,7 @@ from cdclake.jobs.runtime.session import share_among_cores
 from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch_slices import BatchSlices
-from cdclake.jobs.stream.batch_survey import survey
+from cdclake.jobs.stream.batch_survey import BatchSurvey, survey
 from cdclake.jobs.stream.epoch_snapshots import begin_epoch, note_streamed
 from cdclake.jobs.stream.epoch_snapshots import is_complete as snapshot_is_complete
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
@@ -103,38 +102,37 @@ class MicroBatch:
         self._laps, self._applying = StageTimer(), []
         share_among_cores(records.sparkSession)
         with persisted(records) as events:
-            self._take_resume_requests()  # before the plan: operators fix it, then resume
+            # Before the plan: operators fix it, then resume.
+            take_resumes(self._control, self._progress)
             plan = self._plans.read()
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
             seen = survey(events, plan)
-            ranges = seen.ranges
             self._slices.note(seen.size, events.sparkSession)
             if is_whole and seen.size > self._slices.most_bytes(events.sparkSession):
                 return False
-            if begin_epoch(self._progress, plan, seen.epoch):
-                self._turns.wait(table.name for table in plan.tables)
-            note_streamed(
-                self._progress, plan, events.sparkSession, self._brokers, seen.streamed_epoch
-            )
-            if self._progress.batch < 0:
-                self._take_offsets_from_logs(plan, lake)
-            for table, error in self._topics.problems(plan, self._progress):
-                self._stop(self._progress.table(table.name), table, {}, str(error))
-            work = self._work(plan, lake, events, ranges)
+            self._note_survey(plan, lake, seen)
+            work = self._work(plan, lake, events, seen)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
             stopped = {n for n, place in self._progress.tables.items() if place.state == "stopped"}
             self._stamps.renew_one(lake, (t for t in plan.tables if t.name not in stopped))
             self._laps.end("tables")
-            self._repair(plan, lake, events, ranges)
+            self._repair(plan, lake, events, seen.ranges)
             seconds = time.monotonic() - started
-            self._note_turns(bool(_arriving(plan, ranges)), seconds)
-            self._progress.heartbeat_committed_us = max(
-                self._progress.heartbeat_committed_us, seen.heartbeat_committed_us
-            )
-            self._note(plan, ranges, batch, seconds)
+            self._note_turns(bool(seen.arriving(plan)), seconds)
+            self._note(plan, seen, batch, seconds)
         return True
+
+    def _note_survey(self, plan: Plan, lake: LakeTables, seen: BatchSurvey) -> None:
+        """Note a new epoch and the end of its snapshot, and stop tables whose topics are lost."""
+        if begin_epoch(self._progress, plan, seen.epoch):
+            self._turns.wait(table.name for table in plan.tables)
+        note_streamed(self._progress, plan, lake.spark, self._brokers, seen.streamed_epoch)
+        if self._progress.batch < 0:
+            self._take_offsets_from_logs(plan, lake)
+        for table, error in self._topics.problems(plan, self._progress):
+            self._stop(self._progress.table(table.name), table, {}, str(error))
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
         """Create all Iceberg tables, whether or not events arrive."""
@@ -192,17 +190,16 @@ class MicroBatch:
                 progress.offsets, progress.topic_id = dict(read.offsets), read.topic_id
 
     def _work(
-        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
+        self, plan: Plan, lake: LakeTables, events: DataFrame, seen: BatchSurvey
     ) -> list[Work]:
-        to_apply = self._turns.chosen(
-            plan, self._progress.flowing(plan, time.time()), _arriving(plan, ranges)
-        )
+        flowing = self._progress.flowing(plan, time.time())
+        to_apply = self._turns.chosen(plan, flowing, seen.arriving(plan))
         work = []
         for table in plan.tables:
             if table.delivery != "stream":
                 continue
             progress = self._progress.table(table.name)
-            share, records = ranges.get(table.topic, {}), events
+            share, records = seen.ranges.get(table.topic, {}), events
             later: list[tuple[DataFrame, Ranges]] = []
             if progress.state == "stopped":
                 if not progress.is_due(time.time()) or not self._is_created(plan, table, lake):
@@ -342,7 +339,7 @@ class MicroBatch:
         )
 
     def _repair(
-        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: dict[str, Ranges]
+        self, plan: Plan, lake: LakeTables, events: DataFrame, ranges: Mapping[str, Ranges]
     ) -> None:
         def batch_of(table: Table) -> TableBatch:
             # If another job holds the state's lease, a later batch applies it.
@@ -382,28 +379,15 @@ class MicroBatch:
         progress.stop(reason, columns)
         log.error("table %s stopped: %s", table.name, reason)
 
-    def _take_resume_requests(self) -> None:
-        for table, request in pending_resumes(self._control):
-            progress = self._progress.tables.get(table)
-            if progress is not None and request is not None:
-                progress.ask_to_resume(request)
-                self._progress.save(self._control)  # this batch may fail
-            self._control.delete(resume_name(table))
-
-    def _note(self, plan: Plan, ranges: dict[str, Ranges], batch: int, seconds: float) -> None:
+    def _note(self, plan: Plan, seen: BatchSurvey, batch: int, seconds: float) -> None:
         progress = self._progress
-        progress.batch, progress.seconds = batch, round(seconds, 3)
-        progress.events = sum(
-            following - first for topic in ranges.values() for first, following in topic.values()
-        )
-        for partition, (_, following) in ranges.get(plan.heartbeat_rows_topic, {}).items():
+        progress.batch, progress.seconds, progress.events = batch, round(seconds, 3), seen.events
+        for partition, (_, following) in seen.ranges.get(plan.heartbeat_rows_topic, {}).items():
             progress.heartbeat_offsets[partition] = following
+        progress.heartbeat_committed_us = max(
+            progress.heartbeat_committed_us, seen.heartbeat_committed_us
+        )
         reach("before_progress")
         progress.save(self._control)
         reach("after_progress")
         log.info("batch %d: %d events in %.1f s; %s", batch, progress.events, seconds, self._laps)
-
-
-def _arriving(plan: Plan, ranges: dict[str, Ranges]) -> frozenset[str]:
-    """Return the tables with events in the batch."""
-    return frozenset(table.name for table in plan.tables if table.topic in ranges)

@@ -25,6 +25,19 @@ class BatchSurvey:
     heartbeat_committed_us: int  # commit time of the newest heartbeat, in microseconds
     size: int  # bytes of all records
 
+    @property
+    def events(self) -> int:
+        """Number of offsets in the ranges."""
+        return sum(
+            following - first
+            for topic in self.ranges.values()
+            for first, following in topic.values()
+        )
+
+    def arriving(self, plan: Plan) -> frozenset[str]:
+        """Return the tables with events in the batch."""
+        return frozenset(table.name for table in plan.tables if table.topic in self.ranges)
+
 
 def survey(events: DataFrame, plan: Plan) -> BatchSurvey:
     """Read the facts of a batch in one query."""

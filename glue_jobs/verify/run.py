@@ -60,9 +60,9 @@ def verify_tables(
     reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
-    for table in tables if deep else ():
-        with reader.open([table], rebuilt=True) as lake:
-            reports[table.name].deep = compare_deep(lake, table)
+    for each in sides if deep else ():
+        with reader.open([each.table], rebuilt=True) as lake:
+            reports[each.table.name].deep = compare_deep(lake, each.table)
     found = [reports[table.name] for table in tables]
     return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
 

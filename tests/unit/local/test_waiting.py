@@ -9,15 +9,15 @@ import pytest
 
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress, TableProgress
-from cdclake.local import lifecycle
+from cdclake.local import streaming_start
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home
 
 
 @pytest.fixture
 def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(lifecycle, "READY_TIMEOUT_S", 0.05)
-    monkeypatch.setattr(lifecycle, "_POLL_S", 0.01)
+    monkeypatch.setattr(streaming_start, "READY_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(streaming_start, "_POLL_S", 0.01)
     monkeypatch.setattr(stack, "components", lambda home: [])
     plan = SimpleNamespace(deliveries=())
     return SimpleNamespace(home=Home(tmp_path), control=None, kafka="", plan=plan)
@@ -35,7 +35,7 @@ def test_it_waits_while_the_stream_takes_records(
         return Progress(tables={"orders": TableProgress(offsets={0: next(offsets)})})
 
     monkeypatch.setattr(Progress, "load", staticmethod(moving))
-    lifecycle._await(lake, CONNECTOR, lambda: next(looks) > 30)
+    streaming_start._await(lake, CONNECTOR, lambda: next(looks) > 30)
     assert next(offsets) > 2
 
 
@@ -43,4 +43,4 @@ def test_it_gives_up_when_nothing_moves(lake: Any, monkeypatch: pytest.MonkeyPat
     still = Progress(tables={"orders": TableProgress(offsets={0: 7})})
     monkeypatch.setattr(Progress, "load", staticmethod(lambda control: still))
     with pytest.raises(ComponentFailed, match="no marker came through the stream"):
-        lifecycle._await(lake, CONNECTOR, lambda: False)
+        streaming_start._await(lake, CONNECTOR, lambda: False)
