@@ -113,8 +113,8 @@ def _capture(plan: Plan) -> dict[str, str]:
             if name not in t.excluded
         ),
     ]
-    signals = f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}"
     return {
+        **_signals(plan),
         "table.include.list": ",".join(exactly(*table) for table in tables),
         "column.include.list": ",".join(
             f"{exactly(schema, table)}[.].*" if column == ".*" else exactly(schema, table, column)
@@ -122,18 +122,23 @@ def _capture(plan: Plan) -> dict[str, str]:
         ),
         # After a bulk load it starts at the load's LSN, without a snapshot (decision 11).
         "snapshot.mode": "initial",
-        "signal.data.collection": signals,
+        # Truncates are skipped by default; the lake would then keep rows that the source deleted.
+        "skipped.operations": "none",
+        # Any login may emit a logical message. Debezium would send it to a topic that does not
+        # exist, and block forever. `(?s)`: a prefix may contain a line break.
+        "message.prefix.exclude.list": "(?s).*",
+    }
+
+
+def _signals(plan: Plan) -> dict[str, str]:
+    return {
+        "signal.data.collection": f"{naming.SOURCE_SCHEMA}.{naming.SIGNAL_TABLE}",
         "signal.enabled.channels": "source",
         # The only report of a snapshot's end, and of a table that it did not read.
         "notification.enabled.channels": "sink",
         "notification.sink.topic.name": plan.notification_topic,
         "heartbeat.interval.ms": str(HEARTBEAT_SECONDS * 1000),
         "heartbeat.action.query": HEARTBEAT_QUERY,
-        # Truncates are skipped by default; the lake would then keep rows that the source deleted.
-        "skipped.operations": "none",
-        # Any login may emit a logical message. Debezium would send it to a topic that does not
-        # exist, and block forever. `(?s)`: a prefix may contain a line break.
-        "message.prefix.exclude.list": "(?s).*",
     }
 
 

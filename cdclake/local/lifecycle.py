@@ -20,6 +20,7 @@ from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_relations import (
     check_relations,
 )
+from cdclake.local.lake.stack import Endpoints
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.plan_diff import PlanDiff, compare
@@ -74,11 +75,8 @@ def up(
         home.remember("source_dsn", dsn)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks,
+        masks=masks, database=_existing_database(endpoints, plan, before),
     )  # fmt: skip
-    if endpoints.source is not None:
-        server = make_conninfo(**asdict(endpoints.source))
-        state = replace(state, database=_existing_database(server, plan, before))
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
     state = replace(state, connector_offsets=topic)
@@ -90,13 +88,13 @@ def up(
     state.save(home)
     if wait == ROWS and not state.paused:
         await_rows(replace(lake, state=state))
-    source = _shown(source_parts(lake.dsn), dsn)
-    answer = _answer(endpoints, source, [_table(table) for table in plan.tables])
-    answer |= {"did": _did(before, state, change), "paused": state.paused}
-    answer["relation_changes"] = checked.to_json()
-    if plan.streams:
-        answer |= {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
-    return answer
+    return {
+        **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), [_table(t) for t in plan.tables]),
+        "did": _did(before, state, change),
+        "paused": state.paused,
+        "relation_changes": checked.to_json(),
+        **(_firehose(endpoints, plan) if plan.streams else {}),
+    }
 
 
 def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
@@ -119,14 +117,15 @@ def _create_database(server: str, name: str) -> None:
             )
 
 
-def _existing_database(server: str, plan: Plan, before: LakeState) -> str:
+def _existing_database(endpoints: Endpoints, plan: Plan, before: LakeState) -> str:
     """Return the embedded server's database for the pipeline; "" is the server's default database.
 
     It is the declared database if that exists: `up --no-stream` creates it, so that a later
     pipeline file finds the tables that were created there. A lake that has streamed keeps its own.
     """
-    if before.epoch and before.database:
+    if endpoints.source is None or (before.epoch and before.database):
         return before.database
+    server = make_conninfo(**asdict(endpoints.source))
     with psycopg.connect(server, autocommit=True) as connection:
         return plan.source_database if _has_database(connection, plan.source_database) else ""
 
@@ -151,7 +150,11 @@ def _shown(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
     return source if dsn is None else {**source, "password": None}
 
 
-def _answer(endpoints: Any, source: dict[str, Any], tables: list[Any]) -> dict[str, Any]:
+def _firehose(endpoints: Endpoints, plan: Plan) -> dict[str, Any]:
+    return {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
+
+
+def _answer(endpoints: Endpoints, source: dict[str, Any], tables: list[Any]) -> dict[str, Any]:
     return {
         "ok": True,
         "source": source,

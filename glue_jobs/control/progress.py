@@ -238,7 +238,7 @@ class Progress:
 
         Ignore keys that a newer version has added, so that a deployment can be rolled back.
         """
-        known = {"streamed_epoch": raw["epoch"]} | _known(Progress, raw)
+        known = {"streamed_epoch": raw.get("epoch", 0)} | _known(Progress, raw)
         known["tables"] = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
         known["heartbeat_offsets"] = _parse_offsets(raw["heartbeat_offsets"])
         return Progress(**known)

@@ -164,22 +164,16 @@ class TableBatch:
             return self._apply(stamp.ingested_through, None, quarantined)
         ingested_at = moment_after(stamp)
         rows = self._rows_to_append(decoded, log_now.stamped, sweep, ingested_at)
+        following = next_stamp(
+            stamp, decoded.parts, epoch=epoch, ingested_at=ingested_at, topic_id=self.topic_id
+        )
         append_changes(
             rows,
             self.lake,
             self.table.changes,
             read_from=log_now.stamped.snapshot_id,
             follows=stamp.ingested_through,
-            stamp=replace(
-                next_stamp(
-                    stamp,
-                    decoded.parts,
-                    epoch=epoch,
-                    ingested_at=ingested_at,
-                    topic_id=self.topic_id,
-                ),
-                swept=swept,
-            ),
+            stamp=replace(following, swept=swept),
         )
         laps.end("append")
         batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)

@@ -76,7 +76,7 @@ MUTATIONS = (
     ),
     Mutation(
         "rows below a new epoch stay", _cases("S5"),
-        ((_BATCH, "epoch_sweep(epoch) if holds_older else None", "None"),
+        ((_BATCH, "epoch_sweep(epoch) if holds_older and may_sweep else None", "None"),
          (_BATCH, "return None if is_applied else sweep", "return None")),
     ),
     Mutation(

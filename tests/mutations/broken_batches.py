@@ -56,8 +56,7 @@ BATCHES = (
     ),
     Mutation(
         "a request to resume dies with its batch", (MICRO_BATCH, "-k", "request_to_resume"),
-        ((_BATCH, "                self._progress.save(self._control)  # this",
-          "                pass  # this"),),
+        (("glue_jobs/control/requests.py", "            progress.save(control)", "            pass"),),
     ),
     Mutation(
         "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),

@@ -52,7 +52,7 @@ SIZES = (
     ),
     Mutation(
         "a batch is as large as it is", (LARGE, "-k", "heartbeats_last"),
-        ((_BATCH, "if is_whole and size > ", "if size < 0 > "),),
+        ((_BATCH, "if is_whole and seen.size > ", "if seen.size < 0 > "),),
     ),
     Mutation(
         "a heartbeat is in the lake before what it follows", (LARGE, "-k", "heartbeats_last"),

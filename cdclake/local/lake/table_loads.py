@@ -53,7 +53,7 @@ def begin_loads(lake: LocalLake, tables: Iterable[Table]) -> dict[str, Any]:
     rows = _estimated_rows(lake, chosen)
     return {
         table.name: {
-            "notified": ends[topic][0],
+            "first_notification": ends[topic][0],
             "offsets": {str(place): end for place, end in ends[table.topic].items()},
             "estimated_rows": rows.get(table.source) or None,
         }
@@ -73,13 +73,13 @@ def unfinished_loads(lake: LocalLake, arrived: Mapping[str, Offsets]) -> dict[st
             if table.name in lake.state.loads}  # fmt: skip
     if not kept:
         return {}
-    first = min(load["notified"] for load in kept.values())
+    first = min(load["first_notification"] for load in kept.values())
     retained, messages = read_messages(lake.kafka, lake.plan.notification_topic, first)
     found = {}
     for table, load in kept.items():
-        if load["notified"] < retained:
+        if load["first_notification"] < retained:
             continue  # so long ago that Kafka has deleted the notifications
-        scan = scan_of(table, [m for m in messages if m.offset >= load["notified"]])
+        scan = scan_of(table, [m for m in messages if m.offset >= load["first_notification"]])
         offsets = arrived.get(table.name, {})
         if not _is_loaded(lake.kafka, table, scan, offsets):
             found[table.name] = _progress(load, scan, offsets)

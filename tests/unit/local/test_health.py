@@ -12,7 +12,7 @@ from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
     "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
-    "source_changes": [], "live_rows": 1, "changes_rows": 1, "lag_events": 0, "freshness_s": None,
+    "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1, "lag_events": 0, "freshness_s": None,
     "loading": None, "lines": [], "gap": None,
 }  # fmt: skip
 PART = {"name": "kafka", "state": "running", "pid": 1, "port": None}
@@ -53,7 +53,7 @@ def test_what_is_not_known_is_a_dash(capsys):
     table = Table(schema="s", table="t", name="t", topic="t", key=(), columns=())
     unknown = status._unknown(table, "down")
     found = answer({"state": "dead", "pid": None})
-    found["tables"].append({**unknown, "source_changes": None})
+    found["tables"].append({**unknown, "source_changes": None, "relation_changes": None})
     command._render(found)
     out = capsys.readouterr().out
     assert "None" not in out and "freshness -, " in out and "port -" in out
