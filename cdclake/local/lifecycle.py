@@ -35,11 +35,7 @@ STARTED, ROWS = "started", "rows"  # what `up` may wait for
 def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     """Start everything except connector and stream, and return the answer of `up`."""
     state = LakeState.load(home)
-    if dsn is not None:
-        check_source(dsn, None)
-    endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
-    if dsn is not None:
-        home.remember("source_dsn", dsn)
+    endpoints = _bring_up(home, dsn, None)
     database = state.database
     if plan is not None and plan.tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database
@@ -67,12 +63,8 @@ def up(
     streamed = Plan.from_json(before.plan) if before.plan else None
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
-    if dsn is not None:
-        # The tables of a streaming lake are checked later, when what is dead has been healed.
-        check_source(dsn, None if before.epoch else plan)
-    endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
-    if dsn is not None:
-        home.remember("source_dsn", dsn)
+    # The tables of a streaming lake are checked later, when what is dead has been healed.
+    endpoints = _bring_up(home, dsn, None if before.epoch else plan)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=masks, database=_existing_database(endpoints, plan, before),
@@ -95,6 +87,16 @@ def up(
         "relation_changes": checked.to_json(),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
+
+
+def _bring_up(home: Home, dsn: str | None, checked: Plan | None) -> Endpoints:
+    """Start the servers, after the source has answered and can stream the plan `checked`."""
+    if dsn is not None:
+        check_source(dsn, checked)
+    endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
+    if dsn is not None:
+        home.remember("source_dsn", dsn)
+    return endpoints
 
 
 def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
 from cdclake.errors import InputError
@@ -48,23 +48,33 @@ def verify_tables(
                 passes[name] = first_pass(each, source, lake, sample)
                 seconds[name] = _since(begun)
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
-    reports = {}
     with ExitStack() as closing, source_rows.session(dsn, salt) as source:
         for table in opened:
             closing.callback(table.candidates.close)
         rounds = settle(opened, source, reader, wait)
         shown = _examples(opened, source, reader)
-        for name, each in zip(passes, sides, strict=True):
-            reports[name] = _report(each, passes[name], stopped.get(name), shown.get(name, []))
-            reports[name].seconds = seconds[name]
+        reports = {
+            name: _report(each, passes[name], stopped.get(name), shown.get(name, []))
+            for name, each in zip(passes, sides, strict=True)
+        }
     reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
-    for each in sides if deep else ():
-        with reader.open([each.table], rebuilt=True) as lake:
-            reports[each.table.name].deep = compare_deep(lake, each.table)
+    for name, duration in seconds.items():
+        reports[name].seconds = duration
+    if deep:
+        _add_deep(reports, sides, reader)
     found = [reports[table.name] for table in tables]
     return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
+
+
+def _add_deep(
+    reports: Mapping[str, TableComparison], sides: Sequence[Sides], reader: Reader
+) -> None:
+    """Compare each table's state, changelog and history with each other."""
+    for each in sides:
+        with reader.open([each.table], rebuilt=True) as lake:
+            reports[each.table.name].deep = compare_deep(lake, each.table)
 
 
 def _comparable(

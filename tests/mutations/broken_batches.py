@@ -56,7 +56,8 @@ BATCHES = (
     ),
     Mutation(
         "a request to resume dies with its batch", (MICRO_BATCH, "-k", "request_to_resume"),
-        (("glue_jobs/control/requests.py", "            progress.save(control)", "            pass"),),
+        (("glue_jobs/control/requests.py",
+          "            progress.save(control)", "            pass"),),
     ),
     Mutation(
         "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),

@@ -12,7 +12,8 @@ from cdclake.plan import Table
 
 TABLE: dict[str, Any] = {
     "table": "t", "state": "streaming", "last_error": None, "quarantined": 0,
-    "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1, "lag_events": 0, "freshness_s": None,
+    "source_changes": [], "relation_changes": [], "live_rows": 1, "changes_rows": 1,
+    "lag_events": 0, "freshness_s": None,
     "loading": None, "lines": [], "gap": None,
 }  # fmt: skip
 PART = {"name": "kafka", "state": "running", "pid": 1, "port": None}
