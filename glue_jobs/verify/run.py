@@ -6,6 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 
+import duckdb
+
 from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.runtime.source import Connection, connect
@@ -37,16 +39,11 @@ def verify_tables(
     `deep` each table's state, changelog and history are compared with each other too.
     """
     started = time.monotonic()
-    passes: dict[str, FirstPass] = {}
-    seconds: dict[str, float] = {}
     with source_rows.snapshot(dsn, salt) as source:
         sides, broken = _comparable(tables, plan, source)
         stopped = wait(tables, lambda: None)
         with reader.open(tables) as lake:
-            for each in sides:
-                begun, name = time.monotonic(), each.table.name
-                passes[name] = first_pass(each, source, lake, sample)
-                seconds[name] = _since(begun)
+            passes, seconds = _first_passes(sides, source, lake, sample)
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
     with ExitStack() as closing, source_rows.session(dsn, salt) as source:
         for table in opened:
@@ -58,14 +55,25 @@ def verify_tables(
             for name, each in zip(passes, sides, strict=True)
         }
     reports |= {each.table: each for each in broken}
-    for name, omitted in _omitted(dsn, tables).items():
-        reports[name].omitted_columns = list(omitted)
-    for name, duration in seconds.items():
-        reports[name].seconds = duration
+    omitted = _omitted(dsn, tables)
+    for name, report in reports.items():
+        report.omitted_columns = list(omitted.get(name, ()))
+        report.seconds = seconds.get(name, report.seconds)
     if deep:
         _add_deep(reports, sides, reader)
     found = [reports[table.name] for table in tables]
     return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
+
+
+def _first_passes(
+    sides: Sequence[Sides], source: Connection, lake: duckdb.DuckDBPyConnection, sample: int | None
+) -> tuple[dict[str, FirstPass], dict[str, float]]:
+    passes, seconds = {}, {}
+    for each in sides:
+        begun, name = time.monotonic(), each.table.name
+        passes[name] = first_pass(each, source, lake, sample)
+        seconds[name] = _since(begun)
+    return passes, seconds
 
 
 def _add_deep(
