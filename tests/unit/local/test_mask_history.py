@@ -10,14 +10,15 @@ from cdclake.errors import InputError
 from cdclake.local.mask_history import add_to_history
 from cdclake.plan import Column, Plan, Table
 
-HASH, CUT_8, CUT_4 = {"mask": "hash"}, {"mask": "truncate", "truncate_to": 8}, {
-    "mask": "truncate", "truncate_to": 4,
-}  # fmt: skip
-CLEAR: dict[str, object] = {}
+Masking = dict[str, object]
+CLEAR: Masking = {}
+HASH: Masking = {"mask": "hash"}
+CUT_8: Masking = {"mask": "truncate", "truncate_to": 8}
+CUT_4: Masking = {"mask": "truncate", "truncate_to": 4}
 GONE = None
 
 
-def plan(mask: dict[str, object] | None, name: str = "mail", *earlier: str) -> Plan:
+def plan(mask: Masking | None, name: str = "mail", *earlier: str) -> Plan:
     """A table with a column that is declared so; without it for None."""
     columns = [Column(source="id", name="id", type="bigint")]
     if mask is not None:
@@ -43,7 +44,7 @@ def taken_up(*plans: Plan) -> None:
 )
 @pytest.mark.parametrize("between", [[], [plan(GONE)], [plan(GONE), plan(GONE)]])
 def test_a_mask_that_hides_more_is_refused_also_after_the_column_was_gone(
-    before: dict[str, object], after: dict[str, object], between: list[Plan]
+    before: Masking, after: Masking, between: list[Plan]
 ) -> None:
     with pytest.raises(InputError) as refused:
         taken_up(plan(before), *between, plan(after))
