@@ -97,8 +97,7 @@ class MicroBatch:
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
             ranges, epoch, heartbeat_committed_us, size = _survey(events, plan)
-            self._slices.note(size, events.sparkSession)
-            if is_whole and size > self._slices.most_bytes(events.sparkSession):
+            if is_whole and not self._slices.fits(size, events.sparkSession):
                 return False
             self._note_epoch(plan, epoch)
             if self._progress.batch < 0:

@@ -52,7 +52,7 @@ SIZES = (
     ),
     Mutation(
         "a batch is as large as it is", (LARGE, "-k", "heartbeats_last"),
-        ((_BATCH, "if is_whole and size > ", "if size < 0 > "),),
+        ((_BATCH, "if is_whole and not self._slices.fits", "if False and not self._slices.fits"),),
     ),
     Mutation(
         "a heartbeat is in the lake before what it follows", (LARGE, "-k", "heartbeats_last"),

@@ -138,6 +138,7 @@ def test_a_batch_that_is_too_large_is_taken_in_slices_heartbeats_last(
     monkeypatch.setattr(BatchSlices, "most_bytes", lambda *_: 3000)
     stream.process(whole, 1)
     assert len(read) > 4
+    assert stream.process._slices.is_large_expected  # although the last slice was small
     assert [stream.plan.heartbeat_rows_topic in ranges for ranges in read][:-1] == [
         False for _ in read[:-1]
     ]
