@@ -81,7 +81,7 @@ class BatchSlices:
 def measured_pieces(records: DataFrame, most: int) -> list[Piece]:
     """Divide the records of each partition into pieces of about `most` bytes.
 
-    A piece exceeds `most` by less than its first record. Nothing is cached.
+    A piece exceeds `most` by less than its largest record. Nothing is cached.
     """
     read_so_far = "sum(size) OVER (PARTITION BY topic, partition ORDER BY offset)"
     pieces = (

@@ -44,7 +44,7 @@ SIZES = (
     Mutation(
         "a repaired row stays in quarantine", (LARGE, "-k", "deletes_nothing"),
         (("glue_jobs/operations/executor.py",
-          "    _release_markers(mine, batch, request.position)\n", ""),),
+          "    _release_markers(mine, batch, None)\n", ""),),
     ),
     Mutation(
         "no policy stops a table for its size", (LARGE, "-k", "policy"),
