@@ -206,14 +206,14 @@ def _resync(request: ResyncRequest, progress: Progress, batch: TableBatch) -> Js
     if found < ended.rows:
         return {"error": _not_appended(ended.rows, found, batch.table.name)}
     ghosts = delete_stale_rows(batch, request.position)
-    _release_markers(mine, batch, request.position)
+    _release_markers(mine, batch, None)
     return {"rows": ended.rows, "ghosts": ghosts, "older_values": _note_missed(mine, batch)}
 
 
-def _release_markers(mine: TableProgress, batch: TableBatch, position: str) -> None:
-    """Drop the markers of rows that were too large once, and have been read since `position`."""
+def _release_markers(mine: TableProgress, batch: TableBatch, below: str | None) -> None:
+    """Drop the markers of rows that were too large once, and have been read since."""
     if mine.oversized is not None:
-        mine.quarantined = max(0, mine.quarantined - release_markers(batch, position))
+        mine.quarantined = max(0, mine.quarantined - release_markers(batch, below))
         mine.oversized = None
 
 

@@ -1,4 +1,9 @@
-"""Rows that were too large for Kafka: markers in the quarantine, which a resync settles."""
+"""Rows that were too large for Kafka: markers in the quarantine, which a resync settles.
+
+A marker is settled when the changelog has a later event with the whole row of its key, or its
+delete. Its position alone proves nothing: that of a resync's request is just above the changelog's
+newest event, which may be older than markers from before the request.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +13,47 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.oversized import marker_position
+from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import history_part
 from cdclake.debezium.refusals import OVERSIZED_RECORD
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.stream.table_batch import TableBatch
 from cdclake.plan import Table
 
+_AT = "cdc__marked_at"
+_KEY = "cdc__key_{}"
+
 
 def unread_markers(batch: TableBatch, position: str) -> list[str]:
-    """Return the reasons of the markers since `position`: a resync from there lacks their rows."""
-    return [row["reason"] for row in _markers(batch) if not _is_below(row, position)]
+    """Return the reasons of markers whose rows a resync that began at `position` did not read."""
+    newest: dict[tuple[str, ...], tuple[Marker, str]] = {}
+    unknown: list[str] = []
+    for row in _markers(batch):
+        marker = _parsed(row, batch.table)
+        if history_part(marker.position) < history_part(position):
+            continue
+        if marker.key is None:
+            unknown.append(row["reason"])
+        elif marker.key not in newest or newest[marker.key][0].position < marker.position:
+            newest[marker.key] = (marker, row["reason"])
+    # A row whose delete was too large is gone: it is stale, and nothing is to be read.
+    open_markers = [marker for marker, _ in newest.values() if marker.op != "d"]
+    settled = _settled(batch, open_markers) if open_markers else set()
+    unread = [m.key for m in open_markers if m.key is not None and m.key not in settled]
+    return [*unknown, *(newest[key][1] for key in unread)]
 
 
-def release_markers(batch: TableBatch, position: str) -> int:
-    """Remove the markers below `position` from the quarantine; return their number.
+def release_markers(batch: TableBatch, below: str | None = None) -> int:
+    """Remove the table's markers, or those below a position, from the quarantine; count them.
 
     Call it when every row of the table has been read since. Idempotent.
     """
-    settled = [row for row in _markers(batch) if _is_below(row, position)]
-    if settled:
-        places = " OR ".join(_places(settled))
+    rows = [row for row in _markers(batch) if below is None or _is_below(row, batch.table, below)]
+    if rows:
+        places = " OR ".join(_places(rows))
         quarantine = batch.lake.qualified(naming.QUARANTINE)
         batch.lake.spark.sql(f"DELETE FROM {quarantine} WHERE {_of(batch.table)} AND ({places})")
-    return len(settled)
+    return len(rows)
 
 
 def _markers(batch: TableBatch) -> list[Row]:
@@ -41,13 +63,39 @@ def _markers(batch: TableBatch) -> list[Row]:
     return found.select("partition", "offset", "value", "reason").orderBy("offset").collect()
 
 
+def _settled(batch: TableBatch, markers: Sequence[Marker]) -> set[tuple[str, ...]]:
+    """Return the keys with a later event that has their whole row, or deletes it."""
+    table = batch.table
+    names = [_KEY.format(number) for number in range(len(table.key))]
+    marked = batch.lake.spark.createDataFrame(
+        [(*(marker.key or ()), marker.position) for marker in markers],
+        ", ".join(f"{name} string" for name in (*names, _AT)),
+    )
+    log = batch.lake.read(table.changes).where(
+        f"{naming.OP} IN ('r', 'd', 't') OR {naming.UNAVAILABLE} IS NULL"
+    )
+    found = marked.join(log, F.expr(_later_event_of_key(table, names)), "left_semi")
+    return {tuple(row) for row in found.select(*names).collect()}
+
+
+def _later_event_of_key(table: Table, names: Sequence[str]) -> str:
+    same = (
+        f"{SPARK.name(column.name)} = CAST({name} AS {column.column_type.log})"
+        for column, name in zip(table.key_columns, names, strict=True)
+    )
+    return f"{naming.POSITION} > {_AT} AND ({naming.OP} = 't' OR ({' AND '.join(same)}))"
+
+
+def _parsed(row: Row, table: Table) -> Marker:
+    return Marker.parse(bytes(row["value"]), row["offset"], table)
+
+
 def _of(table: Table) -> str:
     return f"topic = {SPARK.text(table.topic)} AND `table` = {SPARK.text(table.name)}"
 
 
-def _is_below(row: Row, position: str) -> bool:
-    at = marker_position(bytes(row["value"]), row["offset"])
-    return history_part(at) < history_part(position)
+def _is_below(row: Row, table: Table, position: str) -> bool:
+    return history_part(_parsed(row, table).position) < history_part(position)
 
 
 def _places(rows: Sequence[Row]) -> Iterator[str]:

@@ -108,8 +108,7 @@ class MicroBatch:
             lake = LakeTables(events.sparkSession, plan.lake_database)
             self._create_tables(plan, lake)
             seen = survey(events, plan)
-            self._slices.note(seen.size, events.sparkSession)
-            if is_whole and seen.size > self._slices.most_bytes(events.sparkSession):
+            if is_whole and not self._slices.fits(seen.size, events.sparkSession):
                 return False
             self._note_survey(plan, lake, seen)
             work = self._work(plan, lake, events, seen)

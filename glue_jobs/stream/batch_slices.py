@@ -55,7 +55,7 @@ class BatchSlices:
         spark = records.sparkSession
         most = self.most_bytes(spark)
         pieces = measured_pieces(records, most)
-        if sum(piece.size for piece in pieces) <= most:
+        if self.fits(sum(piece.size for piece in pieces), spark):
             yield records
             return
         for ranges in combined(_own_topics_last(pieces, plan), most):
@@ -71,15 +71,17 @@ class BatchSlices:
         slices = combined(pieces, most)
         return [(read_ranges(spark, self._brokers, part), part[topic]) for part in slices]
 
-    def note(self, size: int, spark: SparkSession) -> None:
-        """Note the size of a batch or slice that was read."""
-        self.is_large_expected = size > self.most_bytes(spark) // 4
+    def fits(self, size: int, spark: SparkSession) -> bool:
+        """Check whether a batch may be processed whole; its size decides about the next one."""
+        most = self.most_bytes(spark)
+        self.is_large_expected = size > most // 4
+        return size <= most
 
 
 def measured_pieces(records: DataFrame, most: int) -> list[Piece]:
     """Divide the records of each partition into pieces of about `most` bytes.
 
-    A piece exceeds `most` by less than its first record. Nothing is cached.
+    A piece exceeds `most` by less than its largest record. Nothing is cached.
     """
     read_so_far = "sum(size) OVER (PARTITION BY topic, partition ORDER BY offset)"
     pieces = (

@@ -44,7 +44,7 @@ SIZES = (
     Mutation(
         "a repaired row stays in quarantine", (LARGE, "-k", "deletes_nothing"),
         (("glue_jobs/operations/executor.py",
-          "    _release_markers(mine, batch, request.position)\n", ""),),
+          "    _release_markers(mine, batch, None)\n", ""),),
     ),
     Mutation(
         "no policy stops a table for its size", (LARGE, "-k", "policy"),
@@ -52,7 +52,7 @@ SIZES = (
     ),
     Mutation(
         "a batch is as large as it is", (LARGE, "-k", "heartbeats_last"),
-        ((_BATCH, "if is_whole and seen.size > ", "if seen.size < 0 > "),),
+        ((_BATCH, "if is_whole and not self._slices.fits", "if False and not self._slices.fits"),),
     ),
     Mutation(
         "a heartbeat is in the lake before what it follows", (LARGE, "-k", "heartbeats_last"),

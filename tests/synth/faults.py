@@ -78,6 +78,12 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     "queue bounded by count only": (
         "safe_connect", CONNECTOR, drop(SETTINGS, "max.queue.size.in.bytes"),
     ),
+    "connector that a large record fails": (
+        "safe_connect", CONNECTOR, put(SETTINGS, "transforms", value="epoch"),
+    ),
+    "connector that a logical message blocks": (
+        "safe_connect", CONNECTOR, drop(SETTINGS, "message.prefix.exclude.list"),
+    ),
     "connector that overrides its clients": (
         "safe_connect", CONNECTOR, put(SETTINGS, "producer.override.linger.ms", value="20"),
     ),

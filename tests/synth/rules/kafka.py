@@ -96,6 +96,11 @@ def safe_connect(kind: str, properties: dict[str, Any], _: Template) -> Iterator
 def _source_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:
     if int(settings.get("max.queue.size.in.bytes", 0)) <= 0:
         yield f"{kind} bounds its queue by a count of rows, however large they are"
+    last = settings.get("transforms", "").rpartition(",")[2]
+    if settings.get(f"transforms.{last}.type") != "cdclake.connect.OversizedRecords":
+        yield f"{kind} fails on a record that is too large for Kafka"
+    if settings.get("message.prefix.exclude.list") != "(?s).*":
+        yield f"{kind} hangs on a logical message, whose topic does not exist"
     if any(name.startswith(("producer.", "consumer.", "admin.")) for name in settings):
         yield f"{kind} overrides its clients' settings, which the worker may forbid"
     if not REFERENCE.fullmatch(str(settings.get("database.password"))):

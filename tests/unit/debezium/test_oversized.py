@@ -8,7 +8,7 @@ import pytest
 from cdclake.debezium import topics, worker
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.connector import SourceAddress, connector_config
-from cdclake.debezium.oversized import marker_position
+from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import Position
 from cdclake.debezium.record_limit import MAX_EVENT_BYTES, MAX_RECORD_BYTES
 from cdclake.debezium.refusals import OVERSIZED_RECORD, RefusedEvent
@@ -59,9 +59,17 @@ def test_firehose_refuses_a_marker_with_the_connectors_reason(plan: Plan) -> Non
 
 
 @pytest.mark.parametrize(("op", "phase"), [("u", 1), ("c", 1), ("d", 1), ("r", 0)])
-def test_a_marker_has_the_position_of_the_event_that_it_replaces(op: str, phase: int) -> None:
+def test_a_marker_has_key_and_position_of_its_event(plan: Plan, op: str, phase: int) -> None:
     at = Position(epoch=3, prev_commit_lsn=100, phase=phase, lsn=200, offset=4)
-    assert Position.parse(marker_position(marker(op), 4)) == at
+    assert Marker.parse(marker(op), 4, plan.tables[0]) == Marker(op, str(at), ("7",))
+
+
+def test_a_marker_of_a_key_that_was_too_large_has_none(plan: Plan) -> None:
+    without = marker().replace(b', "key": {"id": 7}', b"")
+    assert without != marker()
+    assert Marker.parse(without, 4, plan.tables[0]).key is None
+    with pytest.raises(RefusedEvent):
+        Marker.parse(b'{"op": "c", "source": {}}', 4, plan.tables[0])
 
 
 def test_the_transform_comes_last_and_leaves_room_for_what_kafka_adds(plan: Plan) -> None:
