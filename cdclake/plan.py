@@ -137,6 +137,7 @@ class Plan:
     schedules: Mapping[str, str] = field(default_factory=dict)
     not_representable: Literal["quarantine", "null"] = "quarantine"
     stop_table_after: int = 100
+    widened_columns: Literal["widen", "stop"] = "widen"
     tables: tuple[Table, ...]
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()

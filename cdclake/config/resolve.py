@@ -102,6 +102,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
+        widened_columns=file.policies.widened_columns,
         tables=tuple(tables.values()),
         deliveries=tuple(resolve_deliveries(file, tables)),
         web_logs=tuple(resolve_web_logs(file)),

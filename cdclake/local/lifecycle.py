@@ -17,6 +17,7 @@ from cdclake.debezium.connector import SourceAddress, connector_config, queue_by
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.schemas import all_schemas
+from cdclake.iceberg.widening import still_widened
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.bulk_load import end_epoch, load_and_hand_over
@@ -37,6 +38,7 @@ from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.spark_jobs import STREAM
 from cdclake.local.lake.topics import MarkerReader, create_topics
+from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.plan_diff import PlanDiff, compare, join_tables
 from cdclake.local.process.home import Home
@@ -73,6 +75,8 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     web_logs.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
+    if streamed:
+        plan = still_widened(plan, streamed)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
     if dsn is not None:
@@ -85,6 +89,9 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         server = make_conninfo(**asdict(endpoints.source))
         state = replace(state, database=_existing_database(server, plan, before))
     lake = describe_lake(home, state)
+    if not change.is_first:
+        lake = follow_source(lake)
+        plan = lake.plan
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     state = _start_streaming(lake, change)
     state.save(home)

@@ -18,6 +18,7 @@ from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
 from cdclake.local.lake.topics import end_offsets
+from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.process.home import Home
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.local.web_logs.web_log_figures import web_log_figures
@@ -48,6 +49,8 @@ def lake_status(home: Home) -> dict[str, Any]:
         return {"ok": True, "components": components, "tables": [], "slot": None}
     lake = describe_lake(home, state)
     running = {part["name"] for part in components if part["state"] == "running"}
+    if lake.plan.tables and "aws" in running and (state.external or "postgres" in running):
+        lake = follow_source(lake)
     return {
         "ok": True,
         "components": components,
