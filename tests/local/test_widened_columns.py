@@ -44,7 +44,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
     folder = tmp_path_factory.mktemp("lake")
     file = folder / "wider.yaml"
     file.write_text(PIPELINE)
-    with lake_in(folder / "home") as running:
+    with lake_in(folder) as running:
         with running.connect() as connection:
             connection.execute(CREATED)
         running.run("up", str(file))
@@ -115,7 +115,7 @@ def topic(lake: RunningLake, name: str) -> bytes:
     """All values in a topic, joined."""
     consumer = Consumer(
         {
-            "bootstrap.servers": lake.run("up", "--no-stream")["kafka"],
+            "bootstrap.servers": lake.run("up", str(lake.home.parent / "wider.yaml"))["kafka"],
             "group.id": f"reading-{time.monotonic_ns()}",
             "auto.offset.reset": "earliest",
         }
