@@ -103,6 +103,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
         oversized_records=file.policies.oversized_records,
+        widened_columns=file.policies.widened_columns,
         tables=tuple(tables.values()),
         deliveries=tuple(resolve_deliveries(file, tables)),
         web_logs=tuple(resolve_web_logs(file)),

@@ -9,18 +9,14 @@ import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
+from cdclake.iceberg.widening import still_widened
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
-from cdclake.local.lake.lake import (
-    LakeState,
-    describe_lake,
-    source_parts,
-)
+from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
-from cdclake.local.lake.source_relations import (
-    check_relations,
-)
+from cdclake.local.lake.source_relations import CheckedRelations, check_relations
 from cdclake.local.lake.stack import Endpoints
+from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.plan_diff import PlanDiff, compare
@@ -61,6 +57,8 @@ def up(
     web_logs.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
+    if streamed:
+        plan = still_widened(plan, streamed)
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
@@ -71,17 +69,18 @@ def up(
     )  # fmt: skip
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
-    state = replace(state, connector_offsets=topic)
-    lake = describe_lake(home, state)
+    lake = describe_lake(home, replace(state, connector_offsets=topic))
+    if not change.is_first:
+        lake = follow_source(lake)
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
-    being_read = local_operations(lake).backend.tables_being_read()
-    checked = replace(check_relations(lake, change.kept), being_read=being_read)
+    checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
     state.save(home)
     if wait == ROWS and not state.paused:
         await_rows(replace(lake, state=state))
+    tables = [_table(table) for table in lake.plan.tables]
     return {
-        **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), [_table(t) for t in plan.tables]),
+        **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), tables),
         "did": _did(before, state, change),
         "paused": state.paused,
         "relation_changes": checked.to_json(),
@@ -97,6 +96,11 @@ def _bring_up(home: Home, dsn: str | None, checked: Plan | None) -> Endpoints:
     if dsn is not None:
         home.remember("source_dsn", dsn)
     return endpoints
+
+
+def _check_relations(lake: LocalLake, change: PlanDiff) -> CheckedRelations:
+    being_read = local_operations(lake).backend.tables_being_read()
+    return replace(check_relations(lake, change.kept), being_read=being_read)
 
 
 def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 from cdclake import naming
@@ -21,6 +22,7 @@ from cdclake.local.lake.source_changes import Lines, SourceChange, source_change
 from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
+from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.process.home import Home
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.local.web_logs.web_log_figures import web_log_figures
@@ -65,6 +67,8 @@ def lake_status(home: Home) -> dict[str, Any]:
         return {**answer, **judged(answer)}
     lake = describe_lake(home, state)
     running = {part["name"] for part in components if part["state"] == "running"}
+    if lake.plan.tables and "aws" in running and (state.external or "postgres" in running):
+        lake = known(partial(follow_source, lake), lake)
     answer = {
         "components": components,
         "epoch": state.epoch,

@@ -11,6 +11,7 @@ from cdclake.jobs.verify.run import chosen_tables, verify_tables
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
+from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.reader.duck import lake_reader
 
 
@@ -25,6 +26,7 @@ def verify_lake(
     """Compare the lake's tables, or only `table`, with the source."""
     if not lake.plan.tables and table is None:
         return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
+    lake = follow_source(lake)
     control = lake.control
     arrival = CatchUp(
         plan=lake.plan,

@@ -97,8 +97,8 @@ def _reason(error: Exception) -> str:
 
 def run(arguments: Mapping[str, str]) -> int:
     """Load all tables, write the report and return the exit code."""
-    plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
+    plan = PlanWatcher(arguments["plan"], control).read()
     spark = open_session(arguments["JOB_NAME"])
     lake = LakeTables(spark, plan.lake_database)
     epoch = int(arguments["epoch"])

@@ -6,6 +6,7 @@
 | `repairs/<table>.<verb>.json` | `replay` and `resync` | the stream, which removes it when done |
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | `replay` and `resync` |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
+| `widened.json` | the source check: wider column types | the jobs, over their plan |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
@@ -21,7 +22,7 @@ from typing import Any
 
 Json = dict[str, Any]
 REPLAY, RESYNC = "replay", "resync"
-PROGRESS = "progress.json"
+PROGRESS, WIDENED = "progress.json", "widened.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"

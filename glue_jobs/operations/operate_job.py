@@ -12,6 +12,7 @@ from cdclake.errors import CdcError, InputError
 from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.requests import Answer
+from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.operations.deployed_backend import DeployedBackend
 from cdclake.jobs.operations.table_operations import (
     RESUME,
@@ -48,7 +49,8 @@ def _line(table: Table, run_verb: Callable[[Table], Answer]) -> dict[str, Any]:
 
 def run(arguments: Mapping[str, str]) -> int:
     """Run the job, write its report, and return the exit code of the process."""
-    plan, verb = PlanWatcher(arguments["plan"]).read(), arguments["verb"]
+    control, verb = ObjectStore(arguments["control"]), arguments["verb"]
+    plan = PlanWatcher(arguments["plan"], control).read()
     named = arguments["tables"].split(",") if arguments.get("tables") else []
     if verb == RESYNC and not {"tables", "expired"} & {*arguments}:
         raise InputError(

@@ -19,10 +19,11 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.worker import PASSWORD_KEY, USER_KEY
 from cdclake.errors import InputError
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 from cdclake.postgres import queries
+from cdclake.postgres.catalog import SourceTable, TableId
 from cdclake.postgres.prepare import MARKER_QUERY, SIGNAL
-from cdclake.postgres.source import SESSION_SETTINGS
+from cdclake.postgres.source import SESSION_SETTINGS, read_catalog
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -42,6 +43,13 @@ def deployed_dsn(arguments: Mapping[str, str]) -> Iterator[str]:
         if "authorities" in arguments:
             words["sslrootcert"] = _downloaded(arguments["authorities"], Path(folder))
         yield make_conninfo(**words, user=user, password=password)
+
+
+def source_tables(dsn: str, plan: Plan) -> dict[TableId, SourceTable]:
+    """Read the catalog entries of the plan's tables; a table that is gone has none."""
+    wanted = {(table.schema, table.table) for table in plan.tables}
+    with connect(dsn) as connection:
+        return {found.id: found for found in read_catalog(connection, tables=wanted)}
 
 
 def secret_value(name: str, key: str) -> str:

@@ -45,10 +45,10 @@ def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
 def _run_query(
     arguments: Mapping[str, str], spark: SparkSession, repairs_of: RepairsOf, restarts: Restarts
 ) -> None:
-    plans = PlanWatcher(arguments["plan"])
+    control = ObjectStore(arguments["control"])
+    plans = PlanWatcher(arguments["plan"], control)
     plan = plans.read()
     brokers = brokers_of(arguments)
-    control = ObjectStore(arguments["control"])
     handover = Handover(control, arguments.get("deployment"))
     repairs = repairs_of(control, brokers)
     topics = KafkaTopics(spark, brokers)

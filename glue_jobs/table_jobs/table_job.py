@@ -52,8 +52,8 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     """
     log_to_stdout()
     arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run", "metrics"])
-    plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
+    plan = PlanWatcher(arguments["plan"], control).read()
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
     job = TableJob(plan, lake, Leases(control, name), control, named="tables" in arguments)
     reports = report_tables(job, list(chosen_tables(plan, arguments.get("tables"))), work)

@@ -13,15 +13,17 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import CdcError
+from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.widened import note_widened
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.kafka import offsets
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
-from cdclake.jobs.runtime.source import deployed_dsn, secret_value
+from cdclake.jobs.runtime.source import deployed_dsn, secret_value, source_tables
 from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
@@ -29,6 +31,7 @@ from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.metrics import FAILED_TABLES
 from cdclake.plan import Plan
+from cdclake.postgres.widened import find_widened
 
 _WAIT_S = "600"  # the stream may be one or two batches behind
 
@@ -38,10 +41,16 @@ log = logging.getLogger("cdclake.verify")
 def compare(
     spark: SparkSession, plan: Plan, control: ObjectStore, arguments: Mapping[str, str]
 ) -> Report:
-    """Compare the chosen tables; raise CdcError if that is impossible."""
+    """Compare the chosen tables; raise CdcError if that is impossible.
+
+    Types that the source has widened are noted first: the stream applies them, and they count.
+    """
     brokers = brokers_of(arguments)
     sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
+        widened = find_widened(plan, source_tables(dsn, plan))
+        note_widened(control, plan, widened)
+        plan = with_widened(plan, widened)
         reader = job_reader(spark, plan, Path(spill))
         arrival = CatchUp(
             plan=plan,
@@ -67,8 +76,8 @@ def compare(
 
 def run(arguments: Mapping[str, str]) -> int:
     """Compare, write the report, and return the process's exit code."""
-    plan = PlanWatcher(arguments["plan"]).read()
     control = ObjectStore(arguments["control"])
+    plan = PlanWatcher(arguments["plan"], control).read()
     try:
         found = compare(open_session(arguments["JOB_NAME"]), plan, control, arguments)
         report, unequal = found.to_json(), sum(not table.ok for table in found.tables)

@@ -55,10 +55,9 @@ def verify_tables(
             for name, each in zip(passes, sides, strict=True)
         }
     reports |= {each.table: each for each in broken}
-    omitted = _omitted(dsn, tables)
-    for name, report in reports.items():
-        report.omitted_columns = list(omitted.get(name, ()))
-        report.seconds = seconds.get(name, report.seconds)
+    for name, omitted in _omitted(dsn, tables).items():
+        reports[name].omitted_columns = list(omitted)
+        reports[name].seconds = seconds.get(name, 0.0)
     if deep:
         _add_deep(reports, sides, reader)
     found = [reports[table.name] for table in tables]

@@ -7,6 +7,7 @@ from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
+from tests.mutations.broken_upkeep import UPKEEP
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -394,4 +395,5 @@ MUTATIONS = (
     *SIZES,
     *TOPICS,
     *FIRST_DAY,
+    *UPKEEP,
 )  # fmt: skip

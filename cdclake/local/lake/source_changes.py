@@ -12,13 +12,14 @@ from cdclake.config import literals
 from cdclake.config.document import Document, Location
 from cdclake.config.problems import InvalidPipeline, Refused
 from cdclake.config.yaml_reader import read_document
-from cdclake.jobs.runtime.source import connect
+from cdclake.debezium.types import ColumnType, parse_type
+from cdclake.iceberg.widening import is_widening
+from cdclake.jobs.runtime.source import source_tables
 from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_column
 from cdclake.postgres.catalog import SourceTable
 from cdclake.postgres.published import undeclared_columns
-from cdclake.postgres.source import read_catalog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +46,17 @@ class Lines:
         except InvalidPipeline:
             return  # the file has been moved or broken since: messages have no line
 
+    def type_of(self, table: Table, column: str) -> ColumnType | None:
+        """Return the column's type in the file; None if it cannot be read."""
+        if self._document is None:
+            return None
+        for spelled, entry in self._document.mapping("tables").items():
+            if _is_key_of(spelled, table) and isinstance(entry, dict):
+                found = (entry.get("columns") or {}).get(column)
+                kind = found.get("type") if isinstance(found, dict) else found
+                return parse_type(kind) if isinstance(kind, str) else None
+        return None
+
     def of(self, table: Table, column: str) -> int | None:
         """Return the column's line, or that of the table's `columns` if it is not declared."""
         if self._document is None:
@@ -66,20 +78,35 @@ def _is_key_of(spelled: str, table: Table) -> bool:
 
 def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange]]:
     """Return the differences by table name; raise InputError if the source does not answer."""
-    wanted = {(table.schema, table.table) for table in lake.plan.tables}
-    with connect(lake.dsn) as connection:
-        actual = {found.id: found for found in read_catalog(connection, tables=wanted)}
+    actual = source_tables(lake.dsn, lake.plan)
     return {
         table.name: [
-            SourceChange(
-                column=column, line=lines.of(table, column), message=message, remedy=remedy
-            )
-            for found in [actual.get((table.schema, table.table))]
-            if found is not None
-            for column, message, remedy in compare_columns(table, found)
+            *widened_changes(table, lines),
+            *(
+                SourceChange(
+                    column=column, line=lines.of(table, column), message=message, remedy=remedy
+                )
+                for found in [actual.get((table.schema, table.table))]
+                if found is not None
+                for column, message, remedy in compare_columns(table, found)
+            ),
         ]
         for table in lake.plan.tables
     }
+
+
+def widened_changes(table: Table, lines: Lines) -> Iterator[SourceChange]:
+    """Yield the columns that the lake has widened after the source, and the file has not yet."""
+    for column in table.columns:
+        declared = lines.type_of(table, column.source)
+        if declared is not None and is_widening(declared, column.column_type):
+            yield SourceChange(
+                column=column.source,
+                line=lines.of(table, column.source),
+                message=f"column {column.source!r} was widened from {declared} to {column.type},"
+                " as in the source",
+                remedy=f"write `{column.source}: {column.type}`; nothing else has to be done",
+            )
 
 
 def compare_columns(table: Table, actual: SourceTable) -> Iterator[tuple[str, str, str]]:

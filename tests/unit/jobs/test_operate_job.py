@@ -27,7 +27,8 @@ ARGUMENTS = {"JOB_NAME": "operate", "plan": "s3://b/plan.json", "control": "s3:/
 def control(monkeypatch: pytest.MonkeyPatch) -> Any:
     store = MemoryStore()
     monkeypatch.setattr(deployed_backend, "ObjectStore", lambda _: store)
-    monkeypatch.setattr(operate_job, "PlanWatcher", lambda _: Watcher())
+    monkeypatch.setattr(operate_job, "PlanWatcher", lambda *_: Watcher())
+    monkeypatch.setattr(operate_job, "ObjectStore", lambda _: store)
     return store
 
 

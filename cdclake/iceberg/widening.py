@@ -1,0 +1,47 @@
+"""Columns whose type the source has widened without loss, before the pipeline file follows.
+
+The plan is that of the file; these types are laid over it. A file that follows changes nothing
+more, and a type that the lake cannot widen to is left to the schema drift's rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cdclake.debezium.types import ColumnType, parse_type, same_in_the_lake
+from cdclake.iceberg.evolution import can_become
+from cdclake.plan import Column, Plan, Table
+
+WidenedTypes = Mapping[str, Mapping[str, str]]  # by lake table and lake column
+
+
+def is_widening(declared: ColumnType, actual: ColumnType) -> bool:
+    """Return True if the lake can widen the column to the source's type, and has to."""
+    return can_become(declared, actual) and not same_in_the_lake(declared, actual)
+
+
+def with_widened(plan: Plan, widened: WidenedTypes) -> Plan:
+    """Return the plan with the widened types of its columns."""
+    if plan.widened_columns != "widen" or not widened:
+        return plan
+    tables = tuple(_widen(table, widened.get(table.name, {})) for table in plan.tables)
+    return replace(plan, tables=tables)
+
+
+def still_widened(plan: Plan, streamed: Plan) -> Plan:
+    """Return a file's plan with the wider types of the plan that is streamed now."""
+    types = {t.name: {c.name: c.type for c in t.columns} for t in streamed.tables}
+    return with_widened(plan, types)
+
+
+def _widen(table: Table, types: Mapping[str, str]) -> Table:
+    columns = tuple(_widen_column(column, types.get(column.name)) for column in table.columns)
+    return replace(table, columns=columns)
+
+
+def _widen_column(column: Column, wider: str | None) -> Column:
+    kind = None if wider is None else parse_type(wider)
+    if kind is None or not is_widening(column.column_type, kind):
+        return column
+    return replace(column, type=str(kind))
