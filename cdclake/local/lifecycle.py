@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -23,7 +24,7 @@ from cdclake.local.plan_diff import PlanDiff, compare
 from cdclake.local.process.home import Home
 from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
 
@@ -57,8 +58,7 @@ def up(
     web_logs.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
-    if streamed:
-        plan = still_widened(plan, streamed)
+    plan = still_widened(plan, streamed) if streamed else plan
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
@@ -78,9 +78,8 @@ def up(
     state.save(home)
     if wait == ROWS and not state.paused:
         await_rows(replace(lake, state=state))
-    tables = [_table(table) for table in lake.plan.tables]
     return {
-        **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), tables),
+        **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
         "did": _did(before, state, change),
         "paused": state.paused,
         "relation_changes": checked.to_json(),
@@ -141,7 +140,7 @@ def _has_database(connection: psycopg.Connection[Any], name: str) -> bool:
     return found.fetchone() is not None
 
 
-def _table(table: Any) -> dict[str, Any]:
+def _table(table: Table) -> dict[str, Any]:
     return {
         "table": table.name,
         "source": table.source,
@@ -160,7 +159,9 @@ def _firehose(endpoints: Endpoints, plan: Plan) -> dict[str, Any]:
     return {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
 
 
-def _answer(endpoints: Endpoints, source: dict[str, Any], tables: list[Any]) -> dict[str, Any]:
+def _answer(
+    endpoints: Endpoints, source: dict[str, Any], tables: Sequence[Table]
+) -> dict[str, Any]:
     return {
         "ok": True,
         "source": source,
@@ -169,5 +170,5 @@ def _answer(endpoints: Endpoints, source: dict[str, Any], tables: list[Any]) -> 
         "glue": endpoints.glue,
         "connect": endpoints.connect,
         "logs": endpoints.logs,
-        "tables": tables,
+        "tables": [_table(table) for table in tables],
     }

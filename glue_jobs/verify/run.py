@@ -44,8 +44,8 @@ def verify_tables(
         stopped = wait(tables, lambda: None)
         with reader.open(tables) as lake:
             passes, seconds = _first_passes(sides, source, lake, sample)
-    opened = [Open(each, passes[each.table.name].candidates) for each in sides]
     with ExitStack() as closing, source_rows.session(dsn, salt) as source:
+        opened = [Open(each, passes[each.table.name].candidates) for each in sides]
         for table in opened:
             closing.callback(table.candidates.close)
         rounds = settle(opened, source, reader, wait)
@@ -58,8 +58,7 @@ def verify_tables(
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
         reports[name].seconds = seconds.get(name, 0.0)
-    if deep:
-        _add_deep(reports, sides, reader)
+    _add_deep(reports, sides if deep else (), reader)
     found = [reports[table.name] for table in tables]
     return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
 
