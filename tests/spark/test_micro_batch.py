@@ -324,7 +324,7 @@ def test_a_request_to_resume_outlives_a_batch_that_does_not_end(
     stream.control.write(f"resume/{one.table.name}.json", {})
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
         patched.setattr(MicroBatch, "_run_tables", Mock(side_effect=MemoryError("killed")))
-        patched.setattr(micro_batch, "read_gap", lambda *_: None)
+        patched.setattr(MicroBatch, "_gap", lambda *_: None)
         stream.run()
     assert stream.progress().table(one.table.name).resume_requested
 
