@@ -33,10 +33,6 @@ def test_a_renamed_column_is_taken_and_masked_under_all_its_names() -> None:
     both = "(?-i)public[.]t[.]email,(?-i)public[.]t[.]mail"
     assert config["column.include.list"].endswith(f"(?-i)public[.]t[.]id,{both}")
     assert config["column.mask.hash.v2.SHA-256.with.salt.cdclake"] == both
-    # Another column has the earlier name by now, and its file excludes it.
-    excluded = replace(plan, tables=(replace(table, excluded=("mail",)),))
-    config = connector_config(excluded, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
-    assert config["column.include.list"].endswith("t[.]id,(?-i)public[.]t[.]email")
 
 
 def test_a_salt_stands_in_a_value_and_our_connector_puts_it_into_the_names() -> None:
