@@ -108,6 +108,12 @@ UPKEEP = (
           "with_widened(plan, widened), etags", "plan, etags"),),
     ),
     Mutation(
+        "what a narrower column refused stays in quarantine",
+        ("tests/spark/test_widened_stream.py",),
+        (("glue_jobs/stream/batch.py", "            request_replay(self._control, widened)\n",
+          "            pass\n"),),
+    ),
+    Mutation(
         "a type that loses values is a widening", _WIDENING,
         (("cdclake/iceberg/widening.py", "can_become(declared, actual) and ", ""),),
     ),
