@@ -35,6 +35,17 @@ def still_widened(plan: Plan, streamed: Plan) -> Plan:
     return with_widened(plan, types)
 
 
+def widened_tables(before: Plan | None, after: Plan) -> list[str]:
+    """Return the tables of both plans with a column that is widened between them."""
+    known = {table.name: table for table in before.tables} if before else {}
+    return [t.name for t in after.tables if t.name in known and _is_widened(known[t.name], t)]
+
+
+def _is_widened(before: Table, after: Table) -> bool:
+    old = {column.name: column.column_type for column in before.columns}
+    return any(is_widening(old.get(c.name, c.column_type), c.column_type) for c in after.columns)
+
+
 def _widen(table: Table, types: Mapping[str, str]) -> Table:
     columns = tuple(_widen_column(column, types.get(column.name)) for column in table.columns)
     return replace(table, columns=columns)

@@ -21,10 +21,11 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.iceberg.widening import widened_tables
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress, TableProgress
-from cdclake.jobs.control.requests import take_resumes
+from cdclake.jobs.control.requests import request_replay, take_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
@@ -147,6 +148,9 @@ class MicroBatch:
             self._progress.table(table.name).forget_all_but(column_keys(table))
         self._readers = {table.name: TableReader(table, plan) for table in plan.tables}
         self._turns.wait(kept)  # a crash may have occurred between append and apply
+        for widened in widened_tables(self._created_for, plan):
+            # Events that the previous batch quarantined, with any earlier request to replay them.
+            request_replay(self._control, widened)
         self._created_for = plan
 
     def _create_table(self, plan: Plan, table: Table, lake: LakeTables) -> None:

@@ -70,7 +70,8 @@ def test_widened_columns_are_widened_and_reported(lake: RunningLake) -> None:
         "n": "write `n: bigint`",
         "price": "write `price: numeric(12,2)`",
     }
-    lake.eventually(lambda: lake.sql("select n from counted_current where id = 100") == [[LARGE]])
+    query = "select n from counted_current where id = 100"
+    lake.eventually(lambda: lake.sql(query) == [[LARGE]], 90)
     lake.eventually(lambda: table_of(lake, "counted")["state"] == "streaming")
     lake.assert_equal()
     assert lake.sql("select count(*) from counted_current where n > 2147483647") == [[6]]
@@ -98,7 +99,8 @@ def test_a_new_column_of_an_earlier_name_stays_in_the_database(lake: RunningLake
         connection.execute("update renamed set mail = 'undeclared-secret' where id = 2")
         connection.execute("insert into renamed values (200, 'x@example.org', 'undeclared-new')")
     lake.eventually(
-        lambda: lake.sql("select mail from renamed_current where id = 200") == [["x@example.org"]]
+        lambda: lake.sql("select mail from renamed_current where id = 200") == [["x@example.org"]],
+        90,
     )
     assert b"undeclared" not in topic(lake, "wider.public.renamed")
     [change] = table_of(lake, "renamed")["source_changes"]  # type: ignore[misc]

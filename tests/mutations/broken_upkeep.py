@@ -99,13 +99,19 @@ UPKEEP = (
     ),
     Mutation(
         "the connector takes an excluded column of an earlier name",
-        ("tests/unit/debezium/test_connector.py",),
+        ("tests/unit/debezium/test_earlier_names.py",),
         (("cdclake/debezium/connector.py", "            if name not in t.excluded\n", ""),),
     ),
     Mutation(
         "the jobs ignore widened types", _WIDENING,
         (("glue_jobs/control/plan_watcher.py",
           "with_widened(plan, widened), etags", "plan, etags"),),
+    ),
+    Mutation(
+        "what a narrower column refused stays in quarantine",
+        ("tests/spark/test_widened_stream.py",),
+        (("glue_jobs/stream/batch.py", "            request_replay(self._control, widened)\n",
+          "            pass\n"),),
     ),
     Mutation(
         "a type that loses values is a widening", _WIDENING,

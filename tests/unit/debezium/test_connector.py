@@ -39,10 +39,6 @@ def test_a_renamed_column_is_taken_under_all_its_names_until_another_has_one() -
     config = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
     both = "(?-i)public[.]t[.]email,(?-i)public[.]t[.]mail"
     assert config["column.include.list"].endswith(f"(?-i)public[.]t[.]id,{both}")
-    # Another column has the earlier name by now, and its file excludes it.
-    excluded = replace(plan, tables=(replace(table, excluded=("mail",)),))
-    config = connector_config(excluded, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
-    assert config["column.include.list"].endswith("t[.]id,(?-i)public[.]t[.]email")
 
 
 def test_the_tables_of_a_domain_go_to_its_topic_and_no_other() -> None:

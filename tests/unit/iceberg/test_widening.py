@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdclake.debezium.types import parse_type
-from cdclake.iceberg.widening import is_widening, still_widened, with_widened
+from cdclake.iceberg.widening import is_widening, still_widened, widened_tables, with_widened
 from cdclake.jobs.control import plan_watcher
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.requests import pending_resumes
@@ -58,6 +58,8 @@ def test_a_plan_takes_wider_types_and_no_others() -> None:
     wider = with_widened(plan, {name: {"id": "bigint", "number": "text"}, "other": {"id": "text"}})
     assert types(wider) == {"id": "bigint", "number": "integer"}
     assert with_widened(wider, {name: {"id": "integer"}}) == wider
+    assert widened_tables(plan, wider) == [name]  # whose quarantined events are replayed
+    assert widened_tables(wider, wider) == widened_tables(None, wider) == []
     assert still_widened(plan, wider) == wider  # the file has not followed, or is of before
     stop = replace(plan, widened_columns="stop")
     assert with_widened(stop, {name: {"id": "bigint"}}) == stop

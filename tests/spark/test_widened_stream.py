@@ -1,0 +1,47 @@
+"""A stream whose plan widens a column between two batches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.iceberg.widening import with_widened
+from cdclake.jobs.operations.executor import OperationExecutor
+from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.plan import Column
+from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
+from tests.spark.test_micro_batch import FixedPlan
+
+pytestmark = pytest.mark.spark
+
+LARGE = 3_000_000_000
+COLUMNS = tuple(
+    Column(source=source, name=source, type=kind)
+    for source, kind in (("id", "bigint"), ("v", "integer"))
+)
+
+
+def test_quarantined_values_are_replayed_when_their_column_is_widened(spark: SparkSession) -> None:
+    """Also if a batch under the plan before has taken an earlier request to replay them."""
+    plan = plan_of(columns=COLUMNS)
+    engine, control, watched = Engine(spark, plan), MemoryStore(), FixedPlan(plan)
+    repairs: Any = OperationExecutor(control, {})  # type: ignore[arg-type]
+    process = MicroBatch(watched, control, {}, repairs)  # type: ignore[arg-type]
+    beat = (plan.heartbeat_rows_topic, 0, 0, b"{}", b'{"op": "u", "cdc_epoch": "1"}', None)
+
+    def event(lsn: int, value: int) -> dict[str, Any]:
+        made = engine.event("c", lsn, lsn, id=lsn)
+        made["value"]["after"] = {"id": lsn, "v": value}
+        return made
+
+    sent = [event(lsn, value) for lsn, value in ((10, 1), (20, LARGE), (30, 2))]
+    records = [engine.record(offset, each) for offset, each in enumerate(sent)]
+    process(spark.createDataFrame([*records, beat], RECORD), 0)
+    assert len(engine.quarantined()) == 1
+    watched.plan = with_widened(plan, {engine.table.name: {"v": "bigint"}})
+    process(spark.createDataFrame([beat], RECORD), 1)
+    rows = engine.lake.read(engine.table.name).select("id", "v").collect()
+    assert {row["id"]: row["v"] for row in rows} == {10: 1, 20: LARGE, 30: 2}
+    assert engine.quarantined() == []
