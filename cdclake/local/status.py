@@ -15,7 +15,7 @@ from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.offset_gap import Gap, find_gap
-from cdclake.local.lake.source import slot_wal
+from cdclake.local.lake.source import slot_failover, slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
 from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.topics import end_offsets
@@ -201,6 +201,13 @@ def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
         return None
     try:
         wal, limit = slot_wal(lake.dsn, lake.plan.source_object)
+        failover, problem = slot_failover(lake.dsn, lake.plan.source_object)
     except InputError:  # reported as the component's state
         return None
-    return {"name": naming.source_object(lake.plan.name), "wal_bytes": wal, "limit_bytes": limit}
+    return {
+        "name": naming.source_object(lake.plan.name),
+        "wal_bytes": wal,
+        "limit_bytes": limit,
+        "failover": failover,
+        "failover_problem": problem,
+    }

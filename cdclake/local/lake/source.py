@@ -7,6 +7,7 @@ from collections.abc import Collection
 from cdclake.jobs.runtime.source import connect
 from cdclake.plan import Plan
 from cdclake.postgres import queries
+from cdclake.postgres.server import failover_problem
 from cdclake.postgres.source import Prepared, leave_session, prepare_session
 
 
@@ -35,6 +36,16 @@ def remove_from_source(dsn: str, plan: Plan) -> None:
     """Run `leave_session` on a new connection."""
     with connect(dsn) as connection:
         leave_session(connection, plan)
+
+
+def slot_failover(dsn: str, slot: str) -> tuple[bool | None, str | None]:
+    """Return whether standbys may copy the slot (None: unknown to the server), and the problem."""
+    with connect(dsn) as connection:
+        row = connection.execute(queries.SLOT_FAILOVER, (slot,)).fetchone()
+        assert row is not None
+        failover, standbys, synchronized = row
+        problem = failover_problem(failover, standbys, synchronized)
+        return failover, problem.replace("<slot>", slot) if problem else None
 
 
 def slot_wal(dsn: str, slot: str) -> tuple[int, int | None]:
