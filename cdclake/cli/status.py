@@ -53,6 +53,8 @@ def _render(answer: dict[str, Any]) -> None:
             say(f"  {logs['last_error']}")
     if answer["slot"]:
         say(f"the slot retains {answer['slot']['wal_bytes']} bytes of WAL")
+        if answer["slot"].get("failover_problem"):
+            say(answer["slot"]["failover_problem"])
 
 
 def _shown(value: Any) -> str:

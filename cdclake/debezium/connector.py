@@ -86,6 +86,8 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         "topic.prefix": plan.name,
         "plugin.name": "pgoutput",
         "slot.name": plan.source_object,
+        # PostgreSQL 17 copies the slot to its standbys; Debezium ignores this on older servers.
+        "slot.failover": "true",
         "publication.name": plan.source_object,
         # cdclake creates the publication: the connector's role may read, not publish.
         "publication.autocreate.mode": "disabled",

@@ -17,7 +17,7 @@ from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.no_answer import known
 from cdclake.local.lake.offset_gap import Gap, find_gap
-from cdclake.local.lake.source import slot_wal
+from cdclake.local.lake.source import slot_failover, slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
 from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, unfinished_loads
@@ -237,8 +237,15 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
 def _slot(lake: LocalLake, running: set[str]) -> dict[str, Any] | None:
     if not lake.state.external and "postgres" not in running:
         return None
-    found = known(lambda: slot_wal(lake.dsn, lake.plan.source_object), None)
+    name = lake.plan.source_object
+    found = known(lambda: (slot_wal(lake.dsn, name), slot_failover(lake.dsn, name)), None)
     if found is None:  # reported as the component's state
         return None
-    wal, limit = found
-    return {"name": naming.source_object(lake.plan.name), "wal_bytes": wal, "limit_bytes": limit}
+    (wal, limit), (failover, problem) = found
+    return {
+        "name": naming.source_object(lake.plan.name),
+        "wal_bytes": wal,
+        "limit_bytes": limit,
+        "failover": failover,
+        "failover_problem": problem,
+    }

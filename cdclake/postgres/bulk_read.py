@@ -7,15 +7,20 @@ import math
 from cdclake.plan import Table
 from cdclake.postgres.event_values import SESSION, log_value
 from cdclake.postgres.quoting import identifier, literal, qualified
+from cdclake.postgres.server import HAS_FAILOVER_SLOTS
 
 PLACE = "cdc__place"  # the row's ctid; used in conditions, never fetched
 _BLOCKS_PER_CHUNK = 8192  # 64 MB: a task of seconds
 _MAX_CHUNKS = 4000
 
 
-def create_slot(slot: str) -> str:
-    """Return the replication command that returns the slot's consistent point and snapshot."""
-    return f"CREATE_REPLICATION_SLOT {identifier(slot)} LOGICAL pgoutput (SNAPSHOT 'export')"
+def create_slot(slot: str, version: int) -> str:
+    """Return the replication command that returns the slot's consistent point and snapshot.
+
+    From PostgreSQL 17 on (`version` as in `server_version_num`) standbys may copy the slot.
+    """
+    options = "SNAPSHOT 'export'" + (", FAILOVER true" if version >= HAS_FAILOVER_SLOTS else "")
+    return f"CREATE_REPLICATION_SLOT {identifier(slot)} LOGICAL pgoutput ({options})"
 
 
 def lock_against_rewrites(table: Table) -> str:

@@ -137,10 +137,6 @@ WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
                   WHERE a.attrelid = c.oid AND x.grantee = r.oid))
 """
 
-SLOT_ACTIVE = """
-SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_name = %s AND active)
-"""
-
 CONFIRMED_LSN = """
 SELECT (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint
 FROM pg_replication_slots WHERE slot_name = %s
@@ -151,6 +147,14 @@ SELECT (SELECT greatest(pg_current_wal_lsn() - restart_lsn, 0)::bigint
         FROM pg_replication_slots WHERE slot_name = %s),
        (SELECT nullif(setting::bigint, -1) * 1024 * 1024
         FROM pg_settings WHERE name = 'max_slot_wal_keep_size')
+"""
+
+# As JSON, because servers before 17 have neither the column nor the setting.
+SLOT_FAILOVER = """
+SELECT (SELECT (to_jsonb(s) ->> 'failover')::boolean
+        FROM pg_replication_slots s WHERE slot_name = %s),
+       (SELECT count(*)::int FROM pg_replication_slots WHERE slot_type = 'physical' AND active),
+       current_setting('synchronized_standby_slots', true)
 """
 
 WAL_POSITION = "SELECT (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint"

@@ -13,6 +13,7 @@ from cdclake.postgres.refusal import Refusal
 OLDEST, NEWEST = 15, 18
 # Since then a user with CREATEROLE and REPLICATION may grant both.
 _GIVES_REPLICATION = 160000
+HAS_FAILOVER_SLOTS = 170000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,29 @@ class ServerState:
     def slot_lost(self) -> bool:
         """Check whether the slot's WAL is lost, which requires a new epoch."""
         return self.slot_wal_status == "lost"
+
+
+def failover_problem(failover: bool | None, standbys: int, synchronized: str | None) -> str | None:
+    """Return why the slot would be lost or skip changes at a failover; None if it would not.
+
+    `failover`: whether the slot may be copied; None before PostgreSQL 17, or without a slot.
+    `standbys`: physical slots that are streamed from.
+    `synchronized`: the setting `synchronized_standby_slots`.
+    """
+    if failover is None or not standbys:
+        return None
+    if not failover:
+        return (
+            "the slot is not copied to the standbys, so a failover loses it and the lake needs a new"
+            " snapshot: it was created without `failover`; as a superuser run on a replication"
+            " connection: ALTER_REPLICATION_SLOT <slot> (FAILOVER true)"
+        )
+    if not synchronized:
+        return (
+            "the slot may lag behind the connector on the standbys: list their slots in"
+            " synchronized_standby_slots, and set sync_replication_slots = on on each standby"
+        )
+    return None
 
 
 def check_server(

@@ -27,6 +27,7 @@ from cdclake.postgres.event_values import SALT_SETTING
 _DRIVER = "org.postgresql.Driver"
 _FETCHED = "1000"  # rows that a task holds at once, regardless of their width
 _TRUST = ("sslrootcert", "sslfactory")  # optional settings of the driver
+_VERSION = "SELECT current_setting('server_version_num')::bigint"
 _REPLICATION = {
     "replication": "database",
     "preferQueryMode": "simple",
@@ -123,7 +124,8 @@ def exported_snapshot(
             _execute(locks, bulk_read.lock_against_rewrites(table))
         exporter = _connected(source, **_REPLICATION)
         try:
-            lsn, name = _create_slot(exporter, slot)
+            version = int(_first_value(locks, _VERSION))
+            lsn, name = _create_slot(exporter, slot, version)
             yield ExportedSnapshot(source, name, lsn, time.time_ns() // 1000, locks)
         finally:
             exporter.close()
@@ -138,9 +140,9 @@ def _connected(source: JdbcSource, **more: str) -> Any:
         raise _refused(error) from None
 
 
-def _create_slot(connection: Any, slot: str) -> tuple[int, str]:
+def _create_slot(connection: Any, slot: str, version: int) -> tuple[int, str]:
     try:
-        answer = connection.createStatement().executeQuery(bulk_read.create_slot(slot))
+        answer = connection.createStatement().executeQuery(bulk_read.create_slot(slot, version))
         answer.next()
         high, low = answer.getString("consistent_point").split("/")
         return (int(high, 16) << 32) + int(low, 16), answer.getString("snapshot_name")

@@ -8,6 +8,7 @@ from cdclake.errors import InputError
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.plan import Plan
 from cdclake.postgres import queries
+from cdclake.postgres.server import failover_problem
 from cdclake.postgres.source import (
     Prepared,
     check_session,
@@ -63,6 +64,16 @@ def remove_from_source(dsn: str, plan: Plan) -> list[str]:
 
 def _ours(connection: Connection, name: str) -> list[str]:
     return [str(row[0]) for row in connection.execute(queries.OUR_OBJECTS, {"name": name})]
+
+
+def slot_failover(dsn: str, slot: str) -> tuple[bool | None, str | None]:
+    """Return whether standbys may copy the slot (None: unknown to the server), and the problem."""
+    with connect(dsn) as connection:
+        row = connection.execute(queries.SLOT_FAILOVER, (slot,)).fetchone()
+        assert row is not None
+        failover, standbys, synchronized = row
+        problem = failover_problem(failover, standbys, synchronized)
+        return failover, problem.replace("<slot>", slot) if problem else None
 
 
 def slot_wal(dsn: str, slot: str) -> tuple[int, int | None]:
