@@ -7,7 +7,8 @@ import pytest
 
 from cdclake.errors import InputError
 from cdclake.jar_lock import LOCK_NAME, parse_jar_lock, render_jar_lock, unlocked_jars
-from cdclake.stacks.bundles import PROJECT, build_plugin
+from cdclake.packing import PROJECT
+from cdclake.stacks.bundles import build_plugin
 from scripts import fetch_jars
 
 

@@ -11,8 +11,8 @@ import pytest
 from cdclake.debezium.types import parse_type
 from cdclake.iceberg.widening import is_widening, still_widened, widened_tables, with_widened
 from cdclake.jobs.control import plan_watcher
+from cdclake.jobs.control.control_objects import ResumeRequest
 from cdclake.jobs.control.plan_watcher import PlanWatcher
-from cdclake.jobs.control.requests import pending_resumes
 from cdclake.jobs.control.widened import note_widened, read_widened
 from cdclake.local.lake.source_changes import Lines, widened_changes
 from cdclake.plan import Plan
@@ -20,6 +20,12 @@ from cdclake.postgres.widened import find_widened
 from tests.spark.events import MemoryStore
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared
+
+
+def stored(control: MemoryStore, name: str) -> dict[str, Any]:
+    found = control.read(name)
+    assert found is not None
+    return found.content
 
 
 def plan_of(*columns: tuple[str, str], **changes: Any) -> Plan:
@@ -97,9 +103,8 @@ def test_the_jobs_lay_noted_types_over_their_plan_at_once(monkeypatch: pytest.Mo
     note_widened(control, plan, {name: {"id": "bigint"}})
     note_widened(control, plan, {name: {"number": "bigint"}})
     assert types(watcher.read()) == {"id": "bigint", "number": "bigint"}
-    [(table, request)] = pending_resumes(control)
-    assert request is not None and (table, request.columns_changed) == (name, True)
-    assert control.read(f"repairs/{name}.replay.json") is not None
+    assert ResumeRequest.from_json(stored(control, f"resume/{name}.json")).columns_changed
+    assert stored(control, f"repairs/{name}.replay.json")
 
 
 def test_status_reports_what_the_file_does_not_say_yet(tmp_path: Any) -> None:
