@@ -11,6 +11,7 @@ _CLI = ("tests/unit/test_cli.py",)
 _LOADS = ("tests/unit/local/test_table_loads.py",)
 _TLS = ("tests/unit/local/test_source_tls.py",)
 _HOME = ("tests/unit/local/test_home.py",)
+_FIGURES = ("tests/unit/local/test_table_figures.py",)
 _HEALTH = ("tests/unit/local/test_health.py",)
 
 FIRST_DAY = (
@@ -74,6 +75,16 @@ FIRST_DAY = (
     Mutation(
         "status fails while a server starts", _HEALTH,
         (("cdclake/local/lake/no_answer.py", "    OSError,\n", ""),),
+    ),
+    Mutation(
+        "status reads the quarantine with tables that are not made", _FIGURES,
+        (("cdclake/local/reader/table_figures.py",
+          "reader.open((), requests=(naming.QUARANTINE,))", "reader.open(reader.plan.tables)"),),
+    ),
+    Mutation(
+        "a table that waits for a column hides the others", _FIGURES,
+        (("cdclake/local/reader/table_figures.py",
+          "for table in tables:\n            with", "for table in []:\n            with"),),
     ),
     Mutation(
         "a table is loaded once the connector has read it", _LOADS,

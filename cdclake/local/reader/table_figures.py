@@ -2,62 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import duckdb
 
 from cdclake import naming
 from cdclake.debezium.position import SNAPSHOT_PHASE
-from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
+from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Table
+
+_NOTHING = dict.fromkeys(("changes_rows", "state_rows", "live_rows", "freshness_s", "quarantined"))
 
 
 def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """Return the figures of each table by its name in the lake.
 
     They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, quarantined;
-    all None if the stream has not created the table's objects yet. Freshness is that of the newest
-    streamed row: the time from its commit in the source to the first snapshot with the row.
+    all None if the stream has not created the table's objects or columns yet. Freshness is that of
+    the newest streamed row: the time from its commit in the source to the first snapshot with it.
     """
-    try:
-        return _figures(lake)
-    except duckdb.Error as error:
-        raise ComponentFailed(
-            f"the lake's tables could not be read: {str(error).splitlines()[0]}",
-            "run this again; if the error remains, run `cdclake up`",
-            component="aws",
-        ) from error
-
-
-def _figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     reader = lake_reader(lake)
     made = set(_made(lake))
     tables = [t for t in lake.plan.tables if {t.name, t.changes} <= made]
-    nothing = dict.fromkeys(
-        ("changes_rows", "state_rows", "live_rows", "freshness_s", "quarantined")
-    )
-    figures: dict[str, dict[str, Any]] = {t.name: dict(nothing) for t in lake.plan.tables}
-    if not tables:
-        return figures
-    with reader.open(tables) as session:
+    figures: dict[str, dict[str, Any]] = {t.name: dict(_NOTHING) for t in lake.plan.tables}
+    try:
+        figures |= _read(reader, tables)
+    except duckdb.Error:  # a table lacks a column that the stream will add
         for table in tables:
-            figures[table.name] = {
+            with suppress(duckdb.Error):
+                figures |= _read(reader, [table])
+    for name, count in _quarantined(reader) if naming.QUARANTINE in made else ():
+        if name in figures and figures[name]["quarantined"] is not None:
+            figures[name]["quarantined"] = count
+    return figures
+
+
+def _read(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
+    if not tables:
+        return {}
+    with reader.open(tables) as session:
+        return {
+            table.name: {
                 "changes_rows": _count(session, table.changes),
                 "state_rows": _count(session, table.name),
                 "live_rows": _count(session, naming.current_name(table.name)),
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
                 "quarantined": 0,
             }
-    for name, count in _quarantined(lake):
-        if name in figures:
-            figures[name]["quarantined"] = count
-    return figures
+            for table in tables
+        }
 
 
 def _made(lake: LocalLake) -> list[str]:
@@ -113,9 +114,9 @@ def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
     return None
 
 
-def _quarantined(lake: LocalLake) -> list[tuple[str, int]]:
+def _quarantined(reader: Reader) -> list[tuple[str, int]]:
     """Count quarantined events by table; events that Firehose appended twice count once."""
-    with lake_reader(lake).open(None) as session:
+    with reader.open((), requests=(naming.QUARANTINE,)) as session:
         return session.execute(
             'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
             f" FROM {naming.QUARANTINE} GROUP BY 1"
