@@ -21,7 +21,7 @@ from tests.mutations.broken import MUTATIONS
 from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
-COPIED = ("cdclake", "glue_jobs", "lambda", "stacks", "tests")
+COPIED = ("cdclake", "glue_jobs", "java", "lambda", "pipelines", "stacks", "tests")
 TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
 LONGEST_S = 1800
 AT_ONCE = 2  # half of a mutation's time is one thread that starts a JVM and plans
