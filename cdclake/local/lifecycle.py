@@ -49,6 +49,7 @@ from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan
+from cdclake.postgres.source import Prepared
 
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
@@ -109,14 +110,7 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, checked: CheckedRelation
     running = stack.wants(lake.home, STREAM)
     if change.is_first and not running:
         _drop_forgotten_slot(lake)
-    prepared = prepare_source(
-        lake.dsn,
-        plan,
-        embedded=not state.external,
-        role_password=lake.home.secret("replication_password"),
-        own_stream=state.epoch > 0,
-        kept=frozenset(table.source for table in change.kept),
-    )
+    prepared = _prepare(lake, change)
     change = change.found(prepared.renamed, prepared.unpublished | checked.to_resync)
     connector = ConnectorClient(lake.endpoints.connect, plan)
     if prepared.slot_lost or state.loading or not prepared.slot_exists:
@@ -135,11 +129,7 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, checked: CheckedRelation
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
     markers = MarkerReader(lake.kafka, plan)
     try:
-        if not change.by_signal:
-            keep_what_is_read(lake, checked, first=True)
-        _start_connector(lake, connector, change)
-        if change.by_signal:
-            keep_what_is_read(lake, checked, first=False)
+        _start_and_record(lake, connector, change, checked)
         state = replace(state, loading=False)
         state.save(lake.home)
         run_stream(lake, READY_TIMEOUT_S)
@@ -149,6 +139,31 @@ def _start_streaming(lake: LocalLake, change: PlanDiff, checked: CheckedRelation
     component.run(lake)
     _read_rewritten_again(lake)
     return state
+
+
+def _prepare(lake: LocalLake, change: PlanDiff) -> Prepared:
+    return prepare_source(
+        lake.dsn,
+        lake.plan,
+        embedded=not lake.state.external,
+        role_password=lake.home.secret("replication_password"),
+        own_stream=lake.state.epoch > 0,
+        kept=frozenset(table.source for table in change.kept),
+    )
+
+
+def _start_and_record(
+    lake: LocalLake, connector: ConnectorClient, change: PlanDiff, checked: CheckedRelations
+) -> None:
+    """Start the connector, and record the relations that it reads.
+
+    Before a full snapshot, which may be interrupted; after a signal, which must be written first.
+    """
+    if not change.by_signal:
+        keep_what_is_read(lake, checked, first=True)
+    _start_connector(lake, connector, change)
+    if change.by_signal:
+        keep_what_is_read(lake, checked, first=False)
 
 
 def _read_rewritten_again(lake: LocalLake) -> None:

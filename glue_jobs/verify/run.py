@@ -45,7 +45,7 @@ def verify_tables(
                 passes[name] = first_pass(each, source, lake, sample)
                 seconds[name] = _since(begun)
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
-    reports = {}
+    reports = {each.table: each for each in broken}
     with ExitStack() as closing, source_rows.session(dsn, salt) as source:
         for table in opened:
             closing.callback(table.candidates.close)
@@ -54,7 +54,6 @@ def verify_tables(
         for name, each in zip(passes, sides, strict=True):
             reports[name] = _report(each, passes[name], stopped.get(name), shown.get(name, []))
             reports[name].seconds = seconds[name]
-    reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
     found = [reports[table.name] for table in tables]

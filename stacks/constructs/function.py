@@ -33,7 +33,6 @@ class LambdaFunction(Construct):
         ground: DeploymentContext,
         memory_mb: int = 256,
         security_group: str | None = None,
-        handler: str = "handler",
     ) -> None:
         super().__init__(scope, construct_id)
         self.log = LogGroup(self, "Log", ground=ground)
@@ -51,7 +50,7 @@ class LambdaFunction(Construct):
             "Function",
             runtime=_RUNTIME,
             architectures=["arm64"],
-            handler=f"{module}.{handler}",
+            handler=f"{module}.handler",
             role=role.arn,
             timeout=timeout_s,
             memory_size=memory_mb,

@@ -42,7 +42,6 @@ class SourceCheck(LambdaFunction):
             scope,
             construct_id,
             module="prepare_source",
-            handler="check",
             code=file,
             environment={
                 **environment,
@@ -62,4 +61,5 @@ class SourceCheck(LambdaFunction):
             security_group=security_group,
             ground=ground,
         )
+        self.resource.handler = "prepare_source.check"
         schedules.call("SourceCheck", schedule=_EVERY, function_arn=self.arn)

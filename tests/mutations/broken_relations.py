@@ -51,7 +51,7 @@ RELATIONS = (
           "is_as_recorded = found is not None"),),
     ),
     Mutation(
-        "no slot survives a failover", ("tests/unit/debezium/test_connector.py",),
+        "no slot survives a failover", ("tests/unit/debezium/test_failover.py",),
         (("cdclake/debezium/connector.py", '"slot.failover": "true"', '"slot.failover": "false"'),),
     ),
 )  # fmt: skip

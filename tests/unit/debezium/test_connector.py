@@ -44,7 +44,6 @@ def test_a_salt_stands_in_a_value_and_our_connector_puts_it_into_the_names() -> 
     )
     plan = Plan(name="x", source_database="d", lake_database="l", tables=(table,))
     plain = connector_config(plan, ADDRESS, epoch=1, mask_salt="${salt}", max_queue_bytes=1)
-    assert plain["slot.failover"] == "true"
     assert plain["connector.class"] == "io.debezium.connector.postgresql.PostgresConnector"
     assert SALT not in plain
     email = Column(source="email", name="email", type="text", mask="hash")
