@@ -128,10 +128,9 @@ def test_what_firehose_delivers_is_not_read_again() -> None:
 
 
 def test_a_changed_table_keeps_its_record_until_it_is_read_again() -> None:
-    records = {"public.orders": RelationRecord.of(TABLE, settled=True), "public.gone": None}
     tables = [declared()]
     changed = source(replace(TABLE, oid=2))
-    kept = {"public.orders": records["public.orders"]}
+    kept = {"public.orders": RelationRecord.of(TABLE, settled=True)}
     assert merged_records(changed, tables, kept) == kept
     assert merged_records(source(TABLE), tables, {}) == kept
     waiting = merged_records(source(TABLE, streams=False), tables, {})
