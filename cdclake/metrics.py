@@ -32,6 +32,9 @@ FAILED_TABLES = Metric("FailedTables")
 SMALL_FILES = Metric("SmallFiles")  # files beyond those that its bytes need
 SNAPSHOTS = Metric("Snapshots")
 
+# Published by the source check: tables that are no longer the relations the lake was built on.
+CHANGED_RELATIONS = Metric("ChangedRelations")
+
 # Published by the stream keeper at each check.
 STREAM_RUNNING = Metric("StreamRunning")
 STREAM_FAILURES = Metric("StreamFailures")

@@ -25,7 +25,12 @@ from cdclake.deployed_jobs import (
 from cdclake.errors import InputError
 from cdclake.job_package import build_job_package, script_of
 from cdclake.metrics import NAMESPACE
-from cdclake.stacks.bundles import AUTHORITIES, JOB_WHEELS_SUFFIX, build_job_wheels
+from cdclake.stacks.bundles import (
+    AUTHORITIES,
+    JOB_WHEELS_SUFFIX,
+    build_job_wheels,
+    build_preparation,
+)
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
@@ -33,6 +38,7 @@ from cdclake.stacks.constructs.glue_network import GlueNetwork
 from cdclake.stacks.constructs.grant import Grant, through_s3
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.job_schedule import JobSchedules
+from cdclake.stacks.constructs.source_check import SourceCheck
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
@@ -76,6 +82,7 @@ class ProcessingStack(PipelineStack):
         super().__init__(scope, deployment, "processing", "Glue jobs, schedules and stream keeper")
         self._ground, self._source = network.ground, source
         self._streaming, self._lake = streaming, lake
+        self._functions = network.functions.group_id
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
         self._job_ground = GlueNetwork(
             self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
@@ -269,7 +276,26 @@ class ProcessingStack(PipelineStack):
             )
         elif wanted:
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
+        self._check_source(schedules)
         return schedules.failed_queue
+
+    def _check_source(self, schedules: JobSchedules) -> None:
+        SourceCheck(
+            self,
+            "SourceCheck",
+            file=build_preparation(self.deployment.plan).path,
+            environment={
+                "HOST": self._source.endpoint,
+                "PORT": str(self._source.port),
+                "DATABASE": self.deployment.plan.source_database,
+                "LOGIN_SECRET": self._source.login_name,
+            },
+            grants=self._source.grant_read_login(),
+            security_group=self._functions,
+            state=self._lake.state,
+            schedules=schedules,
+            ground=self._ground,
+        )
 
 
 def _iam_jar() -> Path:

@@ -71,9 +71,9 @@ def failover_problem(failover: bool | None, standbys: int, synchronized: str | N
         return None
     if not failover:
         return (
-            "the slot is not copied to the standbys, so a failover loses it and the lake needs a"
-            " new snapshot: it was created without `failover`; as a superuser run on a replication"
-            " connection: ALTER_REPLICATION_SLOT <slot> (FAILOVER true)"
+            "the slot is not copied to the standbys: a failover loses it, and the lake then needs"
+            " a new snapshot; run on a replication connection:"
+            " ALTER_REPLICATION_SLOT <slot> (FAILOVER true)"
         )
     if not synchronized:
         return (

@@ -141,17 +141,30 @@ def prepare_session(
     altered = [statement for pair in pairs for statement in alterations(*pair)]
     for statement in altered:  # each alone: no lock is held while waiting for the next
         _execute(connection, [statement])
-    statements = prepare(
+    statements = _statements(connection, plan, actual, state, role_password)
+    _execute(connection, statements + (follow_identity() if embedded else []))
+    return _prepared(state, pairs, publication, altered)
+
+
+def _statements(
+    connection: Session,
+    plan: Plan,
+    actual: Mapping[TableId, SourceTable],
+    state: ServerState,
+    role_password: str,
+) -> list[Statement]:
+    """Return the statements that prepare the source."""
+    name = plan.source_object
+    granted = connection.execute(queries.GRANTED, (name,)).fetchall()
+    return prepare(
         plan,
         actual,
         database=state.database,
         password_verifier=scram_verifier(role_password, os.urandom(16)),
-        publication=publication,
-        granted=[(row[0], row[1]) for row in connection.execute(queries.GRANTED, (name,))],
+        publication=read_publication(connection, name),
+        granted=[(schema, table) for schema, table in granted],
         replication_grant=state.replication_grant,
     )
-    _execute(connection, statements + (follow_identity() if embedded else []))
-    return _prepared(state, pairs, publication, altered)
 
 
 def check_session(
@@ -173,9 +186,7 @@ def check_session(
     plan = _without_missing(plan, actual, kept)
     refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
     refusals += _check_tables(connection, plan, actual, state, embedded)
-    new = [table for table in plan.tables if table.source not in kept]
-    refusals += [] if refusals else _check_keys(connection, new, actual)
-    if refusals:
+    if refusals or (refusals := _check_keys(connection, plan, actual, kept)):
         raise refused(refusals)
     return state, actual
 
@@ -231,12 +242,15 @@ def _without_missing(plan: Plan, actual: Collection[TableId], kept: Collection[s
 
 
 def _check_keys(
-    connection: Session, tables: Sequence[Table], actual: Mapping[TableId, SourceTable]
+    connection: Session,
+    plan: Plan,
+    actual: Mapping[TableId, SourceTable],
+    kept: Collection[str],
 ) -> list[Refusal]:
     """Refuse keys that rows repeat, where no index prevents it; a large table is not searched."""
     refusals = []
-    for table in tables:
-        if not is_unenforced(table, actual[table.schema, table.table]):
+    for table in plan.tables:
+        if table.source in kept or not is_unenforced(table, actual[table.schema, table.table]):
             continue
         try:
             with connection.transaction():

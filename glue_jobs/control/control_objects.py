@@ -7,6 +7,7 @@
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | `replay` and `resync` |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | the source check: wider column types | the jobs, over their plan |
+| `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled

@@ -5,8 +5,12 @@ the plan it sets up role, schema and publication. If anything prevents this, the
 with all reasons and nothing is changed. The slot, which the connector creates, is dropped with the
 stack, not earlier.
 
+`check` is deployed as a second function that a schedule invokes. It compares the source's relations
+with the records that the lake keeps of them, and publishes how many tables differ.
+
 The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
-HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET. Passwords are only held in memory.
+HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET; of `check` without ADMIN_SECRET, but with BUCKET
+and KEY of the records, and DIMENSION of the metric. Passwords are only held in memory.
 """
 
 from __future__ import annotations
@@ -22,9 +26,17 @@ from typing import Any
 import boto3
 import psycopg
 
+from cdclake import metrics
 from cdclake.cloudformation import answer, answer_failure
 from cdclake.errors import CdcError
 from cdclake.plan import Plan
+from cdclake.postgres.relation_check import (
+    compare_relations,
+    merged_records,
+    parse_records,
+    read_source,
+    records_content,
+)
 from cdclake.postgres.source import SESSION_SETTINGS, Session, leave_session, prepare_session
 
 log = logging.getLogger()
@@ -61,11 +73,11 @@ def do(request: str, prepared: str) -> None:
     plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
     if request == "Delete":
         if prepared != NOT_PREPARED:
-            with connected() as session:
+            with connected("ADMIN_SECRET") as session:
                 leave_session(session, plan)
         return
     password = secret(os.environ["LOGIN_SECRET"])["password"]
-    with connected() as session:
+    with connected("ADMIN_SECRET") as session:
         done = prepare_session(
             session, plan, embedded=False, role_password=password, own_stream=request == "Update"
         )
@@ -74,16 +86,51 @@ def do(request: str, prepared: str) -> None:
         log.error("the slot has lost its WAL: drop it and increase `aws: connect: epoch:`")
 
 
+def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Report the tables whose relations differ from the records, and record new ones."""
+    del event, context
+    plan = Plan.from_json(PLAN.read_text(encoding="utf-8"))
+    s3, place = boto3.client("s3"), {"Bucket": os.environ["BUCKET"], "Key": os.environ["KEY"]}
+    try:
+        stored = s3.get_object(**place)
+        records, only_if = parse_records(json.loads(stored["Body"].read())), stored["ETag"]
+    except s3.exceptions.NoSuchKey:
+        records, only_if = {}, None
+    with connected("LOGIN_SECRET") as session:
+        source = read_source(session, plan, records)
+    changes = compare_relations(source, plan.tables, records)
+    for table, found in changes.items():
+        for change in found:
+            log.error("%s: %s: %s; %s", table, change.kind, change.message, change.remedy)
+    merged = merged_records(source, plan.tables, records)
+    if merged != records:
+        condition = {"IfNoneMatch": "*"} if only_if is None else {"IfMatch": only_if}
+        s3.put_object(**place, **condition, Body=json.dumps(records_content(merged)).encode())
+    changed = sum(bool(found) for found in changes.values())
+    publish(changed)
+    return {"changed": changed}
+
+
+def publish(changed: int) -> None:
+    """Publish the alarm's metric on every call: missing data raises the alarm."""
+    metric = metrics.CHANGED_RELATIONS
+    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}]
+    value = {"MetricName": metric.name, "Value": float(changed), "Unit": metric.unit}
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace=metrics.NAMESPACE, MetricData=[{**value, "Dimensions": dimensions}]
+    )
+
+
 @contextmanager
-def connected() -> Iterator[Session]:
-    """Yield an administrator's session; verify the server's certificate and host name."""
-    admin = secret(os.environ["ADMIN_SECRET"])
+def connected(login: str) -> Iterator[Session]:
+    """Yield a session with the login in this variable's secret; verify certificate and host."""
+    user = secret(os.environ[login])
     with psycopg.connect(
         host=os.environ["HOST"],
         port=os.environ["PORT"],
         dbname=os.environ["DATABASE"],
-        user=admin["username"],
-        password=admin["password"],
+        user=user["username"],
+        password=user["password"],
         sslmode="verify-full",
         sslrootcert=str(AUTHORITIES),
         autocommit=True,

@@ -52,6 +52,7 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
     source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
     if isinstance(source, CreatedSource):
         yield from _of_source(deployment, source, known)
+    yield _of_relations(known)
     if deployment.aws.connector == "on":
         yield _of_connector(known)
     if isinstance(kafka, CreatedKafka):
@@ -83,6 +84,19 @@ def _of_source(
         threshold=source.storage_gb * _GIB * limits.free_storage_percent / 100,
         beyond=LESS,
         periods=3,
+    )
+
+
+def _of_relations(known: DeploymentMetrics) -> AlarmSpec:
+    return AlarmSpec(
+        name="changed-relations",
+        description="A table of the source was dropped, renamed, created again or rewritten, its"
+        " key moved or its partitions changed: the lake lacks rows or keeps stale ones. Or the"
+        " source could not be checked for two hours.",
+        metric=known.own(metrics.CHANGED_RELATIONS, "Maximum", period=HOUR),
+        threshold=0,
+        periods=2,
+        missing=TreatMissingData.BREACHING,
     )
 
 

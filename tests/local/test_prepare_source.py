@@ -185,6 +185,30 @@ def test_a_source_is_prepared_again_and_again_and_left_at_the_end(deployed, capl
         assert password not in caplog.text
 
 
+def test_a_schedule_finds_what_has_changed_and_remembers_it(deployed, monkeypatch):
+    assert deployed.ask("Create")["Status"] == "SUCCESS"
+    login = json.dumps({"username": deployed.slot, "password": ROLE_PASSWORD})
+    boto3.client("secretsmanager").put_secret_value(SecretId="login", SecretString=login)
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    told = {"BUCKET": "state", "KEY": "control/relations.json", "DIMENSION": "shop"}
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("ADMIN_SECRET")
+    check = deployed.module.check
+    assert check({}, CONTEXT) == {"changed": 0}
+    assert check({}, CONTEXT) == {"changed": 0}
+    run(deployed.dsn, "ALTER TABLE orders RENAME TO older")
+    assert check({}, CONTEXT) == {"changed": 1}
+    run(deployed.dsn, "CREATE TABLE orders (id int PRIMARY KEY, note text)")
+    for _ in range(2):  # a change is reported until the table is read again
+        assert check({}, CONTEXT) == {"changed": 1}
+    stored = json.loads(s3.get_object(Bucket="state", Key=told["KEY"])["Body"].read())
+    assert list(stored["tables"]) == ["public.orders"]
+    [metric] = boto3.client("cloudwatch").list_metrics(Namespace="cdclake")["Metrics"]
+    assert metric["MetricName"] == "ChangedRelations"
+
+
 def test_what_speaks_against_it_stops_the_deployment_and_changes_nothing(deployed):
     deployed.declare(NOWHERE)
     told = deployed.ask("Create")

@@ -94,6 +94,7 @@ def count(lake: RunningLake, table: str) -> int:
 
 def test_a_table_rewritten_during_the_first_snapshot_is_read_again(lake: RunningLake) -> None:
     lake.eventually(lambda: count(lake, "rewritten") == 500, 90)
+    assert lake.run("status")["slot"]["failover"] is True
     assert found(lake, "rewritten") == {}
     lake.assert_equal()
 

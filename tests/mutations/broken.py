@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
+from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
 from tests.mutations.broken_upkeep import UPKEEP
@@ -396,4 +397,5 @@ MUTATIONS = (
     *TOPICS,
     *FIRST_DAY,
     *UPKEEP,
+    *RELATIONS,
 )  # fmt: skip

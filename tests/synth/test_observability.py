@@ -43,7 +43,7 @@ def stats(alarm: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_what_is_created_is_watched(created):
     assert alarms(created).keys() == (
-        OF_SOURCE | {"connector"} | OF_KAFKA | OF_STREAM | OF_KEEPER | OF_JOBS
+        OF_SOURCE | {"changed-relations", "connector"} | OF_KAFKA | OF_STREAM | OF_KEEPER | OF_JOBS
     )
 
 
@@ -108,8 +108,11 @@ def test_silence_is_an_alarm_where_somebody_must_speak(deploy, created):
         found = alarms(deployed).items()
         return {name for name, each in found if each["TreatMissingData"] == "breaching"}
 
-    assert silent(created) == {"connector", "freshness", "keeper-silent"}
-    assert silent(deploy(PIPELINE + "stream: {mode: scheduled}\n")) == {"connector"}
+    assert silent(created) == {"changed-relations", "connector", "freshness", "keeper-silent"}
+    assert silent(deploy(PIPELINE + "stream: {mode: scheduled}\n")) == {
+        "changed-relations",
+        "connector",
+    }
 
 
 def test_thresholds_are_the_files(deploy):

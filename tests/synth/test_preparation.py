@@ -95,6 +95,28 @@ def test_an_existing_source_is_prepared_where_it_is(variants):
     assert properties["VpcConfig"]["SubnetIds"] == ["subnet-0a1b2c3d", "subnet-0d1c2b3a"]
 
 
+def test_the_check_runs_on_a_schedule_with_the_connectors_login_only(variants):
+    deployed = variants["existing"]
+    [check] = [
+        function["Properties"]
+        for function in deployed.resources(FUNCTION)
+        if function["Properties"]["Handler"] == "prepare_source.check"
+    ]
+    told = check["Environment"]["Variables"]
+    assert (told["HOST"], told["LOGIN_SECRET"]) == ("db.example.org", "shop/source")
+    assert (told["KEY"], told["DIMENSION"]) == ("control/relations.json", "shop")
+    assert "ADMIN_SECRET" not in told
+    schedules = {
+        each["Properties"]["Name"]: each["Properties"]["ScheduleExpression"]
+        for each in deployed.resources("AWS::Scheduler::Schedule")
+    }
+    assert schedules["shop-sourcecheck"] == "rate(30 minutes)"
+    allowed = allowances(deployed, "lambda.amazonaws.com", named="SourceCheck")
+    assert len(allowed["secretsmanager:GetSecretValue"]) == 1
+    [written] = allowed["s3:PutObject"]
+    assert written.endswith("/control/relations.json")
+
+
 def test_the_connector_comes_after_it_and_goes_before_it(created):
     resources = created.templates["shop-cdc"]["Resources"]
     [prepared] = [n for n, r in resources.items() if r["Type"] == "Custom::CdclakeSource"]

@@ -60,10 +60,11 @@ def keep_what_is_read(lake: LocalLake, checked: CheckedRelations, *, first: bool
     """Record the tables that the connector reads now, as they were before it began.
 
     With `first` it reads every table in one snapshot, which does not see the rows of a table that
-    is rewritten meanwhile: `settle_relations` looks for those.
+    is rewritten meanwhile: `settle_relations` looks for those. An incremental snapshot sees them.
     """
-    tables = checked.source.tables.values()
-    read = {each.source for each in tables} if first else checked.to_resync
+    read = {each.source for each in checked.source.tables.values()}
+    if not first:
+        read = (read - load_records(lake.control).keys()) | checked.to_resync
     keep_records(lake.control, checked.source, lake.plan, read=read, settled=not first)
 
 

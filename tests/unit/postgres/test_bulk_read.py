@@ -36,9 +36,9 @@ def test_a_small_table_is_read_at_once():
 def test_a_name_is_a_name_whatever_it_holds():
     table = declared(schema='s"x', table="a'b")
     assert lock_against_rewrites(table) == 'SELECT FROM "s""x"."a\'b" LIMIT 0'
-    assert create_slot("cdclake_x", 160009).startswith(
-        'CREATE_REPLICATION_SLOT "cdclake_x" LOGICAL'
-    )
+    slot = create_slot("cdclake_x", 160009)
+    assert slot == "CREATE_REPLICATION_SLOT \"cdclake_x\" LOGICAL pgoutput (SNAPSHOT 'export')"
+    assert create_slot("x", 170000).endswith("(SNAPSHOT 'export', FAILOVER true)")
     assert "SNAPSHOT '00000003-0000001B-1'" in import_snapshot("00000003-0000001B-1")
 
 

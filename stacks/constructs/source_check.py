@@ -1,0 +1,65 @@
+"""Scheduled check of the source's relations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.metrics import NAMESPACE
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.job_grants import publishes_metrics
+from cdclake.stacks.constructs.job_schedule import JobSchedules
+from cdclake.stacks.constructs.lake_bucket import BucketReference
+
+# Twice within the alarm's period of an hour, so that no period lacks data.
+_EVERY = "rate(30 minutes)"
+_TIMEOUT_S = 120
+
+
+class SourceCheck(LambdaFunction):
+    """`check` of `lambda/prepare_source`, with the connector's login."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        file: Path,
+        environment: Mapping[str, str],
+        grants: Sequence[Grant],
+        security_group: str,
+        state: BucketReference,
+        schedules: JobSchedules,
+        ground: DeploymentContext,
+    ) -> None:
+        records = f"{naming.CONTROL_PREFIX}/{naming.RELATIONS}"
+        super().__init__(
+            scope,
+            construct_id,
+            module="prepare_source",
+            code=file,
+            environment={
+                **environment,
+                "BUCKET": state.name,
+                "KEY": records,
+                "DIMENSION": ground.prefix,
+            },
+            grants=[
+                *grants,
+                Grant(actions=["s3:GetObject", "s3:PutObject"], on=[f"{state.arn}/{records}"]),
+                # Without it S3 answers 403 instead of 404 if there are no records yet.
+                Grant(actions=["s3:ListBucket"], on=[state.arn]),
+                through_s3(ground.key_arn),
+                publishes_metrics(NAMESPACE),
+            ],
+            timeout_s=_TIMEOUT_S,
+            security_group=security_group,
+            ground=ground,
+        )
+        self.resource.handler = "prepare_source.check"
+        schedules.call("SourceCheck", schedule=_EVERY, function_arn=self.arn)

@@ -1,0 +1,57 @@
+"""Ways to break the admission of keys, and the comparison of the source's relations."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_RELATIONS, _TESTS = "cdclake/postgres/relations.py", ("tests/unit/postgres/test_relations.py",)
+_CHECK = "cdclake/postgres/relation_check.py"
+_KEYS = "cdclake/postgres/key_identity.py"
+_ADMISSION = ("tests/unit/postgres/test_admission.py", "-k", "deferrable")
+
+RELATIONS = (
+    Mutation(
+        "admit a deferrable key", _ADMISSION,
+        ((_KEYS, "if deferrable is not None:", "if False:"),),
+    ),
+    Mutation(
+        "a dropped table is any other of its name", _TESTS,
+        ((_RELATIONS, "elif record is not None and found.oid != record.oid:", "elif False:"),),
+    ),
+    Mutation(
+        "an attached partition brings its rows itself", _TESTS,
+        ((_RELATIONS, "    if attached:\n", "    if False:\n"),),
+    ),
+    Mutation(
+        "a detached partition takes its rows along", _TESTS,
+        ((_RELATIONS, "    if detached:\n", "    if False:\n"),),
+    ),
+    Mutation(
+        "a partition that was filled before it was attached was created empty", _TESTS,
+        ((_RELATIONS, "(leaf.created_attached and leaf.oid not in loaded)",
+          "leaf.created_attached"),),
+    ),
+    Mutation(
+        "a rewrite during the first snapshot is like any other", _TESTS,
+        ((_RELATIONS, "if not record.settled:", "if False:"),),
+    ),
+    Mutation(
+        "a table that was rewritten during its snapshot is not read again",
+        ("tests/unit/local/test_rewritten.py",),
+        (("cdclake/local/lifecycle.py", 'if any(c.resync and c.kind == "rewritten"',
+          'if any(False and c.kind == "rewritten"'),),
+    ),
+    Mutation(
+        "a key may move", _TESTS,
+        ((_RELATIONS, "if not check_columns(table, found):", "if False:"),),
+    ),
+    Mutation(
+        "a reported change is forgotten before it is repaired", _TESTS,
+        ((_CHECK, "is_as_recorded = found is not None and not any(source.compare(table, record))",
+          "is_as_recorded = found is not None"),),
+    ),
+    Mutation(
+        "no slot survives a failover", ("tests/unit/debezium/test_failover.py",),
+        (("cdclake/debezium/connector.py", '"slot.failover": "true"', '"slot.failover": "false"'),),
+    ),
+)  # fmt: skip

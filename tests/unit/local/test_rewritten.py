@@ -1,0 +1,45 @@
+"""Tables that were rewritten while the connector took its first snapshot."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from cdclake.local import lifecycle
+from cdclake.local.lake.source_relations import CheckedRelations
+from cdclake.postgres.relations import RelationChange
+from tests.unit.postgres.tables import declared
+
+
+def test_only_rewritten_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [declared(table=name, name=name) for name in ("rewritten", "typed", "same")]
+    changes = {
+        table.source: [RelationChange(kind="rewritten", message="", remedy="", resync=repaired)]
+        for table, repaired in zip(tables, (True, False), strict=False)
+    }
+    changes["public.same"] = []
+    checked = CheckedRelations(source=None, changes=changes)  # type: ignore[arg-type]
+    asked: list[tuple[str, bool]] = []
+
+    def resync(table: Any, *, wait: bool) -> None:
+        asked.append((table.name, wait))
+
+    monkeypatch.setattr(lifecycle, "settle_relations", lambda _: checked)
+    monkeypatch.setattr(lifecycle, "local_operations", lambda _: SimpleNamespace(resync=resync))
+    lake: Any = SimpleNamespace(plan=SimpleNamespace(tables=tables))
+    lifecycle._read_rewritten_again(lake)
+    assert asked == [("rewritten", False)]
+
+
+def test_up_tells_what_it_found_and_what_it_did() -> None:
+    change = RelationChange(kind="attached", message="m", remedy="r", resync=True)
+    checked = CheckedRelations(
+        source=None,  # type: ignore[arg-type]
+        changes={"public.a": [change], "public.b": [change]},
+        being_read=frozenset({"public.b"}),
+    )
+    assert checked.to_resync == {"public.a"}
+    assert [(each["source"], each["did"]) for each in checked.to_json()] == [
+        ("public.a", "resync"),
+        ("public.b", None),
+    ]

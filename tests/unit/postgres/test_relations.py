@@ -1,0 +1,157 @@
+"""Relations of the source compared with the records that the lake keeps of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from cdclake.postgres.catalog import SourceTable
+from cdclake.postgres.prepare import PublicationState
+from cdclake.postgres.relation_check import (
+    compare_relations,
+    merged_records,
+    parse_records,
+    records_content,
+)
+from cdclake.postgres.relations import RelationRecord, SourceState
+from cdclake.postgres.server import failover_problem
+from tests.unit.postgres.tables import BY_NUMBER, actual, column, declared, leaf
+
+PARTS = (leaf("orders_1", oid=11, file=21, joined="5"), leaf("orders_2", oid=12, file=22))
+TABLE = actual(oid=1, file=10)
+ROOT = actual(kind="p", oid=1, leaves=PARTS)
+PUBLISHED = PublicationState(True, False, True, {("public", "orders"): None})
+
+
+def source(*tables: SourceTable, **changes: Any) -> SourceState:
+    return SourceState(
+        **{
+            "tables": {table.id: table for table in tables},
+            "names": {table.oid: table.id for table in tables},
+            "alike": {},
+            "loaded": frozenset(),
+            "publication": PUBLISHED,
+            "version": 170000,
+            "streams": True,
+            **changes,
+        }
+    )
+
+
+def found(before: SourceTable, now: SourceState, *, settled: bool = True) -> dict[str, Any]:
+    record = RelationRecord.of(before, settled=settled)
+    return {change.kind: change for change in now.compare(declared(), record)}
+
+
+def test_what_is_as_recorded_has_no_changes() -> None:
+    for table in (TABLE, ROOT):
+        assert found(table, source(table)) == {}
+        assert found(table, source(table), settled=False) == {}
+
+
+def test_records_are_read_as_they_were_written() -> None:
+    records = {"public.orders": RelationRecord.of(ROOT, settled=False)}
+    assert parse_records(records_content(records)) == records
+
+
+@pytest.mark.parametrize(
+    ("now", "kind", "message"),
+    [
+        (source(replace(TABLE, oid=2)), "recreated", "created again"),
+        (source(TABLE, publication=PublicationState(True, False, True, {})), "unpublished", "not"),
+        (source(TABLE, publication=PublicationState()), "unpublished", "publication"),
+        (source(names={1: ("old", "o")}), "renamed", "renamed to old.o"),
+        (source(), "missing", "no table public.orders"),
+        (
+            source(alike={("public", "orders"): (("public", "o"),)}),
+            "missing",
+            "public.o has the same columns",
+        ),
+        (
+            source(replace(TABLE, indexes=(replace(BY_NUMBER, primary=True),))),
+            "key",
+            "its primary key moved from (id) to (number)",
+        ),
+    ],
+)
+def test_a_changed_relation_is_reported(now: SourceState, kind: str, message: str) -> None:
+    [(reported, change)] = found(TABLE, now).items()
+    assert reported == kind
+    assert message in change.message
+    assert "cdclake up" in change.remedy or "cdclake resync orders" in change.remedy
+
+
+def test_a_rename_is_undone_by_its_remedy() -> None:
+    change = found(TABLE, source(names={1: ("old", "o")}))["renamed"]
+    assert 'ALTER TABLE "old"."o" RENAME TO "orders";' in change.remedy
+    assert 'ALTER TABLE "old"."orders" SET SCHEMA "public";' in change.remedy
+
+
+def test_attached_and_detached_partitions_are_told_from_created_ones() -> None:
+    new = leaf("orders_3", oid=13, file=23, joined="6")
+
+    def with_new(part: Any, **changes: Any) -> dict[str, Any]:
+        return found(ROOT, source(replace(ROOT, leaves=(*PARTS, part)), **changes))
+
+    created = replace(new, created_attached=True)
+    assert with_new(created) == {}
+    assert "attached" in with_new(created, loaded=frozenset({13}))
+    assert "public.orders_3" in with_new(new)["attached"].message
+    again = replace(ROOT, leaves=(replace(PARTS[0], joined="7"), PARTS[1]))
+    assert "public.orders_1" in found(ROOT, source(again))["attached"].message
+    fewer = found(ROOT, source(replace(ROOT, leaves=PARTS[:1])))
+    assert list(fewer) == ["detached"]
+    assert "public.orders_2" in fewer["detached"].message
+    assert all(change.resync for change in (*with_new(new).values(), *fewer.values()))
+
+
+def test_any_rewrite_counts_until_the_first_snapshot_is_complete() -> None:
+    now = source(replace(TABLE, file=11))
+    assert found(TABLE, now) == {}
+    assert found(TABLE, now, settled=False)["rewritten"].resync
+    part = replace(ROOT, leaves=(replace(PARTS[0], file=99), PARTS[1]))
+    assert "rewritten" in found(ROOT, source(part), settled=False)
+    wider = replace(TABLE, file=11, columns=(TABLE.columns[0], column("number", "bigint")))
+    change = found(TABLE, source(wider))["rewritten"]
+    assert "new type of number" in change.message
+    assert not change.resync
+
+
+def test_what_firehose_delivers_is_not_read_again() -> None:
+    record = RelationRecord.of(ROOT, settled=True)
+    fewer = source(replace(ROOT, leaves=()))
+    [change] = fewer.compare(declared(delivery="firehose"), record)
+    assert not change.resync
+    assert "another `name:`" in change.remedy
+
+
+def test_a_changed_table_keeps_its_record_until_it_is_read_again() -> None:
+    tables = [declared()]
+    changed = source(replace(TABLE, oid=2))
+    kept = {"public.orders": RelationRecord.of(TABLE, settled=True)}
+    assert merged_records(changed, tables, kept) == kept
+    assert merged_records(source(TABLE), tables, {}) == kept
+    waiting = merged_records(source(TABLE, streams=False), tables, {})
+    assert not waiting["public.orders"].settled
+    assert merged_records(source(TABLE), tables, waiting) == kept
+    assert merged_records(source(TABLE), [], kept) == {}
+    assert compare_relations(source(TABLE), tables, kept) == {"public.orders": []}
+
+
+@pytest.mark.parametrize(
+    ("failover", "standbys", "synchronized", "words"),
+    [
+        (None, 1, None, None),  # before PostgreSQL 17
+        (False, 0, "", None),
+        (True, 1, "standby", None),
+        (False, 1, "", "FAILOVER true"),
+        (True, 1, "", "synchronized_standby_slots"),
+    ],
+)
+def test_a_slot_that_a_failover_would_lose_is_reported(
+    failover: bool | None, standbys: int, synchronized: str | None, words: str | None
+) -> None:
+    problem = failover_problem(failover, standbys, synchronized)
+    assert (problem is None) if words is None else (problem is not None and words in problem)
