@@ -103,7 +103,9 @@ def test_a_new_column_of_an_earlier_name_stays_in_the_database(lake: RunningLake
         90,
     )
     assert b"undeclared" not in topic(lake, "wider.public.renamed")
-    [change] = table_of(lake, "renamed")["source_changes"]  # type: ignore[misc]
+    changes = table_of(lake, "renamed")["source_changes"]
+    assert isinstance(changes, list)
+    [change] = changes
     assert (change["column"], "exclude: true" in change["remedy"]) == ("mail", True)
     file: Path = lake.home.parent / "wider.yaml"
     file.write_text(file.read_text() + "      mail: {exclude: true}\n")

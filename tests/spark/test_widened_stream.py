@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -32,7 +33,7 @@ def test_quarantined_values_are_replayed_when_their_column_is_widened(spark: Spa
     beat = (plan.heartbeat_rows_topic, 0, 0, b"{}", b'{"op": "u", "cdc_epoch": "1"}', None)
 
     def event(lsn: int, value: int) -> dict[str, Any]:
-        made = engine.event("c", lsn, lsn, id=lsn)
+        made = engine.event("c", lsn, lsn, id=lsn, ts=time.time_ns() // 1000)
         made["value"]["after"] = {"id": lsn, "v": value}
         return made
 
