@@ -75,8 +75,8 @@ def _links(events: DataFrame, table: Table) -> DataFrame:
     births = events.where(is_carried_creation(events))
     created = births.select(*_PAIR, position.alias(_CREATED_AT))
     deletes = events.where(F.col(naming.OP) == "d").select(*_PAIR, position.alias("at"), *keys)
-    left = created.join(deletes, list(_PAIR)).groupBy(_CREATED_AT)
-    left = left.agg(F.max(F.struct("at", *_old_names(table))).alias("left"))
+    newest = F.max(F.struct("at", *_old_names(table))).alias("left")
+    left = created.join(deletes, list(_PAIR)).groupBy(_CREATED_AT).agg(newest)
     left = left.select(_CREATED_AT, "left.*", F.lit(None).cast("string").alias("birth"))
     born = births.select(
         F.lit(None).cast("string").alias(_CREATED_AT),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.local import lifecycle
+from cdclake.local import streaming_start
 from cdclake.local.lake.source_relations import CheckedRelations
 from cdclake.postgres.relations import RelationChange
 from tests.unit.postgres.tables import declared
@@ -24,10 +24,12 @@ def test_only_rewritten_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -
     def resync(table: Any, *, wait: bool) -> None:
         asked.append((table.name, wait))
 
-    monkeypatch.setattr(lifecycle, "settle_relations", lambda _: checked)
-    monkeypatch.setattr(lifecycle, "local_operations", lambda _: SimpleNamespace(resync=resync))
+    monkeypatch.setattr(streaming_start, "settle_relations", lambda _: checked)
+    monkeypatch.setattr(
+        streaming_start, "local_operations", lambda _: SimpleNamespace(resync=resync)
+    )
     lake: Any = SimpleNamespace(plan=SimpleNamespace(tables=tables))
-    lifecycle._read_rewritten_again(lake)
+    streaming_start._read_rewritten_again(lake)
     assert asked == [("rewritten", False)]
 
 
