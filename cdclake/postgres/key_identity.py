@@ -40,6 +40,7 @@ def check_identity(
         if reason:
             return [_unidentified(declared, actual, relation.source, reason)]
     refusals = [
+        *_check_arrays(declared),
         *_check_key(declared, wanted),
         *_check_list(declared, wanted),
         *_check_unsent(declared, wanted),
@@ -162,6 +163,22 @@ def _check_key(declared: Table, wanted: SourceTable) -> list[Refusal]:
             )
         )
     return refusals
+
+
+def _check_arrays(declared: Table) -> list[Refusal]:
+    """Refuse arrays in the key: Debezium fails to store one as the end of a chunk, and stops."""
+    arrays = [c for c in declared.key_columns if c.column_type.array]
+    if not arrays:
+        return []
+    shown = ", ".join(f"{column.source} ({column.column_type})" for column in arrays)
+    return [
+        Refusal(
+            declared.source,
+            f"its key has an array, {shown}: the connector would fail when it reads it again",
+            f"under {declared.source} write `key:` with unique columns that are no arrays, or"
+            " remove it from `tables`",
+        )
+    ]
 
 
 def _unique(table: SourceTable, key: frozenset[str]) -> bool:

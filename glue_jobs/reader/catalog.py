@@ -134,6 +134,11 @@ class Catalog:
         location = answer["Table"]["Parameters"]["metadata_location"]
         return parse_table(name, location, self._metadata(location))
 
+    def names(self) -> frozenset[str]:
+        """Return the names of all tables of the database."""
+        pages = self._glue.get_paginator("get_tables").paginate(DatabaseName=self._database)
+        return frozenset(entry["Name"] for page in pages for entry in page["TableList"])
+
     def _metadata(self, location: str) -> Any:
         parsed = urlparse(location)
         answer = self._s3.get_object(Bucket=parsed.netloc, Key=parsed.path.lstrip("/"))

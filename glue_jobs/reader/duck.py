@@ -26,8 +26,12 @@ from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.jobs.reader.relations import (
     applied_at,
+    is_applied,
+    is_too_early,
+    live_rows,
     names_of,
     rebuilt_rows,
+    refusal,
     relation,
     scan,
     views,
@@ -72,18 +76,22 @@ class Reader:
         moment: Moment = NOW,
         *,
         requests: Collection[str] = (),
+        removed: Collection[str] = (),
         rebuilt: bool = False,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
 
-        `requests` are tables of web logs. With `rebuilt` each table also has a relation of the rows
-        that its changelog gives, `naming.rebuilt_name`.
+        `requests` are tables of web logs, `removed` those that the plan no longer has: these have
+        no history, and `_current` only if all their changes are applied. With `rebuilt` each table
+        also has a relation of the rows that its changelog gives, `naming.rebuilt_name`.
         """
         wanted = self.plan.tables if tables is None else tuple(tables)
-        loaded = self.load(wanted, quarantine=tables is None, requests=requests)
+        plain = [*requests, *removed, *(naming.changes_name(name) for name in removed)]
+        loaded = self.load(wanted, quarantine=tables is None, requests=plain)
         try:
             with self._session() as session:
                 self._define(session, wanted, loaded, moment)
+                self._define_removed(session, removed, loaded, moment)
                 if rebuilt:
                     self._define_rebuilt(session, wanted, loaded, moment)
                 _restrict(session, self.bucket)
@@ -149,8 +157,13 @@ class Reader:
     ) -> None:
         schema = self.plan.lake_database
         session.execute(f"CREATE SCHEMA IF NOT EXISTS {DUCKDB.name(schema)}")
+        logs = {table.name: loaded[table.changes] for table in tables}
         for name, stored in loaded.items():
-            session.execute(f"CREATE VIEW {relation(schema, name)} AS {scan(stored, moment)}")
+            # The quarantine may begin at any time, and a state begins after its changelog.
+            log = logs.get(name, stored)
+            early = name != naming.QUARANTINE and is_too_early(log, moment)
+            select = refusal(stored, log) if early else scan(stored, moment)
+            session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
         for table in tables:
             applied = applied_at(loaded[table.name], moment)
             if table.delivery == "firehose":
@@ -159,6 +172,20 @@ class Reader:
             for name, select in views(table, applied, schema=schema):
                 session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
         session.execute(f"SET search_path = {DUCKDB.text(schema)}")
+
+    def _define_removed(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        removed: Collection[str],
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> None:
+        schema = self.plan.lake_database
+        for name in removed:
+            state, log = loaded[name], loaded[naming.changes_name(name)]
+            if is_applied(state, log, moment):
+                view = relation(schema, naming.current_name(name))
+                session.execute(f"CREATE VIEW {view} AS {live_rows(state, schema=schema)}")
 
     def _define_rebuilt(
         self,
@@ -179,6 +206,17 @@ def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
     """Return the tables that the query may read, because its text contains one of their names."""
     lowered = query.lower()
     return tuple(t for t in plan.tables if any(name in lowered for name in names_of(t)))
+
+
+def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
+    """Return the tables that the query may read and that only an earlier plan had."""
+    known = {*request_tables(reader.plan), *(table.name for table in reader.plan.tables)}
+    stored, lowered = reader.catalog.names(), query.lower()
+    return tuple(
+        name
+        for name in sorted(stored - known)
+        if name in lowered and naming.changes_name(name) in stored
+    )
 
 
 def mentioned_requests(plan: Plan, query: str) -> tuple[str, ...]:

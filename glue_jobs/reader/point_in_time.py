@@ -45,6 +45,11 @@ def at_time(text: str) -> Moment:
         ) from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
+    if time > (now := datetime.now(UTC)):
+        raise InputError(
+            f"--at {text!r} is in the future: it is {now.isoformat(timespec='seconds')}",
+            "leave out --at for the newest state",
+        )
     return Moment(milliseconds=int(time.timestamp() * 1000))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
@@ -10,11 +11,12 @@ from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
-from cdclake.jobs.iceberg.commit_metadata import state_stamp
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 from cdclake.jobs.reader.point_in_time import Moment
 from cdclake.plan import Table
 
+TOO_EARLY = "cdclake: "  # start of the message of a query before a table's first snapshot
 _TYPES = {
     "boolean": "BOOLEAN",
     "int": "INTEGER",
@@ -42,6 +44,21 @@ def names_of(table: Table) -> tuple[str, ...]:
 def scan(table: CatalogTable, moment: Moment) -> str:
     """Return a SELECT of the table's rows at that time; no rows before its first snapshot."""
     return _scan(table, moment.of(table))
+
+
+def is_too_early(table: CatalogTable, moment: Moment) -> bool:
+    """Check whether the time is before the table's first commit."""
+    return bool(table.history) and moment.of(table) is None
+
+
+def refusal(table: CatalogTable, first: CatalogTable) -> str:
+    """Return a SELECT that fails when it is executed, so that only queries of the table do.
+
+    `first` is the table with the first commit, the changelog of a state.
+    """
+    begun = datetime.fromtimestamp(first.history[0][0] / 1000, UTC).isoformat()
+    message = f"{TOO_EARLY}{table.name} has nothing of that time; ask for {begun} or later"
+    return f"{_nothing(table)} OR error({DUCKDB.text(message)})::BOOLEAN"
 
 
 def _scan(table: CatalogTable, snapshot: TableSnapshot | None) -> str:
@@ -73,6 +90,25 @@ def applied_at(state: CatalogTable, moment: Moment) -> AppliedThrough:
     if stamped is None or stamped.stamp is None:
         return AppliedThrough()
     return state_stamp(stamped.stamp)
+
+
+def is_applied(state: CatalogTable, log: CatalogTable, moment: Moment) -> bool:
+    """Check whether the state contains the whole changelog at that time."""
+    newest = moment.of(log)
+    if newest is None:
+        return True
+    applied, stamped = applied_at(state, moment), log.stamped(newest)
+    if stamped is None or stamped.stamp is None:
+        return applied.sequence >= newest.sequence
+    return applied.ingested >= ChangesStamp.from_json(stamped.stamp).ingested_through
+
+
+def live_rows(state: CatalogTable, *, schema: str) -> str:
+    """Return a SELECT of the live rows of a state without its plan, and of the source's columns."""
+    columns = ", ".join(
+        DUCKDB.name(field["name"]) for field in state.columns if not naming.is_ours(field["name"])
+    )
+    return f"SELECT {columns} FROM {relation(schema, state.name)} WHERE NOT {naming.DELETED}"
 
 
 def views(table: Table, applied: AppliedThrough, *, schema: str) -> tuple[tuple[str, str], ...]:

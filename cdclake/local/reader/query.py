@@ -15,8 +15,15 @@ from typing import Any
 import duckdb
 
 from cdclake.errors import InputError
-from cdclake.jobs.reader.duck import Reader, mentioned, mentioned_requests, request_tables
+from cdclake.jobs.reader.duck import (
+    Reader,
+    mentioned,
+    mentioned_removed,
+    mentioned_requests,
+    request_tables,
+)
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
+from cdclake.jobs.reader.relations import TOO_EARLY
 from cdclake.plan import Plan, Table
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
@@ -48,12 +55,32 @@ def run_query(
     reader: Reader, query: str, at: str | None = None, limit: int | None = None
 ) -> Answer:
     """Run a query and return at most `limit` rows; raise InputError with DuckDB's message."""
+    try:
+        return _query(reader, query, at, limit)
+    except _UnknownRelation as unknown:
+        removed = mentioned_removed(reader, query)
+        if not removed:
+            raise unknown.refused from None
+    return _query(reader, query, at, limit, removed)
+
+
+class _UnknownRelation(Exception):
+    """Query of a relation that the plan's tables do not have."""
+
+    def __init__(self, refused: InputError) -> None:
+        super().__init__(refused)
+        self.refused = refused
+
+
+def _query(
+    reader: Reader, query: str, at: str | None, limit: int | None, removed: Sequence[str] = ()
+) -> Answer:
     tables = _tables(reader.plan, query)
     requests = mentioned_requests(reader.plan, query)
     if tables is None:
         requests = request_tables(reader.plan)
     moment = NOW if at is None else _moment(reader, at)
-    with reader.open(tables, moment, requests=requests) as session:
+    with reader.open(tables, moment, requests=requests, removed=removed) as session:
         try:
             return _run(session, query, limit)
         except duckdb.HTTPException as error:
@@ -62,8 +89,22 @@ def run_query(
                 "a snapshot may have expired meanwhile; run the query again",
             ) from None
         except duckdb.Error as error:
-            reason = str(error).split("\n\nLINE")[0]
-            raise InputError(f"DuckDB refused the query: {reason}", _remedy(reader.plan)) from None
+            if TOO_EARLY in str(error):
+                raise _too_early(str(error), at) from None
+            refused = _refused(error, reader.plan, query)
+            if isinstance(error, duckdb.CatalogException) and not removed:
+                raise _UnknownRelation(refused) from None
+            raise refused from None
+
+
+def _refused(error: duckdb.Error, plan: Plan, query: str) -> InputError:
+    reason = str(error).split("\n\nLINE")[0]
+    return InputError(f"DuckDB refused the query: {reason}", _remedy(plan, query))
+
+
+def _too_early(message: str, at: str | None) -> InputError:
+    problem, _, remedy = message.rpartition(TOO_EARLY)[2].partition("; ")
+    return InputError(f"--at {at!r} is too early: {problem}", remedy)
 
 
 def _tables(plan: Plan, query: str) -> tuple[Table, ...] | None:
@@ -176,7 +217,12 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def _remedy(plan: Plan) -> str:
-    named = [*(f"{table.name}_current" for table in plan.tables[:3]), *request_tables(plan)]
-    shown = ", ".join(named[:3])
-    return f"use relations such as {shown}; `cdclake sql 'SHOW ALL TABLES'` lists all of them"
+def _remedy(plan: Plan, query: str) -> str:
+    """Name the relations of the tables that the query means, or some of the lake's."""
+    words = {word.lower() for word in re.findall(r"\w+", query)}
+    meant = [t for t in plan.tables if {t.table.lower(), t.name.lower()} & words]
+    chosen = meant or plan.tables
+    named = [f"{table.name}_current" for table in chosen[:3]]
+    shown = ", ".join([*named, *([] if meant else request_tables(plan))][:3])
+    of = f" for {', '.join(table.source for table in meant[:3])}" if meant else ""
+    return f"use relations such as {shown}{of}; `cdclake sql 'SHOW ALL TABLES'` lists all of them"

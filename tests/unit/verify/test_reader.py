@@ -3,18 +3,21 @@
 import doctest
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp_json
 from cdclake.jobs.reader import relations
 from cdclake.jobs.reader.catalog import CatalogTable, parse_table
-from cdclake.jobs.reader.duck import extension_file, mentioned
+from cdclake.jobs.reader.duck import Reader, extension_file, mentioned, mentioned_removed
 from cdclake.jobs.reader.point_in_time import NOW, at_snapshot, at_time, snapshot_id
-from cdclake.local.reader.query import _run, json_value
+from cdclake.jobs.reader.relations import TOO_EARLY
+from cdclake.local.reader.query import _remedy, _run, _too_early, json_value
 from tests.unit.verify.lakes import make_plan, make_table
 
 STAMP = {naming.STAMP_PROPERTY: '{"floor": "", "ingested": 7}'}
@@ -129,6 +132,8 @@ def test_moments():
     assert at_time("2024-01-01T14:00:00+02:00").milliseconds == noon
     with pytest.raises(InputError, match="neither a time"):
         at_time("yesterday")
+    with pytest.raises(InputError, match="in the future"):
+        at_time("2999-01-01")
     with pytest.raises(InputError, match="no table"):
         at_snapshot(99, [THREE])
 
@@ -194,3 +199,55 @@ def test_a_limit_says_that_there_is_more():
 def test_extensions_are_files_of_their_packages():
     assert all(extension_file(name).is_file() for name in ("avro", "httpfs", "iceberg"))
     assert doctest.testmod(relations).failed == 0
+
+
+def test_time_before_first_commit_fails_only_where_it_is_read() -> None:
+    moment = at_time("1970-01-01T00:00:00.999Z")
+    assert relations.is_too_early(THREE, moment)
+    assert not relations.is_too_early(THREE, NOW)
+    assert not relations.is_too_early(THREE, at_time("1970-01-01T00:00:01Z"))
+    with duckdb.connect() as session:
+        session.execute(f"CREATE VIEW t AS {relations.refusal(THREE, THREE)}")
+        assert _run(session, "SELECT 1 AS one", None).rows == [[1]]
+        with pytest.raises(duckdb.Error, match=TOO_EARLY) as refused:
+            _run(session, "SELECT count(*) FROM t", None)
+    told = _too_early(str(refused.value), "1970-01-01")
+    assert told.message == "--at '1970-01-01' is too early: t has nothing of that time"
+    assert told.remedy == "ask for 1970-01-01T00:00:01+00:00 or later"
+
+
+def test_state_is_complete_when_it_has_the_changelogs_last_append() -> None:
+    def stamped(name: str, stamp: str) -> CatalogTable:
+        summary = {naming.STAMP_PROPERTY: stamp}
+        return parse_table(name, "s3://b/t/m.json", metadata((1, None, 1000, summary)))
+
+    log = stamped("t_changes", ChangesStamp(ingested_through=7).to_json())
+    for ingested, complete in ((7, True), (6, False)):
+        state = stamped("t", state_stamp_json(AppliedThrough(ingested)))
+        assert relations.is_applied(state, log, NOW) is complete
+    empty = parse_table("t_changes", "s3://b/t/m.json", metadata())
+    assert relations.is_applied(state, empty, NOW)
+
+
+def test_live_rows_have_the_sources_columns() -> None:
+    assert (
+        relations.live_rows(THREE, schema="l") == 'SELECT "id" FROM "l"."t" WHERE NOT cdc_deleted'
+    )
+
+
+@pytest.mark.parametrize("query", ["SELECT * FROM public.t", "select * from T", "FROM s.t_x, t"])
+def test_unknown_relation_names_those_of_the_table_that_is_meant(query: str) -> None:
+    plan = make_plan(make_table(table="T", name="shop_t"))
+    assert "use relations such as shop_t_current for public.T" in _remedy(plan, query)
+
+
+def test_tables_of_earlier_plans_are_those_with_a_changelog() -> None:
+    class Stored:
+        names = staticmethod(lambda: {"ev", "ev_changes", "t", "t_changes", "evolved", "other"})
+
+    class Lake:
+        plan = make_plan(make_table())
+        catalog = Stored()
+
+    lake = cast(Reader, Lake())
+    assert mentioned_removed(lake, "select * from EV_current, t") == ("ev",)
