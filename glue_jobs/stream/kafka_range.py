@@ -21,9 +21,6 @@ log = logging.getLogger("cdclake.stream")
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
 TopicRanges = dict[str, dict[int, tuple[int, int]]]  # by topic and partition
-# Each reader's consumer keeps the records of its last poll, for minutes. Kafka's default of 500
-# would be 100 MB of rows of 200 kB.
-MAX_POLL_RECORDS = "20"
 _EARLIEST_OFFSET = -2  # Spark's constant for the beginning of a partition
 
 
@@ -65,7 +62,6 @@ def _read_gap(
         .option("startingOffsets", starts)
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
-        .option("kafka.max.poll.records", MAX_POLL_RECORDS)
         .load()
         .select(*RECORD_COLUMNS)
     )
@@ -93,7 +89,6 @@ def read_ranges(spark: SparkSession, brokers: dict[str, str], ranges: TopicRange
         .option("endingOffsets", _ends(ranges, 1))
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
-        .option("kafka.max.poll.records", MAX_POLL_RECORDS)
         .load()
         .select(*RECORD_COLUMNS)
     )

@@ -38,7 +38,7 @@ RELATIONS = (
     Mutation(
         "a table that was rewritten during its snapshot is not read again",
         ("tests/unit/local/test_rewritten.py",),
-        (("cdclake/local/lifecycle.py", 'if any(c.resync and c.kind == "rewritten"',
+        (("cdclake/local/streaming_start.py", 'if any(c.resync and c.kind == "rewritten"',
           'if any(False and c.kind == "rewritten"'),),
     ),
     Mutation(
