@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 from cdclake.jobs.reader.duck import Reader
@@ -28,12 +28,14 @@ def verify_tables(
     wait: Wait,
     sample: int | None = None,
     deep: bool = False,
+    quarantined: Callable[[], Mapping[str, int]] = dict,
 ) -> Report:
     """Compare these tables of the source row by row with their `_current` views in the lake.
 
     `wait` is `CatchUp.wait`. The source is read from one snapshot, and the lake after everything
     written before has arrived. Differing keys are then read again while both sides change. With
     `deep` each table's state, changelog and history are compared with each other too.
+    `quarantined` counts the quarantined events by table.
     """
     started = time.monotonic()
     passes: dict[str, FirstPass] = {}
@@ -46,23 +48,45 @@ def verify_tables(
                 begun, name = time.monotonic(), each.table.name
                 passes[name] = first_pass(each, source, lake, sample)
                 seconds[name] = _since(begun)
+    with source_rows.session(dsn, salt) as source:
+        reports, rounds = _settled(sides, passes, stopped, source, reader, wait)
+    for name, omitted in _omitted(dsn, tables).items():
+        reports[name].seconds, reports[name].omitted_columns = seconds[name], list(omitted)
+    for name in reports.keys() & (held := quarantined()).keys():
+        reports[name].quarantined = held[name]
+    if deep:
+        _compare_deep(reports, tables, reader)
+    return Report(tables=[*reports.values()], sample=sample, rounds=rounds, seconds=_since(started))
+
+
+def _settled(
+    sides: Sequence[Sides],
+    passes: Mapping[str, FirstPass],
+    stopped: Mapping[str, str],
+    source: Connection,
+    reader: Reader,
+    wait: Wait,
+) -> tuple[dict[str, TableComparison], int]:
+    """Decide the differing keys, and return the results by table and the number of rounds."""
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
-    reports = {}
-    with ExitStack() as closing, source_rows.session(dsn, salt) as source:
+    with ExitStack() as closing:
         for table in opened:
             closing.callback(table.candidates.close)
         rounds = settle(opened, source, reader, wait)
         shown = _examples(opened, source, reader)
-        for name, each in zip(passes, sides, strict=True):
-            reports[name] = _report(each, passes[name], stopped.get(name), shown.get(name, []))
-            reports[name].seconds = seconds[name]
-    for name, omitted in _omitted(dsn, tables).items():
-        reports[name].omitted_columns = list(omitted)
-    for table in tables if deep else ():
+        reports = {
+            name: _report(each, passes[name], stopped.get(name), shown.get(name, []))
+            for name, each in zip(passes, sides, strict=True)
+        }
+    return reports, rounds
+
+
+def _compare_deep(
+    reports: Mapping[str, TableComparison], tables: Sequence[Table], reader: Reader
+) -> None:
+    for table in tables:
         with reader.open([table], rebuilt=True) as lake:
             reports[table.name].deep = compare_deep(lake, table)
-    found = [*reports.values()]
-    return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
 
 
 def _since(begun: float) -> float:

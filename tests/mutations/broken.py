@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.broken_batches import BATCHES
+from tests.mutations.broken_verify import VERIFY
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -385,4 +386,5 @@ MUTATIONS = (
           "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
     *BATCHES,
+    *VERIFY,
 )  # fmt: skip

@@ -11,6 +11,7 @@ from cdclake.debezium.position import SNAPSHOT_PHASE
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
+from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
@@ -42,7 +43,7 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
                 "quarantined": 0,
             }
-    for name, count in _quarantined(lake):
+    for name, count in quarantined_events(reader).items():
         if name in figures:
             figures[name]["quarantined"] = count
     return figures
@@ -99,15 +100,6 @@ def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
         if stamp is not None and stamp.ingested_through == ingested_at:
             return snapshot.committed_ms
     return None
-
-
-def _quarantined(lake: LocalLake) -> list[tuple[str, int]]:
-    """Count quarantined events by table; events that Firehose appended twice count once."""
-    with lake_reader(lake).open(None) as session:
-        return session.execute(
-            'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
-            f" FROM {naming.QUARANTINE} GROUP BY 1"
-        ).fetchall()
 
 
 def last_position(lake: LocalLake, table: Table) -> str | None:
