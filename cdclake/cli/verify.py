@@ -143,10 +143,13 @@ def _render_deep(table: str, deep: dict[str, Any]) -> None:
 def _line(table: dict[str, Any]) -> str:
     kinds = ("missing", "extra", "different", "unsettled")
     counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
+    result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
+    held = table.get("quarantined", 0)
+    quarantine = f"; {held} events in the quarantine (`cdclake replay`)" if held else ""
     omitted = table["omitted_columns"]
     without = f"; without {', '.join(omitted)}" if omitted else ""
     prefix = "STOPPED: " if table["state"] == "stopped" else ""
     error = f"; {prefix}{table['error']}" if table["error"] else ""
     rows = f"{table['source_rows']} rows in the source, {table['lake_rows']} in the lake"
     named = f"{table['source']} -> {table['table']}"
-    return f"{named}: {counts or 'equal'}; {rows}{without}{error}"
+    return f"{named}: {result}; {rows}{without}{quarantine}{error}"

@@ -91,6 +91,9 @@ def _connection(plan: Plan, address: SourceAddress) -> dict[str, str]:
         "publication.name": plan.source_object,
         # cdclake creates the publication: the connector's role may read, not publish.
         "publication.autocreate.mode": "disabled",
+        # After a restart in an incremental snapshot Debezium binds the stored end of its chunk
+        # itself, as a text; untyped it compares with any column (java/, KeyTextChunks).
+        "driver.stringtype": "unspecified",
         # The default resumes at the slot's position, however far ahead: a silent gap.
         "offset.mismatch.strategy": "trust_offset",
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from cdclake.errors import CdcError
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import chosen_tables, verify_tables
@@ -12,6 +14,7 @@ from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
+from cdclake.local.operations_backend import LocalBackend
 from cdclake.local.reader.duck import lake_reader
 
 
@@ -27,7 +30,7 @@ def verify_lake(
     if not lake.plan.tables and table is None:
         return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
     lake = follow_source(lake)
-    control = lake.control
+    control, reader = lake.control, lake_reader(lake)
     arrival = CatchUp(
         plan=lake.plan,
         dsn=lake.dsn,
@@ -35,14 +38,27 @@ def verify_lake(
         progress=lambda: Progress.load(control),
         arrived=partial(arrived_offsets, lake.kafka, lake.plan),
         wait_s=wait_s,
+        obstacle=partial(_obstacle, lake),
     )
     return verify_tables(
         lake.plan,
         chosen_tables(lake.plan, table),
         dsn=lake.dsn,
         salt=lake.mask_salt,
-        reader=lake_reader(lake),
+        reader=reader,
         wait=arrival.wait,
         sample=sample,
         deep=deep,
+        quarantined=partial(quarantined_events, reader),
     )
+
+
+def _obstacle(lake: LocalLake) -> CdcError | None:
+    """Return the reason why no change arrives: a pause, a dead component, a failed connector."""
+    backend = LocalBackend(lake)
+    try:
+        backend.check_running()
+        backend.check_health()
+    except CdcError as error:
+        return error
+    return None

@@ -40,7 +40,7 @@ def check_identity(
         if reason:
             return [_unidentified(declared, actual, relation.source, reason)]
     refusals = [
-        *_check_arrays(declared),
+        *_check_chunks(declared),
         *_check_key(declared, wanted),
         *_check_list(declared, wanted),
         *_check_unsent(declared, wanted),
@@ -165,18 +165,22 @@ def _check_key(declared: Table, wanted: SourceTable) -> list[Refusal]:
     return refusals
 
 
-def _check_arrays(declared: Table) -> list[Refusal]:
-    """Refuse arrays in the key: Debezium fails to store one as the end of a chunk, and stops."""
-    arrays = [c for c in declared.key_columns if c.column_type.array]
-    if not arrays:
+def _check_chunks(declared: Table) -> list[Refusal]:
+    """Refuse keys that a resync cannot read in chunks.
+
+    Debezium fails, with the whole connector, when it stores an array as the end of a chunk.
+    `hstore` has no operator `>`.
+    """
+    refused = [c for c in declared.key_columns if c.column_type.array or c.type == "hstore"]
+    if not refused:
         return []
-    shown = ", ".join(f"{column.source} ({column.column_type})" for column in arrays)
+    shown = ", ".join(f"{column.source} ({column.column_type})" for column in refused)
     return [
         Refusal(
             declared.source,
-            f"its key has an array, {shown}: the connector would fail when it reads it again",
-            f"under {declared.source} write `key:` with unique columns that are no arrays, or"
-            " remove it from `tables`",
+            f"its key has {shown}: the connector could not read the table again in chunks",
+            f"under {declared.source} write `key:` with other unique columns, or remove it from"
+            " `tables`",
         )
     ]
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from cdclake.errors import ComponentFailed
+from cdclake.errors import CdcError, ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import confirmed_lsn, write_marker
 from cdclake.plan import Plan, Table
@@ -20,6 +20,30 @@ Offsets = Mapping[str, Mapping[int, int]]  # by partition
 
 _POLL_INTERVAL_S = 0.2
 _MARKER_INTERVAL_S = 1.0
+_OBSTACLE_INTERVAL_S = 2.0
+_MAX_OBSTACLE_S = 10.0  # the keeper restarts a dead component sooner
+
+
+class _ObstacleWatch:
+    """Check for obstacles while something is awaited."""
+
+    def __init__(self, find: Callable[[], CdcError | None], deadline: float) -> None:
+        self._find, self._deadline = find, deadline
+        self._next = self._since = 0.0
+
+    def check(self) -> None:
+        """Raise the obstacle if it has lasted, or at the deadline."""
+        now = time.monotonic()
+        if now < min(self._next, self._deadline):
+            return
+        self._next = now + _OBSTACLE_INTERVAL_S
+        found = self._find()
+        if found is None:
+            self._since = 0.0
+            return
+        self._since = self._since or now
+        if now > self._deadline or now - self._since > _MAX_OBSTACLE_S:
+            raise found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +56,7 @@ class CatchUp:
     progress: Callable[[], Progress]
     arrived: Callable[[Progress], Offsets]  # by table: every earlier event is in its changelog
     wait_s: float = 120.0
+    obstacle: Callable[[], CdcError | None] = lambda: None  # the reason why nothing arrives
 
     def wait(self, tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
         """Wait until everything written before the call is in the lake, except stopped tables.
@@ -45,9 +70,11 @@ class CatchUp:
 
         Raises:
             ComponentFailed: if a table is still behind after `wait_s`.
+            CdcError: earlier, if an obstacle lasts.
         """
         deadline = time.monotonic() + self.wait_s
-        self._await_kafka(deadline, meanwhile)
+        watch = _ObstacleWatch(self.obstacle, deadline)
+        self._await_kafka(deadline, watch, meanwhile)
         ends = self.ends([table.topic for table in tables])
         while True:
             progress = self.progress()
@@ -56,17 +83,29 @@ class CatchUp:
             behind = _behind(self.arrived(progress), waited, ends)
             if not behind:
                 return stopped
+            watch.check()
             if time.monotonic() > deadline:
-                raise ComponentFailed(
-                    f"the lake was behind the source after {self.wait_s:.0f} s: "
-                    + "; ".join(text for _, text in behind),
-                    "see `cdclake status`; wait longer with --wait",
-                    component=behind[0][0].writer,
-                )
+                raise self._late([table for table, _ in behind], [text for _, text in behind])
             meanwhile()
             time.sleep(_POLL_INTERVAL_S)
 
-    def _await_kafka(self, deadline: float, meanwhile: Callable[[], None]) -> None:
+    def _late(self, tables: list[Table], texts: list[str]) -> ComponentFailed:
+        remedy = "see `cdclake status`; wait longer with --wait"
+        if any(table.delivery == "firehose" for table in tables):
+            remedy = (
+                "a record that Firehose failed to deliver never arrives: look for failed records"
+                " with `cdclake redrive --dry-run`, and process them with `cdclake redrive`;"
+                " otherwise wait longer with --wait"
+            )
+        return ComponentFailed(
+            f"the lake was behind the source after {self.wait_s:.0f} s: " + "; ".join(texts),
+            remedy,
+            component=tables[0].writer,
+        )
+
+    def _await_kafka(
+        self, deadline: float, watch: _ObstacleWatch, meanwhile: Callable[[], None]
+    ) -> None:
         slot = self.plan.source_object
         marker = write_marker(self.dsn)
         written = time.monotonic()
@@ -74,6 +113,7 @@ class CatchUp:
             confirmed = confirmed_lsn(self.dsn, slot)
             if confirmed is not None and confirmed >= marker:
                 return
+            watch.check()
             now = time.monotonic()
             if now > deadline:
                 lacking = "is gone" if confirmed is None else f"lacks {marker - confirmed} bytes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,13 +13,14 @@ from pyspark.sql import SparkSession
 
 from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
-from cdclake.errors import CdcError
+from cdclake.errors import CdcError, ComponentFailed
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.widened import note_widened
 from cdclake.jobs.reader.job_reader import job_reader
+from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.kafka import offsets
 from cdclake.jobs.runtime.metrics import Metrics
@@ -33,6 +35,7 @@ from cdclake.metrics import FAILED_TABLES
 from cdclake.plan import Plan
 from cdclake.postgres.widened import find_widened
 
+_MAX_SILENCE = timedelta(minutes=15)
 _WAIT_S = "600"  # the stream may be one or two batches behind
 
 log = logging.getLogger("cdclake.verify")
@@ -61,6 +64,7 @@ def compare(
                 reader, plan, lambda topics: offsets(spark, brokers, topics, "earliest")
             ),
             wait_s=float(arguments.get("wait", _WAIT_S)),
+            obstacle=lambda: silence(plan, Progress.load(control), datetime.now(UTC)),
         )
         return verify_tables(
             plan,
@@ -71,7 +75,22 @@ def compare(
             wait=arrival.wait,
             sample=None if sample is None else int(sample),
             deep="deep" in arguments,
+            quarantined=lambda: quarantined_events(reader),
         )
+
+
+def silence(plan: Plan, progress: Progress, now: datetime) -> CdcError | None:
+    """Return an error if the stream, which writes its progress after each batch, writes none."""
+    if not progress.written_at or all(table.delivery == "firehose" for table in plan.tables):
+        return None
+    last = datetime.fromisoformat(progress.written_at)
+    if now - last < _MAX_SILENCE:
+        return None
+    return ComponentFailed(
+        f"the stream has written no progress since {last.isoformat(timespec='seconds')}",
+        f"start the job {naming.STREAM_JOB} if it does not run, and read its log",
+        component=naming.STREAM_COMPONENT,
+    )
 
 
 def run(arguments: Mapping[str, str]) -> int:

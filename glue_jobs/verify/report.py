@@ -37,6 +37,7 @@ class TableComparison:
     error: str | None = None  # why the table has stopped, or cannot be compared completely
     compared_rows: int = 0  # of the source; fewer than `source_rows` in a sample
     seconds: float = 0.0
+    quarantined: int = 0  # events in the quarantine, a cause of differences
     deep: DeepComparison | None = None  # with --deep
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 
 import duckdb
@@ -31,12 +31,14 @@ def verify_tables(
     wait: Wait,
     sample: int | None = None,
     deep: bool = False,
+    quarantined: Callable[[], Mapping[str, int]] = dict,
 ) -> Report:
     """Compare these tables of the source row by row with their `_current` views in the lake.
 
     `wait` is `CatchUp.wait`. The source is read from one snapshot, and the lake after everything
     written before has arrived. Differing keys are then read again while both sides change. With
     `deep` each table's state, changelog and history are compared with each other too.
+    `quarantined` counts the quarantined events by table.
     """
     started = time.monotonic()
     with source_rows.snapshot(dsn, salt) as source:
@@ -44,8 +46,30 @@ def verify_tables(
         stopped = wait(tables, lambda: None)
         with reader.open(tables) as lake:
             passes, seconds = _first_passes(sides, source, lake, sample)
-    with ExitStack() as closing, source_rows.session(dsn, salt) as source:
-        opened = [Open(each, passes[each.table.name].candidates) for each in sides]
+    with source_rows.session(dsn, salt) as source:
+        reports, rounds = _settled(sides, passes, stopped, source, reader, wait)
+    reports |= {each.table: each for each in broken}
+    for name, omitted in _omitted(dsn, tables).items():
+        reports[name].omitted_columns = list(omitted)
+        reports[name].seconds = seconds.get(name, 0.0)
+    for name in reports.keys() & (held := quarantined()).keys():
+        reports[name].quarantined = held[name]
+    _add_deep(reports, sides if deep else (), reader)
+    found = [reports[table.name] for table in tables]
+    return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
+
+
+def _settled(
+    sides: Sequence[Sides],
+    passes: Mapping[str, FirstPass],
+    stopped: Mapping[str, str],
+    source: Connection,
+    reader: Reader,
+    wait: Wait,
+) -> tuple[dict[str, TableComparison], int]:
+    """Decide the differing keys, and return the results by table and the number of rounds."""
+    opened = [Open(each, passes[each.table.name].candidates) for each in sides]
+    with ExitStack() as closing:
         for table in opened:
             closing.callback(table.candidates.close)
         rounds = settle(opened, source, reader, wait)
@@ -54,13 +78,7 @@ def verify_tables(
             name: _report(each, passes[name], stopped.get(name), shown.get(name, []))
             for name, each in zip(passes, sides, strict=True)
         }
-    reports |= {each.table: each for each in broken}
-    for name, omitted in _omitted(dsn, tables).items():
-        reports[name].omitted_columns = list(omitted)
-        reports[name].seconds = seconds.get(name, 0.0)
-    _add_deep(reports, sides if deep else (), reader)
-    found = [reports[table.name] for table in tables]
-    return Report(tables=found, sample=sample, rounds=rounds, seconds=_since(started))
+    return reports, rounds
 
 
 def _first_passes(

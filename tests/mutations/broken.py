@@ -9,6 +9,7 @@ from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
 from tests.mutations.broken_upkeep import UPKEEP
+from tests.mutations.broken_verify import VERIFY
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -398,4 +399,5 @@ MUTATIONS = (
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,
+    *VERIFY,
 )  # fmt: skip

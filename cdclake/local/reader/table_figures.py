@@ -14,6 +14,7 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
@@ -39,7 +40,7 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
         for table in tables:
             with suppress(duckdb.Error):
                 figures |= _read(reader, [table])
-    for name, count in _quarantined(reader) if naming.QUARANTINE in made else ():
+    for name, count in quarantined_events(reader).items() if naming.QUARANTINE in made else ():
         if name in figures and figures[name]["quarantined"] is not None:
             figures[name]["quarantined"] = count
     return figures
@@ -112,15 +113,6 @@ def _commit_of(log: CatalogTable, ingested_at: int) -> int | None:
         if stamp is not None and stamp.ingested_through == ingested_at:
             return snapshot.committed_ms
     return None
-
-
-def _quarantined(reader: Reader) -> list[tuple[str, int]]:
-    """Count quarantined events by table; events that Firehose appended twice count once."""
-    with reader.open((), requests=(naming.QUARANTINE,)) as session:
-        return session.execute(
-            'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
-            f" FROM {naming.QUARANTINE} GROUP BY 1"
-        ).fetchall()
 
 
 def last_position(lake: LocalLake, table: Table) -> str | None:

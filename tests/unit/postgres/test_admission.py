@@ -131,6 +131,17 @@ def test_a_key_beside_the_identity_is_refused() -> None:
     assert check_table(declared(key=("number",)), replace(source, identity="f"), role=ROLE) == []
 
 
+@pytest.mark.parametrize("kind", ["integer[]", "hstore"])
+def test_key_that_cannot_be_read_in_chunks_is_refused(kind: str) -> None:
+    [refusal] = check_table(
+        declared(("id", kind), ("number", "integer")),
+        actual(columns=(column("id", kind, nullable=False), column("number", nullable=False))),
+        role="cdclake",
+    )
+    assert f"its key has id ({kind})" in refusal.message
+    assert "write `key:`" in refusal.remedy
+
+
 def test_a_part_of_the_key_is_no_key() -> None:
     wide = UniqueIndex(name="orders_pkey", columns=("id", "number"), primary=True)
     refusal = only(check_table(declared(), actual(indexes=(wide,)), role=ROLE))

@@ -11,11 +11,10 @@ import io.debezium.spi.schema.DataCollectionId;
 import java.math.BigDecimal;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
+import java.sql.Types;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
-import org.postgresql.util.HStoreConverter;
 import org.postgresql.util.PGobject;
 
 /**
@@ -28,9 +27,6 @@ import org.postgresql.util.PGobject;
  */
 final class KeyTextChunks<T extends DataCollectionId>
         extends RowValueConstructorChunkQueryBuilder<T> {
-    /** PostgreSQL infers the type of a parameter that is declared as this one. */
-    private static final String UNTYPED = "unknown";
-
     KeyTextChunks(RelationalDatabaseConnectorConfig config, JdbcConnection connection) {
         super(config, connection);
     }
@@ -38,9 +34,9 @@ final class KeyTextChunks<T extends DataCollectionId>
     @Override
     public String buildChunkQuery(
             IncrementalSnapshotContext<T> context, Table table, int limit, Optional<String> condition) {
-        // The offset contains it, and an array as the driver returns it cannot be serialized.
+        // The offset contains it; after a restart Debezium's own queries bind what is stored there.
         if (context.maximumKey().isPresent()) {
-            context.maximumKey(untyped(context.maximumKey().get()));
+            context.maximumKey(texts(context.maximumKey().get()));
         }
         return super.buildChunkQuery(context, table, limit, condition);
     }
@@ -48,7 +44,7 @@ final class KeyTextChunks<T extends DataCollectionId>
     @Override
     public Object[] resolveChunkEndPosition(
             IncrementalSnapshotContext<T> context, Table table, Object[] lastKey) {
-        return untyped(super.resolveChunkEndPosition(context, table, lastKey));
+        return texts(super.resolveChunkEndPosition(context, table, lastKey));
     }
 
     @Override
@@ -59,33 +55,28 @@ final class KeyTextChunks<T extends DataCollectionId>
             int position,
             JdbcConnection connection)
             throws SQLException {
-        return super.bindBoundaryParams(statement, columns, untyped(key), position, connection);
+        int next = position;
+        for (QueryParam bound : generateBoundaryParams(columns, texts(key))) {
+            if (bound.value() instanceof String) {
+                statement.setObject(next++, bound.value(), Types.OTHER);
+            } else if (bound.value() != null) {
+                statement.setObject(next++, bound.value());
+            }
+        }
+        return next;
     }
 
-    static Object[] untyped(Object[] key) {
+    static Object[] texts(Object[] key) {
         if (key == null) {
             return null;
         }
         Object[] bounds = new Object[key.length];
         for (int index = 0; index < key.length; index++) {
-            bounds[index] = untyped(key[index]);
+            // The driver itself sends its dates and timestamps untyped, with infinities and years BC.
+            boolean sent = key[index] == null || key[index] instanceof java.util.Date;
+            bounds[index] = sent ? key[index] : text(key[index]);
         }
         return bounds;
-    }
-
-    private static Object untyped(Object value) {
-        // The driver itself sends its dates and timestamps untyped, with infinities and years BC.
-        if (value == null || value instanceof java.util.Date) {
-            return value;
-        }
-        PGobject bound = new PGobject();
-        bound.setType(UNTYPED);
-        try {
-            bound.setValue(text(value));
-        } catch (SQLException error) {
-            throw new IllegalStateException("PGobject refused a text", error);
-        }
-        return bound;
     }
 
     private static String text(Object value) {
@@ -102,9 +93,6 @@ final class KeyTextChunks<T extends DataCollectionId>
         }
         if (value instanceof byte[] bytes) {
             return "\\x" + HexFormat.of().formatHex(bytes);
-        }
-        if (value instanceof Map<?, ?> map) {
-            return HStoreConverter.toString(map);
         }
         return value.toString();
     }

@@ -14,7 +14,7 @@ import java.io.IOException;
 import java.io.ObjectOutputStream;
 import java.math.BigDecimal;
 import java.sql.Date;
-import java.util.Map;
+import java.sql.SQLException;
 import java.util.ServiceLoader;
 import java.util.UUID;
 import org.junit.jupiter.api.Test;
@@ -23,13 +23,11 @@ import org.postgresql.util.PGobject;
 /** Tests the bounds of a chunk, which PostgreSQL has to read as values of the key's types. */
 class KeyTextChunksTest {
     private static String bound(Object value) {
-        PGobject bound = (PGobject) KeyTextChunks.untyped(new Object[] {value})[0];
-        assertEquals("unknown", bound.getType());
-        return bound.getValue();
+        return (String) KeyTextChunks.texts(new Object[] {value})[0];
     }
 
     @Test
-    void valuesBecomeTextsOfTheirColumnsType() {
+    void valuesBecomeTextsOfTheirColumnsType() throws SQLException {
         assertEquals("2020-01-01 00:00:00.000001+00", bound("2020-01-01 00:00:00.000001+00"));
         assertEquals("7", bound(7L));
         assertEquals("100000000000000000000.10", bound(new BigDecimal("1.0000000000000000000010E+20")));
@@ -38,7 +36,9 @@ class KeyTextChunksTest {
         assertEquals("Infinity", bound(SpecialValueDecimal.POSITIVE_INF));
         assertEquals("-Infinity", bound(SpecialValueDecimal.NEGATIVE_INF));
         assertEquals("\\x00ff", bound(new byte[] {0, (byte) 0xff}));
-        assertEquals("\"a\"=>\"1\"", bound(Map.of("a", "1")));
+        PGobject address = new PGobject();
+        address.setValue("10.0.0.1/8");
+        assertEquals("10.0.0.1/8", bound(address));
         UUID id = UUID.fromString("a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11");
         assertEquals(id.toString(), bound(id));
     }
@@ -46,21 +46,21 @@ class KeyTextChunksTest {
     @Test
     void datesStayAsTheDriverReadThem() {
         Date infinity = new Date(9223372036825200000L);
-        assertSame(infinity, KeyTextChunks.untyped(new Object[] {infinity})[0]);
+        assertSame(infinity, KeyTextChunks.texts(new Object[] {infinity})[0]);
     }
 
     @Test
     void boundsAreConvertedOnceAndMayBeAbsent() {
-        Object[] once = KeyTextChunks.untyped(new Object[] {"a", null});
-        assertEquals(once[0], KeyTextChunks.untyped(once)[0]);
+        Object[] once = KeyTextChunks.texts(new Object[] {"a", null});
+        assertEquals(once[0], KeyTextChunks.texts(once)[0]);
         assertNull(once[1]);
-        assertNull(KeyTextChunks.untyped((Object[]) null));
+        assertNull(KeyTextChunks.texts((Object[]) null));
     }
 
     @Test
     void boundsFitIntoTheOffset() throws IOException {
         new ObjectOutputStream(new ByteArrayOutputStream())
-                .writeObject(KeyTextChunks.untyped(new Object[] {new byte[1], 1, "a"}));
+                .writeObject(KeyTextChunks.texts(new Object[] {new byte[1], 1, "a"}));
     }
 
     @Test

@@ -1,0 +1,57 @@
+"""Ways to break `verify`, the reader, and the admission of keys."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_DEEP, _DEEP_TESTS = (
+    "glue_jobs/verify/deep_comparison.py",
+    ("tests/unit/verify/test_deep_comparison.py",),
+)
+_READER_TESTS = ("tests/unit/verify/test_reader.py",)
+_OBSTACLE_TESTS = ("tests/unit/verify/test_obstacles.py",)
+
+VERIFY = (
+    Mutation(
+        "let DuckDB print its progress", ("tests/unit/verify/test_reader_output.py",),
+        (("glue_jobs/reader/duck.py", "SET enable_progress_bar_print = false",
+          "SET enable_progress_bar_print = true"),),
+    ),
+    Mutation(
+        "compare no values of a state with its changelog", _DEEP_TESTS,
+        ((_DEEP, "where = \" OR \".join([missing, extra, *compared.values()])",
+          "where = \" OR \".join([missing, extra])"),),
+    ),
+    Mutation(
+        "look for no doubled events", _DEEP_TESTS,
+        ((_DEEP, "[_doubled_events(table)] if table.delivery == \"stream\" else []", "[]"),),
+    ),
+    Mutation(
+        "rebuild from events that are not applied", (*_DEEP_TESTS, "-k", "unapplied"),
+        (("glue_jobs/reader/relations.py",
+          "{naming.INGESTED_AT} <= {DUCKDB.instant(applied.ingested)}", "true"),),
+    ),
+    Mutation(
+        "accept a time in the future", (*_READER_TESTS, "-k", "moments"),
+        (("glue_jobs/reader/point_in_time.py", "if time > (now := datetime.now(UTC)):",
+          "if (now := datetime.now(UTC)) is None:"),),
+    ),
+    Mutation(
+        "answer a time before the lake with no rows", (*_READER_TESTS, "-k", "first_commit"),
+        (("glue_jobs/reader/relations.py", "bool(table.history) and moment.of(table) is None",
+          "False"),),
+    ),
+    Mutation(
+        "forget tables of earlier plans", (*_READER_TESTS, "-k", "earlier_plans"),
+        (("glue_jobs/reader/duck.py", "sorted(stored - known)", "sorted(stored & known)"),),
+    ),
+    Mutation(
+        "name no obstacle", _OBSTACLE_TESTS,
+        (("glue_jobs/verify/catch_up.py", "            raise found\n", "            return\n"),),
+    ),
+    Mutation(
+        "accept a key that cannot be read in chunks",
+        ("tests/unit/postgres/test_admission.py", "-k", "chunks"),
+        (("cdclake/postgres/key_identity.py", "*_check_chunks(declared),", ""),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""Reasons that `verify` gives when the lake does not catch up."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from cdclake.errors import CdcError, ComponentFailed, NotRunning
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.verify import catch_up
+from cdclake.jobs.verify.catch_up import CatchUp
+from cdclake.jobs.verify.deployed_verify import silence
+from tests.unit.verify.lakes import make_plan, make_table
+
+PAUSED = NotRunning("the stream is paused", "run `cdclake resume`, then this again")
+FIREHOSE = make_table(delivery="firehose")
+
+
+@pytest.fixture
+def arrival(monkeypatch: pytest.MonkeyPatch) -> CatchUp:
+    """A lake that lacks three records and gets none; Kafka has all."""
+    monkeypatch.setattr(CatchUp, "_await_kafka", lambda *_: None)
+    monkeypatch.setattr(catch_up, "_POLL_INTERVAL_S", 0.01)
+    monkeypatch.setattr(catch_up, "_OBSTACLE_INTERVAL_S", 0.01)
+    return CatchUp(
+        plan=make_plan(make_table()),
+        dsn="",
+        ends=lambda _: {"p.public.t": {0: 3}},
+        progress=Progress,
+        arrived=lambda _: {"t": {0: 0}},
+        wait_s=0.1,
+    )
+
+
+def test_obstacle_is_named_at_the_deadline(arrival: CatchUp) -> None:
+    with pytest.raises(NotRunning, match="the stream is paused"):
+        replace(arrival, obstacle=lambda: PAUSED).wait([make_table()], lambda: None)
+
+
+def test_lasting_obstacle_ends_the_wait(arrival: CatchUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catch_up, "_MAX_OBSTACLE_S", 0.05)
+    begun = time.monotonic()
+    with pytest.raises(NotRunning):
+        replace(arrival, obstacle=lambda: PAUSED, wait_s=60.0).wait([make_table()], lambda: None)
+    assert time.monotonic() - begun < 10
+
+
+def test_passing_obstacle_is_waited_out(arrival: CatchUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(catch_up, "_MAX_OBSTACLE_S", 0.05)
+    found: list[CdcError | None] = [PAUSED]
+    with pytest.raises(ComponentFailed, match="3 records"):
+        replace(arrival, obstacle=lambda: found.pop() if found else None, wait_s=0.2).wait(
+            [make_table()], lambda: None
+        )
+    assert not found
+
+
+def test_without_obstacle_the_missing_records_are_named(arrival: CatchUp) -> None:
+    with pytest.raises(ComponentFailed, match="3 records of topic") as late:
+        arrival.wait([make_table()], lambda: None)
+    assert "redrive" not in late.value.remedy
+
+
+def test_failed_delivery_is_named_as_a_cause(arrival: CatchUp) -> None:
+    with pytest.raises(ComponentFailed) as late:
+        arrival.wait([FIREHOSE], lambda: None)
+    assert "cdclake redrive --dry-run" in late.value.remedy
+
+
+def test_silent_stream_is_an_obstacle() -> None:
+    now = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    plan = make_plan(make_table())
+
+    def progress(age: timedelta) -> Progress:
+        return Progress(written_at=(now - age).isoformat())
+
+    assert silence(plan, progress(timedelta(minutes=14)), now) is None
+    found = silence(plan, progress(timedelta(minutes=16)), now)
+    assert found is not None and "since 2026-01-01T11:44:00+00:00" in found.message
+    assert silence(plan, Progress(), now) is None
+    assert silence(make_plan(FIREHOSE), progress(timedelta(hours=1)), now) is None
