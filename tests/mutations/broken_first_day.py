@@ -78,8 +78,8 @@ FIRST_DAY = (
     ),
     Mutation(
         "status reads the quarantine with tables that are not made", _FIGURES,
-        (("cdclake/local/reader/table_figures.py",
-          "reader.open((), requests=(naming.QUARANTINE,))", "reader.open(reader.plan.tables)"),),
+        (("glue_jobs/reader/quarantine_counts.py",
+          "reader.open([], requests=[naming.QUARANTINE])", "reader.open(reader.plan.tables)"),),
     ),
     Mutation(
         "a table that waits for a column hides the others", _FIGURES,

@@ -83,7 +83,7 @@ TOPICS = (
     ),
     Mutation(
         "an event that is twice in quarantine counts twice", _LOCAL_TESTS,
-        (("cdclake/local/reader/table_figures.py",
+        (("glue_jobs/reader/quarantine_counts.py",
           'count(DISTINCT (topic, "partition", "offset"))', "count(*)"),),
     ),
 )  # fmt: skip

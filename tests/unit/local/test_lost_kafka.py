@@ -13,11 +13,11 @@ import pytest
 from cdclake.cli import main as command
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import TableOperations
+from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.local.components.connect import OFFSETS_TOPIC
 from cdclake.local.lake import connector_offsets
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.topics import Heartbeat
-from cdclake.local.reader import table_figures
 from tests.spark.events import MemoryStore, plan_of
 from tests.unit.jobs.test_operate import MemoryBackend
 
@@ -76,9 +76,7 @@ def test_expired_are_the_tables_that_lack_events() -> None:
     assert TableOperations(MemoryBackend(control)).incomplete(TABLES) == [incomplete]
 
 
-def test_a_refused_event_that_two_streams_have_written_counts_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_refused_event_that_two_streams_have_written_counts_once() -> None:
     """Quarantine's append is not fenced: all tables share it."""
     session = duckdb.connect()
     session.execute(
@@ -86,7 +84,5 @@ def test_a_refused_event_that_two_streams_have_written_counts_once(
         ('t', 0, 1, 'orders'), ('t', 0, 1, 'orders'), ('t', 1, 1, 'orders'), ('u', 0, 1, 'items'))
         AS rows (topic, "partition", "offset", "table")"""
     )
-    reader = SimpleNamespace(open=lambda at: nullcontext(session))
-    monkeypatch.setattr(table_figures, "lake_reader", lambda lake: reader)
-    lake: Any = None
-    assert dict(table_figures._quarantined(lake)) == {"orders": 2, "items": 1}
+    reader: Any = SimpleNamespace(open=lambda *_, **__: nullcontext(session))
+    assert quarantined_events(reader) == {"orders": 2, "items": 1}
