@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdclake import naming
-from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.key_changes import completed_changes, lacks_values
@@ -65,8 +64,6 @@ def current_view(
     in_tail = _in_tail(table, changes, applied, dialect)
     kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
     pending = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}"
-    if waiting := _waiting_creations(table, applied, changes, dialect):
-        pending += f" UNION ALL {waiting} AND {kept}"
     completed = completed_changes(table, pending=pending, changes=changes, dialect=dialect)
     return (
         f"WITH tail AS (SELECT * FROM {changes} WHERE {in_tail}),\n"
@@ -93,30 +90,6 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
     return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
 
 
-def _waiting_creations(
-    table: Table, applied: AppliedThrough, changes: str, dialect: Dialect
-) -> str:
-    """Return a SELECT of applied creations that late rows of the tail may complete; "" if none can.
-
-    A late row precedes an applied event: it comes from another Kafka partition, or was replayed.
-    Engines read only the creations' facts before they know that there are any.
-    """
-    if table.delivery != "stream" or not set(applied.carried) & {*table.may_be_unsent}:
-        return ""
-    newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
-    lowest = (
-        f"SELECT min({naming.LSN}) AS __lowest FROM tail WHERE {naming.OP} <> 't' "
-        f"AND {history_part(naming.POSITION)} <= {newest} HAVING count(*) > 0"
-    )
-    waiting = (
-        f"SELECT /*+ BROADCAST(late) */ e.{naming.POSITION} FROM {changes} AS e "
-        f"JOIN ({lowest}) AS late ON CASE WHEN {lacks_values('e.')} "
-        f"AND e.{naming.INGESTED_AT} <= {dialect.instant(applied.ingested)} "
-        f"THEN e.{naming.LSN} END >= late.__lowest"
-    )
-    return f"SELECT * FROM {changes} WHERE {naming.POSITION} IN ({waiting})"
-
-
 def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
     """Return a SELECT of the changelog with the state's types; one row per event."""
     columns = [
@@ -139,6 +112,6 @@ def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
     if column.name in table.toastable:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
         stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
-        # Equal: an applied creation of a changed key, completed again (as in the state's rows).
-        newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') >= {stored}"
+        beats = ">" if table.delivery == "stream" else ">="  # as in the state's rows
+        newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') {beats} {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

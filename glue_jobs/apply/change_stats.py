@@ -35,7 +35,6 @@ class ChangeStats:
     carried_key_changes: bool  # creations with unavailable values: a key changed
     unavailable: frozenset[str]  # columns with a value that was not sent
     lowest_deleted_lsn: int | None  # None: nothing is deleted
-    lowest_lsn: int | None = None  # None: rows in Kafka's order, none of them replayed
     reach: PositionRange | None = None  # if the same query computed it; invalid if it `truncates`
 
 
@@ -47,12 +46,11 @@ _STATS = {
     ),
     "unavailable": f"flatten(collect_set({naming.UNAVAILABLE}))",
     "lowest_deleted_lsn": f"min(CASE WHEN {naming.OP} = 'd' THEN {naming.LSN} END)",
-    "lowest_lsn": f"min(CASE WHEN {naming.OP} <> 't' THEN {naming.LSN} END)",
 }
 
 
 def stats_of(table: Table, changes: DataFrame) -> ChangeStats:
-    """Compute the statistics of changelog rows in any order, including their range."""
+    """Compute the statistics of changelog rows, including their range."""
     row = changes.selectExpr(*_STATS.values(), *upsert.reach(table)).collect()[0]
     facts: dict[str, Any] = dict(zip(_STATS, row, strict=False))
     facts["unavailable"] = frozenset(facts["unavailable"])

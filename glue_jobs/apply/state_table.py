@@ -186,32 +186,18 @@ def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
 def _with_waiting(
     lake: LakeTables, table: Table, pending: DataFrame, facts: ChangeStats, applied: AppliedThrough
 ) -> tuple[DataFrame, bool]:
-    """Add creations that were applied before the values or the deletes of their old keys.
+    """Add creations that were applied before the deletes of their old keys arrived.
 
-    The two keys of a change may be in different partitions, and one may lag; a replayed event may
-    be the only one with a value. Applying a creation again is harmless, so all that may be waiting
-    are added. The flag is True if there are any.
+    The two keys of a change may be in different partitions, and one may lag. Applying a creation
+    again is harmless, so all that may be waiting are added. The flag is True if there are any.
     """
-    lowest = _lowest_late_lsn(facts, applied)
-    if lowest is None or not set(applied.carried) & {*table.may_be_unsent}:
+    if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.may_be_unsent}:
         return pending, False
-    if table.delivery == "firehose":
-        return pending, False  # the caller has added them
     log = _ingested(lake, table, after=-1, through=applied.ingested)
-    waiting = carried_creations(log, lowest).select(*pending.columns)
+    waiting = carried_creations(log, facts.lowest_deleted_lsn).select(*pending.columns)
     if waiting.isEmpty():
         return pending, False
     return pending.unionByName(waiting), True
-
-
-def _lowest_late_lsn(facts: ChangeStats, applied: AppliedThrough) -> int | None:
-    """Return the lowest LSN of changes that applied creations may wait for; None without any.
-
-    Within a partition the values of a row precede its key change, except for replayed events.
-    """
-    if facts.reach is None or facts.lowest_lsn is None or facts.reach.lowest > applied.newest:
-        return facts.lowest_deleted_lsn
-    return facts.lowest_lsn
 
 
 def _carried(table: Table, unavailable: set[str]) -> tuple[str, ...]:

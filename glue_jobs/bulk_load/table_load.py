@@ -55,12 +55,7 @@ class TableLoad:
         stamped = self.lake.stamped(self.table.changes)
         before = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
         ingested_at = moment_after(before)
-        stamp = ChangesStamp(
-            offsets=before.offsets,
-            ingested_through=ingested_at,
-            epoch=self.epoch,
-            swept=self.epoch,
-        )
+        stamp = ChangesStamp(offsets=before.offsets, ingested_through=ingested_at, epoch=self.epoch)
         is_first = stamped.snapshot_id is None
         events = loaded_events(self.snapshot, self.table, self.plan, epoch=self.epoch)
         rows = self._rows_to_append(events, ingested_at, with_sweep=not is_first)

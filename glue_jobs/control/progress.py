@@ -29,26 +29,6 @@ _INCOMPLETE = (
 
 
 @dataclass(slots=True, kw_only=True)
-class EpochSnapshot:
-    """Snapshot of one table at the start of an epoch, until all of it is in the changelog."""
-
-    epoch: int
-    rows: int = 0  # events of the table since the epoch began
-    # End offsets of the table's topic when the connector had read all tables; None: not yet.
-    ends: dict[int, int] | None = None
-
-    @staticmethod
-    def parse(raw: Mapping[str, Any]) -> EpochSnapshot:
-        """Parse the value of a table's `snapshot`."""
-        ends = raw["ends"]
-        return EpochSnapshot(
-            epoch=raw["epoch"],
-            rows=raw["rows"],
-            ends=None if ends is None else _parse_offsets(ends),
-        )
-
-
-@dataclass(slots=True, kw_only=True)
 class TableProgress:
     """Progress of one table."""
 
@@ -69,7 +49,6 @@ class TableProgress:
     oversized: str | None = None  # the last event that was too large, until a resync reads its row
     incomplete: str | None = None  # why rows are missing until a resync has read the table
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
-    snapshot: EpochSnapshot | None = None  # None: the current epoch's is complete
 
     def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
         """Remember an event that was too large for Kafka; stop the table if the policy says so."""
@@ -128,13 +107,6 @@ class TableProgress:
             if request.skip_gap and not request.has_snapshot:
                 self.incomplete = _INCOMPLETE
 
-    def note_snapshot(self, events: int, *, is_complete: bool) -> None:
-        """Count events of the epoch's snapshot; forget it once it is complete."""
-        if is_complete:
-            self.snapshot = None
-        elif self.snapshot is not None:
-            self.snapshot.rows += events
-
     def forget_all_but(self, columns: Collection[str]) -> None:
         """Drop other columns from `first_seen`: a column that is declared again is a new one."""
         self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
@@ -156,7 +128,6 @@ class Progress:
     query: str = ""
     batch: int = -1
     epoch: int = 0
-    streamed_epoch: int = 0  # in which the connector has read all tables, and streams
     written_at: str = ""
     stream: str = ""  # the stream that writes it: a random id
     seconds: float = 0.0  # duration of the last batch
@@ -238,7 +209,7 @@ class Progress:
 
         Ignore keys that a newer version has added, so that a deployment can be rolled back.
         """
-        known = {"streamed_epoch": raw.get("epoch", 0)} | _known(Progress, raw)
+        known = _known(Progress, raw)
         known["tables"] = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
         known["heartbeat_offsets"] = _parse_offsets(raw["heartbeat_offsets"])
         return Progress(**known)
@@ -246,8 +217,6 @@ class Progress:
 
 def _parse_table(raw: dict[str, Any]) -> TableProgress:
     known = _known(TableProgress, raw)
-    snapshot = known.get("snapshot")
-    known["snapshot"] = None if snapshot is None else EpochSnapshot.parse(snapshot)
     return TableProgress(**{**known, "offsets": _parse_offsets(raw["offsets"])})
 
 

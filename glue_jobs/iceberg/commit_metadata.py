@@ -26,7 +26,6 @@ class ChangesStamp:
     lsn_marks: Mapping[int, int] = field(default_factory=dict)  # highest LSN by partition
     snapshot_read_at: int = 0  # `source.ts` of the snapshot whose rows are at the mark
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known
-    swept: int = 0  # rows of earlier epochs are deleted
 
     def offsets_in(self, topic_id: str) -> Mapping[int, int]:
         """Return the offsets if they may belong to this topic: none of one that is known to differ.
@@ -48,7 +47,6 @@ class ChangesStamp:
                 "lsn_marks": self.lsn_marks,
                 "snapshot_read_at": self.snapshot_read_at,
                 **({"topic_id": self.topic_id} if self.topic_id else {}),
-                "swept": self.swept,
             },
             sort_keys=True,
         )
@@ -64,7 +62,6 @@ class ChangesStamp:
             lsn_marks={int(p): n for p, n in raw["lsn_marks"].items()},
             snapshot_read_at=raw["snapshot_read_at"],
             topic_id=raw.get("topic_id", ""),
-            swept=raw.get("swept", raw["epoch"]),  # before it was stored, a sweep came first
         )
 
 

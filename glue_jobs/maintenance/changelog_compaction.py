@@ -104,8 +104,7 @@ class Collapse:
                     self.table, alive.columns, view, tombstones_since=since, dropped=dropped
                 )
             )
-        # Completed as well: the events of still earlier keys, which have the values, may be gone.
-        whole = completed.join(needed, keys, "left_semi").select(*alive.columns)
+        whole = alive.join(needed, keys, "left_semi").select(*alive.columns)
         return folded.unionByName(whole)
 
     def _dropped(self, log: DataFrame) -> list[str]:

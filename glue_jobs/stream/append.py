@@ -108,7 +108,6 @@ def next_stamp(
         lsn_marks=marks,
         snapshot_read_at=read_at,
         topic_id=topic_id or stamp.topic_id,
-        swept=stamp.swept,
     )
 
 

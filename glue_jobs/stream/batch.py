@@ -37,8 +37,6 @@ from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch_slices import BatchSlices
 from cdclake.jobs.stream.batch_survey import BatchSurvey, survey
-from cdclake.jobs.stream.epoch_snapshots import begin_epoch, note_streamed
-from cdclake.jobs.stream.epoch_snapshots import is_complete as snapshot_is_complete
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
@@ -125,10 +123,10 @@ class MicroBatch:
         return True
 
     def _note_survey(self, plan: Plan, lake: LakeTables, seen: BatchSurvey) -> None:
-        """Note a new epoch and the end of its snapshot, and stop tables whose topics are lost."""
-        if begin_epoch(self._progress, plan, seen.epoch):
+        """Note a new epoch, and stop tables whose topics are lost."""
+        if seen.epoch > self._progress.epoch:
+            self._progress.epoch = seen.epoch
             self._turns.wait(table.name for table in plan.tables)
-        note_streamed(self._progress, plan, lake.spark, self._brokers, seen.streamed_epoch)
         if self._progress.batch < 0:
             self._take_offsets_from_logs(plan, lake)
         for table, error in self._topics.problems(plan, self._progress):
@@ -216,11 +214,8 @@ class MicroBatch:
             elif self._stop_at_gap(table, progress, share):
                 continue
             apply_now = table.name in to_apply
-            shares = [share, *(ranges for _, ranges in later)]
-            is_complete = snapshot_is_complete(self._progress, progress, shares)
-            due = is_complete and progress.snapshot is not None
-            if share or due or (apply_now and table.name in self._turns.waiting):
-                work.append(Work(table, records, share, apply_now, later, may_sweep=is_complete))
+            if share or (apply_now and table.name in self._turns.waiting):
+                work.append(Work(table, records, share, apply_now, later))
         return work
 
     def _stop_at_gap(self, table: Table, progress: TableProgress, share: Ranges) -> bool:
@@ -299,9 +294,7 @@ class MicroBatch:
         progress = self._progress.table(turn.table.name)
         batch = self._table_batch(plan, lake, turn.table, apply_now=turn.apply_now)
         try:
-            outcome = batch.run(
-                turn.events, turn.ranges, epoch=self._progress.epoch, may_sweep=turn.may_sweep
-            )
+            outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
             if packed and outcome.applying:  # a late stream appends to its changelogs first
                 self._packing.compact(lake, plan, turn.table)
             if thinned:
@@ -330,8 +323,6 @@ class MicroBatch:
         else:
             self._turns.wait([turn.table.name])
         progress.flow()
-        is_cut = outcome.drift is not None and bool(outcome.drift.stop_offsets)
-        progress.note_snapshot(outcome.appended, is_complete=turn.may_sweep and not is_cut)
         self._judge(plan, progress, turn.table, outcome)
 
     def _note_turns(self, busy: bool, seconds: float) -> None:

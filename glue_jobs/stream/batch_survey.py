@@ -21,7 +21,6 @@ class BatchSurvey:
 
     ranges: Mapping[str, Ranges]  # offsets by topic
     epoch: int  # newest of the heartbeats
-    streamed_epoch: int  # newest of the heartbeats that a snapshot did not read
     heartbeat_committed_us: int  # commit time of the newest heartbeat, in microseconds
     size: int  # bytes of all records
 
@@ -45,14 +44,12 @@ def survey(events: DataFrame, plan: Plan) -> BatchSurvey:
     value = "CAST(value AS string)"
     epoch = f"CAST(get_json_object({value}, '$.{naming.EPOCH}') AS int)"
     committed = f"CAST(get_json_object({value}, '$.source.ts_us') AS bigint)"
-    is_streamed = f"{is_beat} AND get_json_object({value}, '$.op') <> 'r'"
     rows = (
         events.groupBy("topic", "partition")
         .agg(
             F.expr("min(offset) AS first"),
             F.expr("max(offset) + 1 AS following"),
             F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
-            F.expr(f"max(IF({is_streamed}, {epoch}, NULL)) AS streamed"),
             F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
             F.expr(f"{SIZE} AS size"),
         )
@@ -68,7 +65,6 @@ def survey(events: DataFrame, plan: Plan) -> BatchSurvey:
     return BatchSurvey(
         ranges=dict(ranges),
         epoch=newest("epoch"),
-        streamed_epoch=newest("streamed"),
         heartbeat_committed_us=newest("beat_us"),
         size=sum(row["size"] for row in rows),
     )

@@ -78,15 +78,6 @@ class Log:
     stamped: StampedSnapshot
     stamp: ChangesStamp
     epoch: int
-    may_sweep: bool
-
-    def swept_after(self, sweep: str | None, lowest_epoch: int, epoch: int) -> int:
-        """Return the epoch that the changelog is swept up to, after a batch of these events."""
-        if sweep is not None:
-            return epoch
-        if self.stamped.snapshot_id is None:
-            return lowest_epoch
-        return self.stamp.swept if self.may_sweep else min(self.stamp.swept, lowest_epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,19 +96,16 @@ class TableBatch:
     # Called before the append if columns were seen for the first time.
     remember: Callable[[KnownColumns], None] = lambda known: None
 
-    def run(
-        self, events: DataFrame, ranges: Ranges, *, epoch: int, may_sweep: bool = True
-    ) -> Outcome:
+    def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
         """Process the records of the table's topic in `ranges`; a replay is idempotent.
 
-        `epoch` is the newest seen in the whole stream: a table with older rows gets its sweep if
-        it `may_sweep`, because after these records it has all rows of the epoch's snapshot. If the
-        outcome's drift has stop offsets, only the records before them were processed.
+        `epoch` is the newest seen in the whole stream: a table in an older one gets its sweep. If
+        the outcome's drift has stop offsets, only the records before them were processed.
         """
         stamped, stamp = self.read_stamp()
         epoch = max(epoch, stamp.epoch)
-        holds_older = stamped.snapshot_id is not None and stamp.swept < epoch
-        sweep = epoch_sweep(epoch) if holds_older and may_sweep else None
+        holds_older = stamped.snapshot_id is not None and stamp.epoch < epoch
+        sweep = epoch_sweep(epoch) if holds_older else None
         if not ranges and sweep is None:
             return self._apply(stamp.ingested_through, None, 0)
         laps = StageTimer()
@@ -128,7 +116,7 @@ class TableBatch:
             if drift.known.first_seen != self.known.first_seen:
                 self.remember(drift.known)
             if not drift.stop_offsets:
-                log_now = Log(stamped, stamp, epoch, may_sweep)
+                log_now = Log(stamped, stamp, epoch)
                 outcome = self._ingest(decoded, log_now, sweep, laps)
                 taken = {partition: end for partition, (_, end) in ranges.items()}
                 needs_slow_decode = decoded.show(NEEDS_SLOW_DECODE)
@@ -140,8 +128,7 @@ class TableBatch:
                     oversized=oversized_reason(decoded),
                 )
         before = _before(ranges, drift.stop_offsets)
-        earlier = _records_before(events, drift.stop_offsets)
-        outcome = self.run(earlier, before, epoch=epoch, may_sweep=False)
+        outcome = self.run(_records_before(events, drift.stop_offsets), before, epoch=epoch)
         return replace(outcome, drift=drift)
 
     def _ingest(
@@ -156,9 +143,7 @@ class TableBatch:
         quarantined = self._quarantine(decoded)
         # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = log_now.epoch or min(_epochs(decoded.parts), default=0)
-        if log_now.may_sweep:
-            sweep = sweep or self._missing_sweep(decoded.parts, epoch)
-        swept = log_now.swept_after(sweep, min(_epochs(decoded.parts), default=epoch), epoch)
+        sweep = sweep or self._missing_sweep(decoded.parts, epoch)
         facts = _facts(decoded, sweeps=1 if sweep else 0)
         if facts.events == 0:
             return self._apply(stamp.ingested_through, None, quarantined)
@@ -173,7 +158,7 @@ class TableBatch:
             self.table.changes,
             read_from=log_now.stamped.snapshot_id,
             follows=stamp.ingested_through,
-            stamp=replace(following, swept=swept),
+            stamp=following,
         )
         laps.end("append")
         batch = Batch(rows=rows, facts=facts, follows=stamp.ingested_through)

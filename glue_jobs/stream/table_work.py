@@ -20,14 +20,11 @@ class Work:
     ranges: Ranges
     apply_now: bool
     later: Sequence[tuple[DataFrame, Ranges]] = ()  # the rest of a gap that is too large at once
-    may_sweep: bool = True  # with all these records the epoch's snapshot of the table is complete
 
     def steps(self) -> Iterator[Work]:
         """Yield the work that fits into memory at once, in order."""
-        parts = ((self.events, self.ranges), *self.later)
-        for number, (events, ranges) in enumerate(parts, start=1):
-            may_sweep = self.may_sweep and number == len(parts)
-            yield replace(self, events=events, ranges=ranges, later=(), may_sweep=may_sweep)
+        for events, ranges in ((self.events, self.ranges), *self.later):
+            yield replace(self, events=events, ranges=ranges, later=())
 
     @property
     def size(self) -> int:

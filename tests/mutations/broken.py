@@ -79,20 +79,20 @@ MUTATIONS = (
     ),
     Mutation(
         "rows below a new epoch stay", _cases("S5"),
-        ((_BATCH, "epoch_sweep(epoch) if holds_older and may_sweep else None", "None"),
+        ((_BATCH, "epoch_sweep(epoch) if holds_older else None", "None"),
          (_BATCH, "return None if is_applied else sweep", "return None")),
     ),
     Mutation(
         "forget tombstones", _cases("D2"),
         ((_UPSERT, "FROM {folded} AS s\"",
           "FROM (SELECT * FROM {folded} WHERE NOT cdc_deleted) AS s\""),
-         (_UPSERT, "WHERE {brings_news(carried)}", "WHERE NOT s.cdc_deleted")),
+         (_UPSERT, "WHERE {brings_news(table, carried)}", "WHERE NOT s.cdc_deleted")),
     ),
     Mutation(
         "forget tombstones in the merge", _merged_cases("D2"),
-        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
+        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(table, carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
-          'WHEN MATCHED AND ({brings_news(carried)})'),),
+          'WHEN MATCHED AND ({brings_news(table, carried)})'),),
     ),
     Mutation(
         "drop the guard", _cases("O2 or O6"),
@@ -288,7 +288,7 @@ MUTATIONS = (
     ),
     Mutation(
         "follow a changed key one step only", _cases("P5"),
-        ((_KEY_CHANGES, 'if moved.where("moved").isEmpty():', "if True:"),),
+        ((_KEY_CHANGES, "_MAX_KEY_CHANGE_CHAIN = 64", "_MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a creation that was applied early keeps waiting", _cases("P5"),
@@ -326,7 +326,7 @@ MUTATIONS = (
     Mutation(
         "the view follows a changed key one step only", VIEWS,
         (("cdclake/iceberg/key_changes.py",
-          '"WHERE (SELECT bool_or(__moved) FROM jumps))', '"WHERE false)'),),
+          "MAX_KEY_CHANGE_CHAIN = 4", "MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,
@@ -379,8 +379,7 @@ MUTATIONS = (
     ),
     Mutation(
         "what a changed key took along first stays", (*FIREHOSE, "-k", "committed_after_it"),
-        ((_STATE_ROWS, "({brought} > {stored} OR {brought} = {stored} AND {differs})",
-          "{brought} > {stored}"),),
+        ((_STATE_ROWS, 'if table.delivery == "stream":', "if True:"),),
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
