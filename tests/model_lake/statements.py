@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from random import Random
 
-from cdclake.iceberg.key_changes import MAX_KEY_CHANGE_CHAIN
 from tests.model_lake.shapes import LARGE, VALUES, Shape
+
+MAX_KEY_CHANGES = 64  # with a value unsent: as far as the merge follows it
 
 Sql = tuple[str, str]  # a statement, and the rows that it copies
 
@@ -229,13 +230,13 @@ class Statements:
         return [self._moved(shape, rows, old, [new]) for old, new in path]
 
     def _moved(self, shape: Shape, rows: FreeRows, old: int, targets: list[int]) -> Sql:
-        """A changed key; no row keeps a value unsent for longer than the views follow it."""
+        """A changed key; no row keeps a value unsent for longer than the merge follows it."""
         new, row = self._random.choice(targets), rows.rows[old]
         assert row is not None
         names = zip(shape.key_columns, self._key(shape, new), strict=True)
         assigned = [f"{name} = {value}" for name, value in names]
         moved = Row(row.moves + 1)
-        if moved.moves > MAX_KEY_CHANGE_CHAIN:
+        if moved.moves > MAX_KEY_CHANGES:
             assigned, moved = [*assigned, *self._rewritten()], Row()
         elif self._random.random() < 0.4:
             column = self._random.choice(VALUES)
