@@ -12,11 +12,6 @@ from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.schemas import SHARED_COLUMNS
 from cdclake.plan import Table
 
-# Number of successive key changes through which a view follows an unsent value. Spark 3.5 has no
-# recursive CTE, so each step is a separate join. After a longer chain the value is NULL until the
-# creation is applied; the merge follows 64.
-MAX_KEY_CHANGE_CHAIN = 4
-
 # Not the previous commit: a connector that restarts between the two may write another one.
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
 
@@ -35,8 +30,10 @@ def completed_changes(table: Table, *, pending: str, changes: str, dialect: Dial
         "creations": f"SELECT * FROM ({pending}) AS pending WHERE {lacks_values()}",
         "moves": _moves(table, changes, dialect),
         "links": _links(table),
-        "spans": _spans(table),
-        "origins": _origins(table, columns, changes, dialect),
+        "rooted": _rooted(dialect),
+        "spans": _spans(),
+        "own": _own_values(table, columns, changes, dialect),
+        "origins": _origins(columns),
         "completed": _completed(table, columns, pending, dialect),
     }
     return ",\n".join(f"{name} AS ({query})" for name, query in ctes.items())
@@ -82,43 +79,76 @@ def _links(table: Table) -> str:
     )
 
 
-def _spans(table: Table) -> str:
-    """Return the earlier keys of a creation's row, one row each, with their time spans.
+def _rooted(dialect: Dialect) -> str:
+    """Return each key change with its root, which all key changes of one row's history share.
+
+    The root is the earliest known creation. Each round replaces a pointer by the pointer at its
+    target, so a chain of any length takes as many rounds as its length has binary digits.
+    """
+    if dialect.engine == "spark":  # Spark 3.5 has no recursive CTE
+        pointer = "struct(__created_at, coalesce(__born_at, __created_at))"
+        pointers = f"map_from_entries(collect_list({pointer}))"
+        jump = "transform_values(roots, (at, root) -> coalesce(try_element_at(roots, root), root))"
+        rounds = "sequence(0, CAST(ceil(log2(count(*) + 1)) AS int))"
+        return (
+            f"SELECT inline(map_entries(aggregate({rounds}, {pointers}, (roots, n) -> {jump}))) "
+            "AS (__created_at, __root)\nFROM links"
+        )
+    return (
+        "WITH RECURSIVE jumps AS (\n"
+        "SELECT __created_at, coalesce(__born_at, __created_at) AS __root, 0 AS __round, "
+        "true AS __moved FROM links\nUNION ALL "
+        "SELECT a.__created_at, coalesce(b.__root, a.__root), a.__round + 1, "
+        "coalesce(b.__root <> a.__root, false)\n"
+        "FROM jumps AS a LEFT JOIN jumps AS b ON b.__created_at = a.__root "
+        "WHERE (SELECT bool_or(__moved) FROM jumps))\n"
+        "SELECT __created_at, max_by(__root, __round) AS __root FROM jumps GROUP BY __created_at"
+    )
+
+
+def _spans() -> str:
+    """Return the key changes with the same root as a creation: the earlier keys of its row.
 
     `__born_at` is NULL if the row was inserted under that key, with all its values.
     """
-    steps = range(1, MAX_KEY_CHANGE_CHAIN + 1)
-    facts = ("__born_at", "__left_at", *(f"__old_{index}" for index in range(len(table.key))))
-    selected = ", ".join(
-        f"CASE steps.step {' '.join(f'WHEN {n} THEN l{n}.{fact}' for n in steps)} END AS {fact}"
-        for fact in facts
-    )
-    joins = "\n".join(
-        f"LEFT JOIN links AS l{n} ON l{n}.__created_at = l{n - 1}.__born_at" for n in steps[1:]
+    roots = (
+        "SELECT r.__root FROM rooted AS r "
+        f"JOIN creations AS c ON r.__created_at = c.{naming.POSITION}"
     )
     return (
-        f"SELECT l1.__created_at, {selected}\n"
-        f"FROM creations AS c JOIN links AS l1 ON l1.__created_at = c.{naming.POSITION}\n{joins}\n"
-        f"CROSS JOIN (VALUES {', '.join(f'({n})' for n in steps)}) AS steps(step)"
+        "SELECT l.*, r.__root FROM links AS l JOIN rooted AS r ON r.__created_at = l.__created_at\n"
+        f"WHERE r.__root IN ({roots})"
     )
 
 
-def _origins(table: Table, columns: tuple[str, ...], changes: str, dialect: Dialect) -> str:
-    """Return the newest values of each creation's row, in structs that preserve sent NULLs."""
+def _own_values(table: Table, columns: tuple[str, ...], changes: str, dialect: Dialect) -> str:
+    """Return the newest values under each old key, in structs that preserve sent NULLs."""
     held = []
     for index, name in enumerate(columns):
         listed = dialect.contains(f"e.{naming.UNAVAILABLE}", name)
         value = dialect.struct([("held", f"e.{dialect.name(name)}")])
-        held.append(
-            f"max_by({value}, e.{naming.POSITION}) "
-            f"FILTER (WHERE e.{naming.UNAVAILABLE} IS NULL OR NOT {listed}) AS cdc__value_{index}"
-        )
+        where = f"FILTER (WHERE e.{naming.UNAVAILABLE} IS NULL OR NOT {listed})"
+        held.append(f"max_by({value}, e.{naming.POSITION}) {where} AS cdc__value_{index}")
+        held.append(f"max(e.{naming.POSITION}) {where} AS cdc__at_{index}")
     keys = " AND ".join(f"e.{dialect.name(key)} = s.__old_{i}" for i, key in enumerate(table.key))
     return (
         f"SELECT /*+ BROADCAST(s) */ s.__created_at, {', '.join(held)}\n"
         f"FROM {changes} AS e JOIN spans AS s ON {keys} AND e.{naming.POSITION} < s.__left_at "
         f"AND e.{naming.POSITION} >= coalesce(s.__born_at, '')\n"
         f"WHERE e.{naming.OP} NOT IN ('d', 't') GROUP BY s.__created_at"
+    )
+
+
+def _origins(columns: tuple[str, ...]) -> str:
+    """Return the newest values that each creation's row had under all of its earlier keys."""
+    until = "OVER (PARTITION BY s.__root ORDER BY s.__created_at)"
+    held = ", ".join(
+        f"max_by(o.cdc__value_{i}, o.cdc__at_{i}) {until} AS cdc__value_{i}"
+        for i in range(len(columns))
+    )
+    return (
+        f"SELECT s.__created_at, {held}\n"
+        "FROM spans AS s LEFT JOIN own AS o ON o.__created_at = s.__created_at"
     )
 
 

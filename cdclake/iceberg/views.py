@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.debezium.position import history_part as history_of
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.key_changes import completed_changes, lacks_values
@@ -64,6 +65,8 @@ def current_view(
     in_tail = _in_tail(table, changes, applied, dialect)
     kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
     pending = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}"
+    if waiting := _waiting_creations(table, applied, changes, dialect):
+        pending += f" UNION ALL {waiting} AND {kept}"
     completed = completed_changes(table, pending=pending, changes=changes, dialect=dialect)
     return (
         f"WITH tail AS (SELECT * FROM {changes} WHERE {in_tail}),\n"
@@ -88,6 +91,30 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
         return late
     lowest = f"(SELECT min({naming.LSN}) FROM {changes} WHERE {late})"
     return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
+
+
+def _waiting_creations(
+    table: Table, applied: AppliedThrough, changes: str, dialect: Dialect
+) -> str:
+    """Return a SELECT of applied creations that late deletes of the tail complete; "" if none can.
+
+    A late delete, of another Kafka partition, precedes an applied event. Engines read only the
+    creations' facts before they know that there are any.
+    """
+    if table.delivery != "stream" or not set(applied.carried) & {*table.may_be_unsent}:
+        return ""
+    newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
+    lowest = (
+        f"SELECT min({naming.LSN}) AS __lowest FROM tail WHERE {naming.OP} = 'd' "
+        f"AND {history_part(naming.POSITION)} <= {newest} HAVING count(*) > 0"
+    )
+    waiting = (
+        f"SELECT /*+ BROADCAST(late) */ e.{naming.POSITION} FROM {changes} AS e "
+        f"JOIN ({lowest}) AS late ON CASE WHEN {lacks_values('e.')} "
+        f"AND e.{naming.INGESTED_AT} <= {dialect.instant(applied.ingested)} "
+        f"THEN e.{naming.LSN} END >= late.__lowest"
+    )
+    return f"SELECT * FROM {changes} WHERE {naming.POSITION} IN ({waiting})"
 
 
 def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:

@@ -60,8 +60,14 @@ def _stored(name: str, value: Any, table: Table) -> Any:
 
 def applied(events: Iterable[Event], ingested: int) -> AppliedThrough:
     """What the state says it holds after these events."""
-    floors = [history_part(position(event)) for event in events if event.op == "t"]
-    return AppliedThrough(ingested, max(floors, default=""))
+    held = list(events)
+    floors = [history_part(position(event)) for event in held if event.op == "t"]
+    return AppliedThrough(
+        ingested,
+        max(floors, default=""),
+        tuple({name for event in held for name in event.missing}),
+        max((position(event) for event in held), default=""),
+    )
 
 
 def _facts(event: Event) -> dict[str, Any]:

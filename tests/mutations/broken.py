@@ -326,7 +326,11 @@ MUTATIONS = (
     Mutation(
         "the view follows a changed key one step only", VIEWS,
         (("cdclake/iceberg/key_changes.py",
-          "MAX_KEY_CHANGE_CHAIN = 4", "MAX_KEY_CHANGE_CHAIN = 1"),),
+          '"WHERE (SELECT bool_or(__moved) FROM jumps))', '"WHERE false)'),),
+    ),
+    Mutation(
+        "the view leaves applied creations waiting for their deletes", VIEWS,
+        ((_VIEWS, "if waiting := _waiting_creations(", "if False and _waiting_creations("),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,

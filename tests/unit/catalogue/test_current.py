@@ -15,18 +15,10 @@ from tests.model.scenarios import Case, Live, Record, cases
 from tests.model.shapes import plan_with, shaped_table
 from tests.unit.verify.lakes import create
 
-# The view looks for the values of creations in its tail only. One that was applied before its
-# deletion was read shows NULL until that is applied, too (docs/decisions/0007).
-WAITING = {
-    ("P5-the-creation-is-read-before-the-deletion", 2),
-    ("P5-a-row-that-waited-for-its-value-was-changed-since", 2),
-    ("P5-a-chain-whose-first-deletion-is-read-last", 2),
-}
 STEPS = [
     pytest.param(case, step, id=f"{case.id}-{step}-applied")
     for case in cases()
     for step in range(len(case.batches) + 1)
-    if (case.id, step) not in WAITING
 ]
 
 

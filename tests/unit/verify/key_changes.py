@@ -50,10 +50,14 @@ KEY_CHANGES: dict[str, tuple[Any, ...]] = {
         {}, [C10, *moved(21, 1, 2), *moved(31, 2, 3), *moved(41, 3, 4)],
         [APPLIED_10], AppliedThrough(5), [(4, 4, "A")],
     ),
-    "a chain longer than a view follows waits to be applied": (
-        {}, [C10, *(e for key in range(1, 6) for e in moved(11 + 10 * key, key, key + 1))],
-        [APPLIED_10], AppliedThrough(5), [(6, 6, None)],
-    ),
+    **{
+        f"a chain of {length} changed keys": (
+            {}, [C10, *(e for key in range(1, length + 1)
+                        for e in moved(11 + 10 * key, key, key + 1))],
+            [APPLIED_10], AppliedThrough(5), [(length + 1, length + 1, "A")],
+        )
+        for length in (5, 12)
+    },
     "a chain of which the first part is applied": (
         {}, [C10, *moved(21, 1, 2, ingested=(2, 2)), *moved(31, 2, 3)],
         [GONE_1, stored(20, 21, id=2, v=2, big="A")], AppliedThrough(5), [(3, 3, "A")],

@@ -4,10 +4,10 @@ import duckdb
 import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.iceberg.views import current_view, history_view
+from cdclake.iceberg.views import AppliedThrough, current_view, history_view
 from cdclake.plan import Column
-from tests.unit.verify.cases import C10, CASES
-from tests.unit.verify.key_changes import KEY_CHANGES
+from tests.unit.verify.cases import APPLIED_10, C10, CASES
+from tests.unit.verify.key_changes import KEY_CHANGES, moved
 from tests.unit.verify.lakes import create, event, make_table
 
 
@@ -25,6 +25,15 @@ def test_current(session, case):
     create(session, table, log, state)
     view = current_view(table, state="t", changes="t_changes", applied=applied, dialect=DUCKDB)
     assert session.execute(f"SELECT * FROM ({view}) ORDER BY id").fetchall() == expected
+
+
+def test_a_value_goes_along_over_more_key_changes_than_any_limit(session):
+    last = 70
+    moves = [e for key in range(1, last) for e in moved(11 + 10 * key, key, key + 1)]
+    table, applied = make_table(), AppliedThrough(5)
+    create(session, table, [C10, *moves], [APPLIED_10])
+    view = current_view(table, state="t", changes="t_changes", applied=applied, dialect=DUCKDB)
+    assert session.execute(view).fetchall() == [(last, last, "A")]
 
 
 def test_history_has_every_event_with_real_types(session):
