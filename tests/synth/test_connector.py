@@ -44,6 +44,7 @@ def other_jars(tmp_path, monkeypatch) -> None:
         (tmp_path / "jars" / profile).mkdir(parents=True)
         (tmp_path / "jars" / profile / f"{profile}-newer.jar").write_bytes(b"newer")
     monkeypatch.setitem(bundles.build_plugin.__kwdefaults__, "jars", tmp_path / "jars")
+    monkeypatch.setattr(bundles, "unlocked_jars", lambda *_: ())  # jars.lock has them as well
 
 
 def test_it_is_told_the_same_as_locally_but_for_the_place(created, tmp_path):

@@ -192,7 +192,11 @@ def test_a_job_is_scheduled_where_the_file_says_so(variants):
         assert all(each["RoleArn"] for each in (one["Target"] for one in found))
         return {each["Name"]: each["ScheduleExpression"] for each in found}
 
-    always = {"shop-keeper": "rate(5 minutes)", "shop-maintain": "cron(0 3 * * ? *)"}
+    always = {
+        "shop-keeper": "rate(5 minutes)",
+        "shop-maintain": "cron(0 3 * * ? *)",
+        "shop-sourcecheck": "rate(30 minutes)",
+    }
     assert schedules("created") == always
     assert schedules("existing") == {**always, "shop-apply": "rate(15 minutes)"}
 

@@ -85,7 +85,8 @@ def test_what_the_function_refuses_is_counted_where_the_alarm_looks(variants):
 def test_what_exists_is_left_to_its_owner_who_is_told_so(variants):
     existing = variants["existing"]
     applied = {"apply-failed"}  # a table of this one is applied by schedule
-    assert alarms(existing).keys() == {"connector"} | OF_STREAM | OF_KEEPER | OF_JOBS | applied
+    others = {"connector", "changed-relations"}
+    assert alarms(existing).keys() == others | OF_STREAM | OF_KEEPER | OF_JOBS | applied
     outputs = existing.templates["shop-observability"]["Outputs"]
     assert "db.example.org" in outputs["SourceOwner"]["Value"] and "KafkaOwner" in outputs
     assert "AWS/RDS" not in body(existing) and "AWS/Kafka\\" not in body(existing)

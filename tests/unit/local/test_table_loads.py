@@ -44,7 +44,7 @@ def test_an_incremental_snapshot_tells_its_rows_before_its_end():
 
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
-    load = {"notified": 9, "offsets": {"0": 4}, "estimated_rows": 100}
+    load = {"first_notification": 9, "offsets": {"0": 4}, "estimated_rows": 100}
     read = table("public.read_again")
     found = SimpleNamespace(
         kafka="", plan=SimpleNamespace(tables=[read], notification_topic="n"),
