@@ -39,6 +39,7 @@ class Topics:
         return {topic: self.found[topic] for topic in topics}
 
 
+@pytest.mark.slow
 def test_a_topic_that_was_created_again_stops_its_table_until_a_resync(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_rows_that_never_reached_the_changelog_make_no_row_stale(
     assert engine.state() == before
 
 
+@pytest.mark.slow
 def test_a_column_first_seen_in_a_killed_batch_is_still_known(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
