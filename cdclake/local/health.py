@@ -41,5 +41,7 @@ def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
             " FROM cdclake_quarantine GROUP BY ALL'` shows why, `cdclake replay` processes them"
             " again"
         )
+    for change in table["relation_changes"] or ():
+        yield f"{name}: {change['message']}; {change['remedy']}"
     if table["source_changes"]:
         yield f"{name} differs from the source; see its lines for what to write into the file"

@@ -38,6 +38,12 @@ def answer(part: dict[str, Any] | None = None, **table: Any) -> dict[str, Any]:
         ({}, {"quarantined": 3}, 1, "cdclake replay"),
         ({}, {"last_error": "broken"}, 1, "broken"),
         ({}, {"source_changes": [{"column": "a"}]}, 1, "differs from the source"),
+        (
+            {},
+            {"relation_changes": [{"message": "it was renamed", "remedy": "name it again"}]},
+            1,
+            "it was renamed; name it again",
+        ),
         ({"state": "starting"}, {}, 1, "starting: kafka"),
         ({"state": "dead"}, {"state": "stopped"}, 4, "cdclake up"),
         ({"state": "failed"}, {}, 4, "cdclake up"),
