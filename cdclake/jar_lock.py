@@ -21,9 +21,9 @@ def parse_jar_lock(text: str) -> dict[str, str]:
 
 def render_jar_lock(jars: Iterable[Path]) -> str:
     """Render the lock of these files, whose folders have the names of their profiles."""
-    lines = sorted(f"{_digest(jar)}  {_name(jar)}\n" for jar in jars if jar.name != OWN_JAR)
+    locked = sorted((jar for jar in jars if jar.name != OWN_JAR), key=_name)
     header = "# SHA-256 of the jars that `make setup` fetches; `make lock` writes this file.\n"
-    return header + "".join(sorted(lines, key=lambda line: line.split()[1]))
+    return header + "".join(f"{_digest(jar)}  {_name(jar)}\n" for jar in locked)
 
 
 def unlocked_jars(jars: Iterable[Path], lock: Mapping[str, str]) -> Iterator[str]:

@@ -141,7 +141,7 @@ def prepare_session(
     altered = [statement for pair in pairs for statement in alterations(*pair)]
     for statement in altered:  # each alone: no lock is held while waiting for the next
         _execute(connection, [statement])
-    statements = _statements(connection, plan, actual, state, role_password)
+    statements = _statements(connection, plan, actual, state, publication, role_password)
     _execute(connection, statements + (follow_identity() if embedded else []))
     return _prepared(state, pairs, publication, altered)
 
@@ -151,6 +151,7 @@ def _statements(
     plan: Plan,
     actual: Mapping[TableId, SourceTable],
     state: ServerState,
+    publication: PublicationState,
     role_password: str,
 ) -> list[Statement]:
     """Return the statements that prepare the source."""
@@ -161,7 +162,7 @@ def _statements(
         actual,
         database=state.database,
         password_verifier=scram_verifier(role_password, os.urandom(16)),
-        publication=read_publication(connection, name),
+        publication=publication,
         granted=[(schema, table) for schema, table in granted],
         replication_grant=state.replication_grant,
     )

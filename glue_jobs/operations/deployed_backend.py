@@ -56,6 +56,10 @@ class DeployedBackend:
         return open_session(self._arguments["JOB_NAME"])
 
     @cached_property
+    def _topics(self) -> KafkaTopics:
+        return KafkaTopics(self._spark, self._brokers)
+
+    @cached_property
     def _dsn(self) -> str:
         return self._resources.enter_context(deployed_dsn(self._arguments))
 
@@ -101,8 +105,7 @@ class DeployedBackend:
 
     def has_lost_events(self, table: Table, place: TableProgress) -> bool:
         """Compare what the table has read with what Kafka has."""
-        topics = KafkaTopics(self._spark, self._brokers).states([table.topic])
-        topic = topics.get(table.topic)
+        topic = self._topics.states([table.topic]).get(table.topic)
         return topic is not None and lost_records(table.topic, place, topic) is not None
 
     def newest_position(self, table: Table) -> str | None:

@@ -163,14 +163,14 @@ class Reader:
             log = logs.get(name, stored)
             early = name != naming.QUARANTINE and is_too_early(log, moment)
             select = refusal(stored, log) if early else scan(stored, moment)
-            session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
+            _create_view(session, schema, name, select)
         for table in tables:
             applied = applied_at(loaded[table.name], moment)
             if table.delivery == "firehose":
                 log = loaded[table.changes]
                 applied = with_tail(session, applied, log, moment.of(log))
             for name, select in views(table, applied, schema=schema):
-                session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
+                _create_view(session, schema, name, select)
         session.execute(f"SET search_path = {DUCKDB.text(schema)}")
 
     def _define_removed(
@@ -184,8 +184,8 @@ class Reader:
         for name in removed:
             state, log = loaded[name], loaded[naming.changes_name(name)]
             if is_applied(state, log, moment):
-                view = relation(schema, naming.current_name(name))
-                session.execute(f"CREATE VIEW {view} AS {live_rows(state, schema=schema)}")
+                select = live_rows(state, schema=schema)
+                _create_view(session, schema, naming.current_name(name), select)
 
     def _define_rebuilt(
         self,
@@ -198,8 +198,11 @@ class Reader:
         for table in tables:
             applied = applied_at(loaded[table.name], moment)
             select = rebuilt_rows(table, loaded[table.changes], applied, schema=schema)
-            name = relation(schema, naming.rebuilt_name(table.name))
-            session.execute(f"CREATE VIEW {name} AS {select}")
+            _create_view(session, schema, naming.rebuilt_name(table.name), select)
+
+
+def _create_view(session: duckdb.DuckDBPyConnection, schema: str, name: str, select: str) -> None:
+    session.execute(f"CREATE VIEW {relation(schema, name)} AS {select}")
 
 
 def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
