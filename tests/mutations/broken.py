@@ -10,6 +10,7 @@ from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
 from tests.mutations.broken_upkeep import UPKEEP
 from tests.mutations.broken_verify import VERIFY
+from tests.mutations.broken_views import STATE_VIEWS, VIEWS
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -17,7 +18,6 @@ ENGINE = "tests/spark/test_engine.py"
 DELTA = "tests/spark/test_row_delta.py"
 ONE_WRITER = "tests/spark/test_one_writer.py"
 FIREHOSE = ("tests/spark/test_firehose_log.py", "-m", "not slow")
-VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 
 _DECODE = "glue_jobs/stream/decode.py"
 _COMMITS = "glue_jobs/apply/changelog_commits.py"
@@ -299,44 +299,6 @@ MUTATIONS = (
         ((_FOLD, 'where = f"FILTER (WHERE {_is_available(table, name, dialect)})"', 'where = ""'),),
     ),
     Mutation(
-        "the tail wins over a newer state in the view", VIEWS,
-        ((_VIEWS, "WHEN {_FOLDED_IS_NEWER} THEN", "WHEN f.{naming.POSITION} IS NOT NULL THEN"),
-         (_VIEWS, "newer = _FOLDED_IS_NEWER", 'newer = f"f.{naming.POSITION} IS NOT NULL"')),
-    ),
-    Mutation(
-        "the view shows tombstones", VIEWS,
-        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)"', 'f"ELSE false END)"'),),
-    ),
-    Mutation(
-        "the view's carried values have their row's position", VIEWS,
-        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION}, '')",
-          "coalesce(s.{naming.POSITION}, '')"),),
-    ),
-    Mutation(
-        "the view bounds its tail by position", VIEWS,
-        ((_VIEWS, "in_tail = _in_tail(table, changes, applied, dialect)",
-          "in_tail = f\"{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), '') "
-          "FROM {state})\""),),
-    ),
-    Mutation(
-        "the view forgets the floor of truncates that were applied", VIEWS,
-        ((_VIEWS, "floor_of_log(table, 'tail', applied.floor, dialect)",
-          "floor_of_log(table, 'tail', '', dialect)"),),
-    ),
-    Mutation(
-        "the view follows a changed key one step only", VIEWS,
-        (("cdclake/iceberg/key_changes.py",
-          '"WHERE (SELECT bool_or(__moved) FROM jumps))', '"WHERE false)'),),
-    ),
-    Mutation(
-        "the view leaves applied creations waiting for their deletes", VIEWS,
-        ((_VIEWS, "if waiting := _waiting_creations(", "if False and _waiting_creations("),),
-    ),
-    Mutation(
-        "a deleted row's values are shown", VIEWS,
-        ((_VIEWS, "THEN f.{naming.DELETED} ", "THEN false "),),
-    ),
-    Mutation(
         "a NULL that was sent is no value", VIEWS,
         ((_FOLD, 'max_by({held}, {naming.POSITION}) {where} AS',
           "max_by({held}, {naming.POSITION}) "
@@ -403,4 +365,5 @@ MUTATIONS = (
     *UPKEEP,
     *RELATIONS,
     *VERIFY,
+    *STATE_VIEWS,
 )  # fmt: skip

@@ -1,26 +1,22 @@
 """Commits whose answer is lost, through Iceberg's own Glue catalog: nothing doubled or missed."""
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.jobs.apply.state_table import rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of
 from cdclake.local.aws.aws_server import DurableAws
-from cdclake.local.aws.http_server import Answer, Server
+from cdclake.local.aws.http_server import Answer
 from tests.spark.events import Engine
+from tests.spark.glue_catalog import glue_session, serving
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
-
-KEYS = {"aws_access_key_id": "local", "aws_secret_access_key": "local"}
 
 
 class LossyAws:
@@ -56,36 +52,14 @@ class LossyAws:
 @pytest.fixture(scope="module")
 def aws(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LossyAws, str]]:
     lossy = LossyAws(tmp_path_factory.mktemp("aws"))
-    with Server(0, lossy) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        url = f"http://127.0.0.1:{server.server_address[1]}"
-        s3 = boto3.client("s3", endpoint_url=url, region_name="us-east-1", **KEYS)
-        s3.create_bucket(Bucket="lake")
+    with serving(lossy) as url:
         yield lossy, url
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
 def engine(spark: SparkSession, aws: tuple[LossyAws, str]) -> Engine:
     """An engine on a Glue catalog, in a session of its own beside the others' catalog."""
-    session = spark.newSession()
-    system: Any = spark.sparkContext._jvm.java.lang.System  # type: ignore[union-attr]
-    for name, value in (("accessKeyId", "local"), ("secretAccessKey", "local")):
-        system.setProperty(f"aws.{name}", value)
-    catalog = "spark.sql.catalog.lake"
-    session.conf.unset(f"{catalog}.type")
-    settings = {
-        **catalog_conf("s3://lake/warehouse"),
-        f"{catalog}.glue.endpoint": aws[1],
-        f"{catalog}.s3.endpoint": aws[1],
-        f"{catalog}.s3.path-style-access": "true",
-        f"{catalog}.client.region": "us-east-1",
-    }
-    for name, value in settings.items():
-        if name.startswith(catalog):
-            session.conf.set(name, value)
+    session = glue_session(spark, aws[1])
     made = Engine(session)
     for table in (made.table.name, made.table.changes):
         session.sql(

@@ -1,0 +1,49 @@
+"""Ways to break `<t>_current`, which lays the changelog's tail over the state."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
+_VIEWS = "cdclake/iceberg/views.py"
+
+STATE_VIEWS = (
+    Mutation(
+        "the tail wins over a newer state in the view", VIEWS,
+        ((_VIEWS, "WHEN {_FOLDED_IS_NEWER} THEN", "WHEN f.{naming.POSITION} IS NOT NULL THEN"),
+         (_VIEWS, "newer = _FOLDED_IS_NEWER", 'newer = f"f.{naming.POSITION} IS NOT NULL"')),
+    ),
+    Mutation(
+        "the view shows tombstones", VIEWS,
+        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)"', 'f"ELSE false END)"'),),
+    ),
+    Mutation(
+        "the view's carried values have their row's position", VIEWS,
+        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION}, '')",
+          "coalesce(s.{naming.POSITION}, '')"),),
+    ),
+    Mutation(
+        "the view bounds its tail by position", VIEWS,
+        ((_VIEWS, "in_tail = _in_tail(table, changes, applied, dialect)",
+          "in_tail = f\"{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), '') "
+          "FROM {state})\""),),
+    ),
+    Mutation(
+        "the view forgets the floor of truncates that were applied", VIEWS,
+        ((_VIEWS, "floor_of_log(table, 'tail', applied.floor, dialect)",
+          "floor_of_log(table, 'tail', '', dialect)"),),
+    ),
+    Mutation(
+        "the view follows a changed key one step only", VIEWS,
+        (("cdclake/iceberg/key_changes.py",
+          '"WHERE (SELECT bool_or(__moved) FROM jumps))', '"WHERE false)'),),
+    ),
+    Mutation(
+        "the view leaves applied creations waiting for their deletes", VIEWS,
+        ((_VIEWS, "if waiting := _waiting_creations(", "if False and _waiting_creations("),),
+    ),
+    Mutation(
+        "a deleted row's values are shown", VIEWS,
+        ((_VIEWS, "THEN f.{naming.DELETED} ", "THEN false "),),
+    ),
+)  # fmt: skip
