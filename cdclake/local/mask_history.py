@@ -1,4 +1,4 @@
-"""Masks under which a lake has stored each column, so that a later mask hides all of its values.
+"""History of each column's masks, so that a later mask is refused if clearer text is stored.
 
 A mask applies to events that the connector still has to send. What the lake stored before it stays
 in tables, snapshots, quarantine and topics, next to the masked values of the same rows.

@@ -48,7 +48,7 @@ class _Facts:
     progress: Progress
     ends: Mapping[str, Mapping[int, int]]
     arrived: Mapping[str, Mapping[int, int]]
-    trouble: str | None  # failure of the connector
+    connector_failure: str | None
     loads: Mapping[str, LoadingTable]  # unfinished snapshots, by table
     loading: bool  # True during the epoch's initial bulk load
     gaps: Mapping[str, Gap]  # of stopped tables
@@ -105,7 +105,7 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
         progress=progress,
         ends=ends,
         arrived=arrived,
-        trouble=_connector_failure(lake) if {"kafka", "connect"} <= running else None,
+        connector_failure=_connector_failure(lake) if {"kafka", "connect"} <= running else None,
         loading=lake.state.loading,
         loads=loads,
         gaps=gaps,
@@ -183,15 +183,15 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
         return f"{load.refused}. Fix the cause, then run `cdclake resync {table.name}`"
     if gap is None or gap.lost_events == 0:
         failed = facts.failed.get(table.name)
-        told = _told(failed) if failed else None
-        return progress.last_error or progress.oversized or facts.trouble or told
+        undelivered = _describe_failed(failed) if failed else None
+        return progress.last_error or progress.oversized or facts.connector_failure or undelivered
     return (
         f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
         f" cause, then run `cdclake resync {table.name}` to read the table from the source again"
     )
 
 
-def _told(failed: Failed) -> str:
+def _describe_failed(failed: Failed) -> str:
     return f"{failed}. Fix the cause, then run `cdclake redrive` to process them again"
 
 

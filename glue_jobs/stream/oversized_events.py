@@ -1,4 +1,4 @@
-"""Events of a batch that were too large for Kafka, of which the connector sent only markers."""
+"""Detection of the connector's markers for events that were too large for Kafka."""
 
 from __future__ import annotations
 

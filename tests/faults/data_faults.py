@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
@@ -103,7 +102,6 @@ def _poisoned(lake: FaultyLake) -> None:
     ]
     _produce(lake.brokers(), _topic("accounts"), poison)
     lake.quarantined += len(poison)
-    time.sleep(10)
 
 
 def _large_transaction(lake: FaultyLake) -> None:

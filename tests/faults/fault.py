@@ -1,4 +1,4 @@
-"""What a fault is, and what it may use of the lake that it is injected into."""
+"""Definition of a fault, and the operations that its injection uses."""
 
 from __future__ import annotations
 

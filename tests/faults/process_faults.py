@@ -149,7 +149,7 @@ PROCESS_FAULTS = (
     Fault(
         id="F28",
         group="stream",
-        title="maintenance beside the stream",
+        title="maintenance concurrent with the stream",
         inject=_maintenance_meets_writers,
     ),
     Fault(

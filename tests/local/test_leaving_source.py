@@ -1,4 +1,4 @@
-"""A lake beside a user's server: what `up` refuses early, what `down` leaves, drops and forgets."""
+"""A lake with an external source: early refusals of `up`, and what `down` keeps and removes."""
 
 import json
 from collections.abc import Iterator
