@@ -18,6 +18,7 @@ from cdclake.jobs.runtime.source import is_signalled, signal_snapshot, write_mar
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import STREAM, stream_spec
 from cdclake.local.lake.topics import end_offsets, topic_state
@@ -63,9 +64,10 @@ class LocalBackend:
             )
         failure = self._connector().failure()
         if failure is not None:
+            known = remedy_for(failure, self.lake.plan.source_object)
             raise ComponentFailed(
                 f"the connector failed: {failure}",
-                "fix the cause and run `cdclake up`; the request is still pending",
+                known or "fix the cause and run `cdclake up`; the request is still pending",
                 component="connect",
             )
 

@@ -13,6 +13,7 @@ from cdclake.local.firehose.failed import Failed, failed_records
 from cdclake.local.health import judged
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.no_answer import known
@@ -119,7 +120,9 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
 
 def _connector_failure(lake: LocalLake) -> str | None:
     connector = ConnectorClient(lake.endpoints.connect, lake.plan, wait_s=_CONNECT_WAIT_S)
-    return known(connector.failure, None)
+    failure = known(connector.failure, None)
+    remedy = remedy_for(failure or "", lake.plan.source_object)
+    return f"{failure}. Remedy: {remedy}" if remedy else failure
 
 
 def _in_kafka(lake: LocalLake, progress: Progress) -> _InKafka:

@@ -21,6 +21,7 @@ from cdclake.local.components import connect
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import (
     BUCKET,
@@ -235,7 +236,7 @@ def _await(lake: LocalLake, connector: ConnectorClient, condition: Callable[[], 
                 raise _component_failed(lake, part["name"], f"{part['name']} is {part['state']}")
         failure = connector.failure()
         if failure is not None:
-            raise _component_failed(lake, "connect", f"the connector failed: {failure}")
+            raise _component_failed(lake, "connect", f"the connector failed: {failure}", failure)
         if time.monotonic() > deadline:
             # The marker follows the initial snapshot, whose duration depends on the tables' size.
             before, moved = moved, _taken(lake)
@@ -254,11 +255,13 @@ def _taken(lake: LocalLake) -> dict[str, Mapping[int, int]]:
     return arrived_offsets(lake.kafka, lake.plan, Progress.load(lake.control))
 
 
-def _component_failed(lake: LocalLake, name: str, message: str) -> ComponentFailed:
+def _component_failed(
+    lake: LocalLake, name: str, message: str, connector_failure: str = ""
+) -> ComponentFailed:
     log = lake.home.log(name)
-    return ComponentFailed(
-        message, f"read its log {log}, then run `cdclake up` again", name, log_tail(log)
-    )
+    remedy = remedy_for(connector_failure, lake.plan.source_object)
+    remedy = remedy or f"read its log {log}, then run `cdclake up` again"
+    return ComponentFailed(message, remedy, name, log_tail(log))
 
 
 def _write_plan(lake: LocalLake) -> None:

@@ -54,9 +54,20 @@ class Model:
         is_first = not self._waves
         self._waves.append(wave)
         seconds = FIRST_WAVE_S if is_first else seconds
-        players = Players(self.lake.dsn, wave.histories, seconds, database_may_die=database_may_die)
+        # PostgreSQL cannot decode what is truncated while the slot is being created
+        # (tests/local/test_slot_creation.py).
+        players = Players(
+            self.lake.dsn,
+            wave.histories,
+            seconds,
+            database_may_die=database_may_die,
+            truncates_later=is_first,
+        )
         if is_first:
-            bring_up(self.lake, self.file)
+            try:
+                bring_up(self.lake, self.file)
+            finally:
+                players.allow_truncates()
         disturb()
         players.wait()
 

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from random import Random
+from threading import Event
 from typing import Any
 
 import psycopg
 
 from tests.model_lake.history import History, Step
+from tests.model_lake.shapes import EMPTIED
 
 # A writer that waits so long is hurt by the lake, which may never be: the statement fails.
 _LONGEST_STATEMENT = "60s"
@@ -32,12 +34,21 @@ class Players:
         seconds: float,
         *,
         database_may_die: bool = False,
+        truncates_later: bool = False,
     ) -> None:
+        """Begin to play; histories that truncate wait for `allow_truncates` if they are to."""
         self._dsn = dsn
+        self._truncates = Event()
+        if not truncates_later:
+            self._truncates.set()
         self._database_may_die = database_may_die
         self._seconds = seconds / math.ceil(len(histories) / _AT_ONCE)  # for each
         self._pool = ThreadPoolExecutor(_AT_ONCE)
         self._playing: list[Future[None]] = [self._pool.submit(self._survive, h) for h in histories]
+
+    def allow_truncates(self) -> None:
+        """Let the histories begin that truncate."""
+        self._truncates.set()
 
     def wait(self) -> None:
         """Until all have ended; raises what a statement of theirs failed with."""
@@ -54,6 +65,8 @@ class Players:
                 raise
 
     def _play(self, history: History) -> None:
+        if EMPTIED in history.shapes:
+            self._truncates.wait()
         pauses = Random(history.seed)
         pause = self._seconds / len(history.steps)
         with ExitStack() as held:

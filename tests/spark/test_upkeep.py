@@ -86,7 +86,7 @@ def deletes_of(engine: Engine) -> list[int]:
     return sorted(row["record_count"] for row in rows)
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:

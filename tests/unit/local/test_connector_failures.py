@@ -1,0 +1,18 @@
+"""Remedies of the connector's failures."""
+
+from cdclake.local.lake.connector_failures import remedy_for
+
+
+def test_a_slot_that_cannot_be_decoded_is_dropped() -> None:
+    # As Connect reported it (tests/local/test_slot_creation.py makes it fail).
+    failure = (
+        "org.postgresql.util.PSQLException: ERROR:"
+        ' could not map filenumber "base/5/16843" to relation OID'
+    )
+    remedy = remedy_for(failure, "cdclake_it's")
+    assert remedy is not None
+    assert "`SELECT pg_drop_replication_slot('cdclake_it''s')`" in remedy
+
+
+def test_of_other_failures_no_remedy_is_known() -> None:
+    assert remedy_for("java.lang.OutOfMemoryError: Java heap space", "cdclake_shop") is None
