@@ -280,7 +280,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a key's earlier row gives its values, too", VIEWS,
-        (("cdclake/iceberg/key_changes.py", ">= coalesce(s.__born_at, '')", ">= ''"),),
+        (("cdclake/iceberg/key_changes.py", ">= s.__since", ">= ''"),),
     ),
     Mutation(
         "a key's earlier row gives its values, too, in the merge", _cases("P5"),

@@ -90,6 +90,12 @@ KEY_CHANGES: dict[str, tuple[Any, ...]] = {
         [APPLIED_10, stored(10, 12, id=2, v=2, big="B")], AppliedThrough(5),
         [(1, 1, "B"), (2, 2, "A")],
     ),
+    "a key that a moved row left and another row takes and leaves": (
+        {}, [C10, *moved(21, 1, 2), *moved(31, 2, 3),
+             event("c", 40, 41, ingested=9, id=2, v=2, big="X"),
+             *moved(51, 2, 4), *moved(61, 3, 5)],
+        [APPLIED_10], AppliedThrough(5), [(4, 4, "X"), (5, 5, "A")],
+    ),
     "values that lie differently far back": (
         TWO_VALUES, [{**C10, "wide": "W"}, *moved(21, 1, 2, big="B", wide="?"),
                      *moved(31, 2, 3, wide="?")],
