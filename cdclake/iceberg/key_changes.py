@@ -49,14 +49,16 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
 
     The condition is one expression over both sides, so that no engine scans the changelog before it
     knows that no row can match. There is no bound by position: the delete of a pair may have a
-    higher position than the creation, in another partition or after a connector's restart.
+    higher position than the creation, in another partition or after a connector's restart. A row's
+    lock keeps its LSNs in order, so key changes that are followed by them never lead in a circle.
     """
     keys = [f"e.{dialect.name(key)}" for key in table.key]
     selected = [
         *(f"e.{fact} AS {fact}" for fact in (*_PAIR, naming.OP, naming.POSITION)),
         *(f"{key} AS __key_{index}" for index, key in enumerate(keys)),
         f"max(CASE WHEN e.{naming.OP} = 'c' THEN e.{naming.POSITION} END) "
-        f"OVER (PARTITION BY {', '.join(keys)} ORDER BY e.{naming.POSITION}) AS __born_at",
+        f"OVER (PARTITION BY {', '.join(keys)} ORDER BY e.{naming.EPOCH}, e.{naming.LSN}) "
+        "AS __born_at",
     ]
     newest = f"SELECT max({naming.EPOCH}) AS __epoch FROM creations HAVING count(*) > 0"
     return (
@@ -67,15 +69,29 @@ def _moves(table: Table, changes: str, dialect: Dialect) -> str:
 
 
 def _links(table: Table) -> str:
-    """Return each key change: the creation, and the old key from its creation to its delete."""
+    """Return each key change: the creation, and the old key from its creation to its delete.
+
+    If an earlier key change has left the same birth, the row is another one, inserted since under
+    that key: it has no birth, and its values begin at `__since`.
+    """
     deleted = f"FILTER (WHERE {naming.OP} = 'd')"
     created_at = f"max({naming.POSITION}) FILTER (WHERE {naming.OP} = 'c')"
     left_at = f"max({naming.POSITION}) {deleted}"
     old = ", ".join(f"max(__key_{i}) {deleted} AS __old_{i}" for i in range(len(table.key)))
-    return (
-        f"SELECT {created_at} AS __created_at, {left_at} AS __left_at, "
-        f"max(__born_at) {deleted} AS __born_at, {old}\nFROM moves GROUP BY {', '.join(_PAIR)} "
+    pairs = (
+        f"SELECT {naming.EPOCH}, {naming.LSN}, {created_at} AS __created_at, "
+        f"{left_at} AS __left_at, max(__born_at) {deleted} AS __birth, {old}\n"
+        f"FROM moves GROUP BY {', '.join(_PAIR)} "
         f"HAVING {created_at} IS NOT NULL AND {left_at} IS NOT NULL"
+    )
+    alone = "CASE WHEN __birth IS NULL THEN __created_at END"
+    before = (
+        f"lag(__left_at) OVER (PARTITION BY __birth, {alone} ORDER BY {naming.EPOCH}, {naming.LSN})"
+    )
+    return (
+        "SELECT *, CASE WHEN __before IS NULL THEN __birth END AS __born_at, "
+        "coalesce(__before, __birth, '') AS __since\n"
+        f"FROM (SELECT *, {before} AS __before FROM ({pairs}) AS pairs) AS ordered"
     )
 
 
@@ -134,7 +150,7 @@ def _own_values(table: Table, columns: tuple[str, ...], changes: str, dialect: D
     return (
         f"SELECT /*+ BROADCAST(s) */ s.__created_at, {', '.join(held)}\n"
         f"FROM {changes} AS e JOIN spans AS s ON {keys} AND e.{naming.POSITION} < s.__left_at "
-        f"AND e.{naming.POSITION} >= coalesce(s.__born_at, '')\n"
+        f"AND e.{naming.POSITION} >= s.__since\n"
         f"WHERE e.{naming.OP} NOT IN ('d', 't') GROUP BY s.__created_at"
     )
 

@@ -14,9 +14,9 @@ from cdclake.plan import Table
 _MISSING = ""  # position of a value that no event has had yet: below every real one
 
 
-def brings_news(table: Table, carried: Carried) -> str:
+def brings_news(carried: Carried) -> str:
     """Return a condition: the changes alter the stored row."""
-    newer = (_value_is_newer(table, column, carried) for column in carried)
+    newer = (_value_is_newer(column, carried) for column in carried)
     return " OR ".join([_ROW_IS_NEWER, *newer])
 
 
@@ -26,11 +26,11 @@ def updated_values(table: Table, carried: Carried) -> dict[str, str]:
     for column in table.value_columns:
         source, target = f"s.{SPARK.name(column.name)}", f"t.{SPARK.name(column.name)}"
         is_carried = column.name in carried
-        newer = _value_is_newer(table, column.name, carried) if is_carried else _ROW_IS_NEWER
+        newer = _value_is_newer(column.name, carried) if is_carried else _ROW_IS_NEWER
         updated[column.name] = f"CASE WHEN {newer} THEN {source} ELSE {target} END"
     for fact in _ROW_FACTS:
         newer = _ROW_IS_NEWER
-        if fact == naming.UNAVAILABLE and table.delivery == "firehose":
+        if fact == naming.UNAVAILABLE:
             newer = f"s.{naming.POSITION} >= t.{naming.POSITION}"  # equal: completed again
         updated[fact] = f"CASE WHEN {newer} THEN s.{fact} ELSE t.{fact} END"
     positions = {
@@ -66,14 +66,12 @@ def in_columns_order(table: Table, values: dict[str, str]) -> str:
     return ", ".join(f"{values[column]} AS {SPARK.name(column)}" for column in ordered)
 
 
-def _value_is_newer(table: Table, column: str, carried: Carried) -> str:
-    """Return a condition: the change's value is newer, or equally new if events are unordered.
+def _value_is_newer(column: str, carried: Carried) -> str:
+    """Return a condition: the change's value is newer, or equally new and another one.
 
-    With unordered events, late values may complete the same creation of a changed key again.
+    A late or replayed event may complete the same creation of a changed key again.
     """
     brought, stored = f"s.{value_position(carried, column)}", _stored_position(column)
-    if table.delivery == "stream":
-        return f"{brought} > {stored}"
     differs = f"NOT (s.{SPARK.name(column)} <=> t.{SPARK.name(column)})"
     return f"({brought} > {stored} OR {brought} = {stored} AND {differs})"
 

@@ -131,7 +131,7 @@ def mixed_rows(
     return (
         f"SELECT /*+ BROADCAST(s) */ {values}, t._file AS {FILE}, t._pos AS {ROW}\n"
         f"FROM {stored} AS t JOIN {mixed} AS s ON {_same_key(table, 't')}\n"
-        f"WHERE {brings_news(table, carried)}"
+        f"WHERE {brings_news(carried)}"
     )
 
 

@@ -96,17 +96,17 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
 def _waiting_creations(
     table: Table, applied: AppliedThrough, changes: str, dialect: Dialect
 ) -> str:
-    """Return a SELECT of applied creations that late deletes of the tail complete; "" if none can.
+    """Return a SELECT of applied creations that late events of the tail complete; "" if none can.
 
-    A late delete, of another Kafka partition, precedes an applied event. Engines read only the
-    creations' facts before they know that there are any.
+    A late event precedes an applied one: it comes from another Kafka partition or from quarantine.
+    Engines read only the creations' facts before they know that there are any.
     """
     if table.delivery != "stream" or not set(applied.carried) & {*table.may_be_unsent}:
         return ""
     newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
     lowest = (
-        f"SELECT min({naming.LSN}) AS __lowest FROM tail WHERE {naming.OP} = 'd' "
-        f"AND {history_part(naming.POSITION)} <= {newest} HAVING count(*) > 0"
+        f"SELECT min({naming.LSN}) AS __lowest FROM tail "
+        f"WHERE {history_part(naming.POSITION)} <= {newest} HAVING count({naming.LSN}) > 0"
     )
     waiting = (
         f"SELECT /*+ BROADCAST(late) */ e.{naming.POSITION} FROM {changes} AS e "
@@ -139,6 +139,6 @@ def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
     if column.name in table.toastable:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
         stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
-        beats = ">" if table.delivery == "stream" else ">="  # as in the state's rows
-        newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') {beats} {stored}"
+        # Equal: the same event, which a late one may have completed again.
+        newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') >= {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import psycopg
 
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import password_of, salt_of
-from cdclake.errors import ComponentFailed
+from cdclake.errors import ComponentFailed, TableError
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import streamed_tables
@@ -111,6 +112,7 @@ def _flow(
         markers.close()
     component.run(lake)
     _read_rewritten_again(lake)
+    _read_outdated_again(lake)
     return state
 
 
@@ -153,6 +155,16 @@ def _read_rewritten_again(lake: LocalLake) -> None:
     for table in lake.plan.tables:
         if any(c.resync and c.kind == "rewritten" for c in checked.changes[table.source]):
             local_operations(lake).resync(table, wait=False)
+
+
+def _read_outdated_again(lake: LocalLake) -> None:
+    """Resync tables with values that are older than changes that they missed (decision 8)."""
+    progress = Progress.load(lake.control)
+    for table in streamed_tables(lake.plan):
+        place = progress.table(table.name)
+        if place.missed_below is not None and place.state == "streaming":
+            with suppress(TableError):  # it is being read; the next `up` asks again
+                local_operations(lake).resync(table, wait=False)
 
 
 def _save_but_the_plan(home: Home, state: LakeState) -> None:

@@ -22,10 +22,11 @@ from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Table
 
 _PAIR = (naming.EPOCH, naming.LSN, naming.TX_ID)
-_MAX_KEY_CHANGE_CHAIN = 64  # consecutive key changes with the same unchanged value
+_MAX_STEPS_BACK = 8  # Spark's plan grows with each; longer chains are resolved by doubling
 
 # A span: the time that a row had an earlier key, from its birth under that key to the key change.
 _CREATED_AT, _LEFT_AT, _BORN_AT = "cdc__created_at", "cdc__left_at", "cdc__born_at"
+_WAL_ORDER = "cdc__wal_order"  # of the key change; a row's earlier key changes are below it
 
 
 @contextmanager
@@ -38,11 +39,14 @@ def with_origins(pending: DataFrame, log: DataFrame, table: Table) -> Iterator[D
     """
     with ExitStack() as held:
         creations = held.enter_context(persisted(pending.where(is_carried_creation(pending))))
-        spans = _spans(creations, log, table, held)
+        spans, is_complete = _spans(creations, log, table, held)
         if not spans:
             yield pending
             return
-        origins = _origins(reduce(DataFrame.unionByName, spans), log, table)
+        if is_complete:
+            origins = _origins(reduce(DataFrame.unionByName, spans), log, table)
+        else:
+            origins = _chain_origins(creations, log, table, held)
         filled = held.enter_context(persisted(_filled(creations, origins, table)))
         yield pending.where(~is_carried_creation(pending)).unionByName(filled)
 
@@ -61,19 +65,20 @@ def is_carried_creation(changes: DataFrame) -> Expression:
     return (changes[naming.OP] == "c") & changes[naming.UNAVAILABLE].isNotNull()
 
 
-def _spans(creations: DataFrame, log: DataFrame, table: Table, held: ExitStack) -> list[DataFrame]:
-    """Follow the creations' spans back, as long as rows were born by a key change."""
+def _spans(
+    creations: DataFrame, log: DataFrame, table: Table, held: ExitStack
+) -> tuple[list[DataFrame], bool]:
+    """Follow the creations' spans back; the flag is False if some row has more of them."""
     born = creations.select(F.col(naming.POSITION).alias(_CREATED_AT), *_PAIR)
     spans: list[DataFrame] = []
-    while len(spans) < _MAX_KEY_CHANGE_CHAIN:
+    while True:
         lowest, highest = born.agg(F.min(naming.LSN), F.max(naming.LSN)).collect()[0]
-        if lowest is None:
-            break
+        if lowest is None or len(spans) == _MAX_STEPS_BACK:
+            return spans, lowest is None
         events = log.where(F.col(naming.LSN) <= highest)
         step = _step_back(born, events, events.where(F.col(naming.LSN) >= lowest), table)
         spans.append(held.enter_context(persisted(step)))
         born = step.where(F.col(_BORN_AT).isNotNull()).select(_CREATED_AT, *_PAIR)
-    return spans
 
 
 def _step_back(born: DataFrame, events: DataFrame, paired: DataFrame, table: Table) -> DataFrame:
@@ -84,7 +89,12 @@ def _step_back(born: DataFrame, events: DataFrame, paired: DataFrame, table: Tab
     """
     leaving = paired.where(F.col(naming.OP) == "d")
     leaving = leaving.select(
-        *_PAIR, F.struct(F.col(naming.POSITION).alias(_LEFT_AT), *_old_keys(table)).alias("left")
+        *_PAIR,
+        F.struct(
+            F.col(naming.POSITION).alias(_LEFT_AT),
+            F.struct(naming.EPOCH, naming.LSN).alias(_WAL_ORDER),
+            *_old_keys(table),
+        ).alias("left"),
     )
     left = born.join(leaving, list(_PAIR)).groupBy(_CREATED_AT).agg(F.max("left").alias("left"))
     left = left.select(_CREATED_AT, "left.*")
@@ -93,7 +103,11 @@ def _step_back(born: DataFrame, events: DataFrame, paired: DataFrame, table: Tab
         F.struct(F.col(naming.POSITION).alias(_BORN_AT), *_PAIR).alias("birth"),
     )
     own = [F.col(f"cdc__born_{i}") == F.col(name) for i, name in enumerate(_old_names(table))]
-    born_before = left.join(births, [*own, F.col(f"birth.{_BORN_AT}") < F.col(_LEFT_AT)], "left")
+    before = [
+        F.col(f"birth.{_BORN_AT}") < F.col(_LEFT_AT),
+        F.struct(f"birth.{naming.EPOCH}", f"birth.{naming.LSN}") < F.col(_WAL_ORDER),
+    ]
+    born_before = left.join(births, [*own, *before], "left")
     spans = born_before.groupBy(*left.columns).agg(F.max("birth").alias("birth"))
     return spans.select(*left.columns, "birth.*")
 
@@ -112,22 +126,90 @@ def _origins(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
 
     Another row may have had the key before: values from before the row's birth do not count.
     """
+    images = log.where(~F.col(naming.OP).isin("d", "t"))
+    newest = (
+        F.max_by(_held(column), _held_at(column)).alias(f"cdc__from_{column}")
+        for column in table.toastable
+    )
+    return images.join(spans, _is_within(spans, log, table)).groupBy(_CREATED_AT).agg(*newest)
+
+
+def _is_within(spans: DataFrame, log: DataFrame, table: Table) -> list[Expression]:
     own = [log[key] == spans[old] for key, old in zip(table.key, _old_names(table), strict=True)]
     at = log[naming.POSITION]
-    within = [at < spans[_LEFT_AT], at >= F.coalesce(spans[_BORN_AT], F.lit(""))]
-    images = log.where(~F.col(naming.OP).isin("d", "t"))
-    return (
-        images.join(spans, [*own, *within])
-        .groupBy(_CREATED_AT)
-        .agg(*(_newest_held(column).alias(f"cdc__from_{column}") for column in table.toastable))
+    return [*own, at < spans[_LEFT_AT], at >= F.coalesce(spans[_BORN_AT], F.lit(""))]
+
+
+def _held(column: str) -> Expression:
+    """Select the column's value as a struct, to distinguish a NULL that was sent."""
+    return F.struct(F.col(SPARK.name(column)).alias("held"))
+
+
+def _held_at(column: str) -> Expression:
+    """Select the event's position if it has the column's value, otherwise NULL."""
+    available = F.col(naming.UNAVAILABLE).isNull() | ~F.array_contains(naming.UNAVAILABLE, column)
+    return F.when(available, F.col(naming.POSITION))
+
+
+def _chain_origins(
+    creations: DataFrame, log: DataFrame, table: Table, held: ExitStack
+) -> DataFrame:
+    """Find what `_origins` finds, for rows that changed their keys any number of times.
+
+    Resolves every key change of the changelog, in as many rounds as the longest chain's length has
+    binary digits. Only positions are followed; values are read once.
+    """
+    born = log.where(is_carried_creation(log)).select(
+        F.col(naming.POSITION).alias(_CREATED_AT), *_PAIR
+    )
+    spans = held.enter_context(persisted(_step_back(born, log, log, table)))
+    found = [F.col(f"cdc__at_{column}") for column in table.toastable]
+    origins = _doubled(_own_positions(spans, log, table), table)
+    origins = origins.join(
+        creations.select(F.col(naming.POSITION).alias(_CREATED_AT)), _CREATED_AT, "left_semi"
+    )
+    places = origins.select("*", F.explode(F.array_distinct(F.array(*found))).alias("cdc__place"))
+    sources = places.join(log, F.col("cdc__place") == log[naming.POSITION])
+    at = F.col(naming.POSITION)
+    return sources.groupBy(_CREATED_AT).agg(
+        *(
+            F.max_by(_held(column), F.when(at == F.col(f"cdc__at_{column}"), at)).alias(
+                f"cdc__from_{column}"
+            )
+            for column in table.toastable
+        )
     )
 
 
-def _newest_held(column: str) -> Expression:
-    """Select the column's newest value as a struct, to distinguish a NULL that was sent."""
-    available = F.col(naming.UNAVAILABLE).isNull() | ~F.array_contains(naming.UNAVAILABLE, column)
-    held = F.struct(F.col(SPARK.name(column)).alias("held"))
-    return F.max_by(held, F.when(available, F.col(naming.POSITION)))
+def _own_positions(spans: DataFrame, log: DataFrame, table: Table) -> DataFrame:
+    """Find the position of each column's newest value in each span; NULL if it has none."""
+    images = log.where(~F.col(naming.OP).isin("d", "t"))
+    return (
+        spans.join(images, _is_within(spans, images, table), "left")
+        .groupBy(_CREATED_AT, _BORN_AT)
+        .agg(*(F.max(_held_at(column)).alias(f"cdc__at_{column}") for column in table.toastable))
+    )
+
+
+def _doubled(spans: DataFrame, table: Table) -> DataFrame:
+    """Give each span what it lacks from the spans before it.
+
+    Each round doubles how far a span looks back. The checkpoint cuts Spark's plan, which would
+    double with it.
+    """
+    found = [f"cdc__at_{column}" for column in table.toastable]
+    spans = spans.select(_CREATED_AT, _BORN_AT, *found).localCheckpoint()
+    while not spans.where(F.col(_BORN_AT).isNotNull()).isEmpty():
+        before = spans.select(
+            F.col(_CREATED_AT).alias("cdc__birth"),
+            F.col(_BORN_AT).alias("cdc__born_before"),
+            *(F.col(at).alias(f"{at}_before") for at in found),
+        )
+        values = [F.coalesce(at, f"{at}_before").alias(at) for at in found]
+        earlier = F.col("cdc__born_before").alias(_BORN_AT)
+        joined = spans.join(before, F.col(_BORN_AT) == F.col("cdc__birth"), "left")
+        spans = joined.select(_CREATED_AT, earlier, *values).localCheckpoint()
+    return spans
 
 
 def _filled(creations: DataFrame, origins: DataFrame, table: Table) -> DataFrame:

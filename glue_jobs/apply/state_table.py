@@ -186,15 +186,21 @@ def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
 def _with_waiting(
     lake: LakeTables, table: Table, pending: DataFrame, facts: ChangeStats, applied: AppliedThrough
 ) -> tuple[DataFrame, bool]:
-    """Add creations that were applied before the deletes of their old keys arrived.
+    """Add creations that were applied before events that their values depend on.
 
-    The two keys of a change may be in different partitions, and one may lag. Applying a creation
-    again is harmless, so all that may be waiting are added. The flag is True if there are any.
+    The two keys of a change may be in different partitions, and one may lag. An earlier value may
+    come from quarantine. Applying a creation again is harmless, so all that may be waiting are
+    added. The flag is True if there are any.
     """
-    if facts.lowest_deleted_lsn is None or not set(applied.carried) & {*table.may_be_unsent}:
+    if not set(applied.carried) & {*table.may_be_unsent}:
+        return pending, False
+    lowest = facts.lowest_deleted_lsn
+    if facts.reach is not None and facts.reach.lowest <= applied.newest:
+        lowest = pending.agg(F.min(naming.LSN)).collect()[0][0]
+    if lowest is None:
         return pending, False
     log = _ingested(lake, table, after=-1, through=applied.ingested)
-    waiting = carried_creations(log, facts.lowest_deleted_lsn).select(*pending.columns)
+    waiting = carried_creations(log, lowest).select(*pending.columns)
     if waiting.isEmpty():
         return pending, False
     return pending.unionByName(waiting), True

@@ -104,7 +104,8 @@ class Collapse:
                     self.table, alive.columns, view, tombstones_since=since, dropped=dropped
                 )
             )
-        whole = alive.join(needed, keys, "left_semi").select(*alive.columns)
+        # Completed: the events that their values come from are of other keys, and collapse.
+        whole = completed.join(needed, keys, "left_semi").select(*alive.columns)
         return folded.unionByName(whole)
 
     def _dropped(self, log: DataFrame) -> list[str]:

@@ -239,7 +239,7 @@ def _note_missed(mine: TableProgress, batch: TableBatch) -> int:
         mine.last_error = (
             f"{rows} rows changed during the resync, and their events lacked large values that may "
             "have changed while the table was not in the pipeline: run "
-            f"`cdclake resync {batch.table.name}` to read them"
+            f"`cdclake resync {batch.table.name}` or `cdclake up` to read them"
         )
     else:
         mine.missed_below = mine.last_error = None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.model_lake.shapes import EMPTIED, SHAPES, Shape
-from tests.model_lake.statements import FreeRows, Row, Statements
+from tests.model_lake.statements import FreeRows, Statements
 
 TRANSACTIONS = 14
 TRANSACTIONS_OF_TRUNCATES = 40  # such histories are few, each in a table that nobody else writes
@@ -19,7 +19,7 @@ SESSIONS = 3
 KEYS = range(1, 9)
 
 Place = tuple[Shape, int]  # a table and the number of a key
-Rows = dict[Place, Row | None]
+Rows = dict[Place, bool]  # whether the key has a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +105,14 @@ class _Writer:
         shape = self._random.choice(self._shapes)
         if shape is EMPTIED and len(self._open) == 1 and self._random.random() < 0.15:
             for key in KEYS:
-                transaction.rows[shape, key] = None
+                transaction.rows[shape, key] = False
             yield Step(transaction.session, f"TRUNCATE {shape.name}")
             return
         rows = self._free_rows(transaction, shape)
         for sql, copied in self._statements.change(shape, rows):
             yield Step(transaction.session, sql, copied)
-        for key, row in rows.changed.items():
-            transaction.rows[shape, key] = row
+        for key, lives in rows.changed.items():
+            transaction.rows[shape, key] = lives
 
     def _savepoint(self, transaction: Transaction) -> str:
         if transaction.saved is None:
@@ -128,4 +128,4 @@ class _Writer:
         others = {place for t in self._open if t is not transaction for place in t.rows}
         free = [key for key in KEYS if (shape, key) not in others]
         seen = self._rows | transaction.rows
-        return FreeRows({key: seen.get((shape, key)) for key in free})
+        return FreeRows({key: seen.get((shape, key), False) for key in free})

@@ -9,43 +9,34 @@ from random import Random
 
 from tests.model_lake.shapes import LARGE, VALUES, Shape
 
-MAX_KEY_CHANGES = 64  # with a value unsent: as far as the merge follows it
-
 Sql = tuple[str, str]  # a statement, and the rows that it copies
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row that lives; `moves` counts its changed keys since all large values were written."""
-
-    moves: int = 0
 
 
 @dataclass(slots=True)
 class FreeRows:
     """The keys of one table that a transaction may touch, and what it makes of them."""
 
-    rows: dict[int, Row | None]
-    changed: dict[int, Row | None] = field(default_factory=dict)
+    rows: dict[int, bool]  # whether the key has a row
+    changed: dict[int, bool] = field(default_factory=dict)
 
     @property
     def live(self) -> list[int]:
         """Keys that have a row."""
-        return [key for key, row in self.rows.items() if row is not None]
+        return [key for key, lives in self.rows.items() if lives]
 
     @property
     def dead(self) -> list[int]:
         """Keys that have none."""
-        return [key for key, row in self.rows.items() if row is None]
+        return [key for key, lives in self.rows.items() if not lives]
 
     def touch(self, *keys: int) -> None:
         """Note that the keys' rows are locked from now on."""
         for key in keys:
             self.changed[key] = self.rows[key]
 
-    def set(self, key: int, row: Row | None) -> None:
-        """Note what the key holds from now on."""
-        self.rows[key] = self.changed[key] = row
+    def set(self, key: int, lives: bool) -> None:
+        """Note whether the key has a row from now on."""
+        self.rows[key] = self.changed[key] = lives
 
 
 class Statements:
@@ -143,13 +134,13 @@ class Statements:
 
     def _insert(self, shape: Shape, rows: FreeRows) -> list[Sql]:
         key = self._random.choice(rows.dead)
-        rows.set(key, Row())
+        rows.set(key, True)
         return [(self._inserted(shape, [key]), "")]
 
     def _insert_many(self, shape: Shape, rows: FreeRows) -> list[Sql]:
         keys = self._some(rows.dead)
         for key in keys:
-            rows.set(key, Row())
+            rows.set(key, True)
         return [(self._inserted(shape, keys), "")]
 
     def _copy(self, shape: Shape, rows: FreeRows) -> list[Sql]:
@@ -157,7 +148,7 @@ class Statements:
         keys = self._some(rows.dead)
         lines = []
         for key in keys:
-            rows.set(key, Row())
+            rows.set(key, True)
             tag = self._tag()
             raw = "\\\\x" + tag.encode().hex() * 200
             values = ("7", "\\N", f"copied {tag} " * 250, f'{{"tag": "{tag}"}}', raw)
@@ -179,7 +170,7 @@ class Statements:
 
     def _rewrite(self, shape: Shape, rows: FreeRows) -> list[Sql]:
         key = self._random.choice(rows.live)
-        rows.set(key, Row())
+        rows.touch(key)
         return [(self._set(shape, self._rewritten(), key), "")]
 
     def _rewritten(self) -> list[str]:
@@ -204,13 +195,13 @@ class Statements:
 
     def _deleted(self, shape: Shape, rows: FreeRows, keys: list[int]) -> list[Sql]:
         for key in keys:
-            rows.set(key, None)
+            rows.set(key, False)
         return [(f"DELETE FROM {shape.name} WHERE {self._where(shape, *keys)}", "")]
 
     def _delete_and_insert(self, shape: Shape, rows: FreeRows) -> list[Sql]:
         key = self._random.choice(rows.live)
         deleted = self._deleted(shape, rows, [key])
-        rows.set(key, Row())
+        rows.set(key, True)
         return [*deleted, (self._inserted(shape, [key]), "")]
 
     def _move(self, shape: Shape, rows: FreeRows) -> list[Sql]:
@@ -230,20 +221,16 @@ class Statements:
         return [self._moved(shape, rows, old, [new]) for old, new in path]
 
     def _moved(self, shape: Shape, rows: FreeRows, old: int, targets: list[int]) -> Sql:
-        """A changed key; no row keeps a value unsent for longer than the merge follows it."""
-        new, row = self._random.choice(targets), rows.rows[old]
-        assert row is not None
+        """A changed key; a row may keep its values unsent over any number of them."""
+        new = self._random.choice(targets)
         names = zip(shape.key_columns, self._key(shape, new), strict=True)
         assigned = [f"{name} = {value}" for name, value in names]
-        moved = Row(row.moves + 1)
-        if moved.moves > MAX_KEY_CHANGES:
-            assigned, moved = [*assigned, *self._rewritten()], Row()
-        elif self._random.random() < 0.4:
+        if self._random.random() < 0.4:
             column = self._random.choice(VALUES)
             assigned.append(f"{column} = {self._value(column)}")
         statement = self._set(shape, assigned, old)
-        rows.set(old, None)
-        rows.set(new, moved)
+        rows.set(old, False)
+        rows.set(new, True)
         return statement, ""
 
     def _upsert_live(self, shape: Shape, rows: FreeRows) -> list[Sql]:
@@ -253,7 +240,7 @@ class Statements:
 
     def _upsert_dead(self, shape: Shape, rows: FreeRows) -> list[Sql]:
         key = self._random.choice(rows.dead)
-        rows.set(key, Row())
+        rows.set(key, True)
         return [self._upserted(shape, key)]
 
     def _upserted(self, shape: Shape, key: int) -> Sql:

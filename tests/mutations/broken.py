@@ -9,6 +9,7 @@ from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
 from tests.mutations.broken_upkeep import UPKEEP
+from tests.mutations.broken_values import VALUES
 from tests.mutations.broken_verify import VERIFY
 from tests.mutations.broken_views import STATE_VIEWS, VIEWS
 from tests.mutations.mutation import Mutation
@@ -86,13 +87,13 @@ MUTATIONS = (
         "forget tombstones", _cases("D2"),
         ((_UPSERT, "FROM {folded} AS s\"",
           "FROM (SELECT * FROM {folded} WHERE NOT cdc_deleted) AS s\""),
-         (_UPSERT, "WHERE {brings_news(table, carried)}", "WHERE NOT s.cdc_deleted")),
+         (_UPSERT, "WHERE {brings_news(carried)}", "WHERE NOT s.cdc_deleted")),
     ),
     Mutation(
         "forget tombstones in the merge", _merged_cases("D2"),
-        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(table, carried)})',
+        ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
-          'WHEN MATCHED AND ({brings_news(table, carried)})'),),
+          'WHEN MATCHED AND ({brings_news(carried)})'),),
     ),
     Mutation(
         "drop the guard", _cases("O2 or O6"),
@@ -280,15 +281,11 @@ MUTATIONS = (
     ),
     Mutation(
         "a key's earlier row gives its values, too", VIEWS,
-        (("cdclake/iceberg/key_changes.py", ">= coalesce(s.__born_at, '')", ">= ''"),),
+        (("cdclake/iceberg/key_changes.py", ">= s.__since", ">= ''"),),
     ),
     Mutation(
         "a key's earlier row gives its values, too, in the merge", _cases("P5"),
         ((_KEY_CHANGES, 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
-    ),
-    Mutation(
-        "follow a changed key one step only", _cases("P5"),
-        ((_KEY_CHANGES, "_MAX_KEY_CHANGE_CHAIN = 64", "_MAX_KEY_CHANGE_CHAIN = 1"),),
     ),
     Mutation(
         "a creation that was applied early keeps waiting", _cases("P5"),
@@ -345,7 +342,8 @@ MUTATIONS = (
     ),
     Mutation(
         "what a changed key took along first stays", (*FIREHOSE, "-k", "committed_after_it"),
-        ((_STATE_ROWS, 'if table.delivery == "stream":', "if True:"),),
+        ((_STATE_ROWS, "({brought} > {stored} OR {brought} = {stored} AND {differs})",
+          "({brought} > {stored})"),),
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),
@@ -366,4 +364,5 @@ MUTATIONS = (
     *RELATIONS,
     *VERIFY,
     *STATE_VIEWS,
+    *VALUES,
 )  # fmt: skip

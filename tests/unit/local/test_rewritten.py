@@ -1,10 +1,12 @@
-"""Tables that were rewritten while the connector took its first snapshot."""
+"""Tables that `up` reads again: rewritten during a snapshot, or with values that are outdated."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from cdclake.errors import TableError
+from cdclake.jobs.control.progress import Progress
 from cdclake.local import streaming_start
 from cdclake.local.lake.source_relations import CheckedRelations
 from cdclake.postgres.relations import RelationChange
@@ -31,6 +33,28 @@ def test_only_rewritten_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -
     lake: Any = SimpleNamespace(plan=SimpleNamespace(tables=tables))
     streaming_start._read_rewritten_again(lake)
     assert asked == [("rewritten", False)]
+
+
+def test_only_outdated_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    tables = [declared(table=name, name=name) for name in ("outdated", "read", "stopped", "same")]
+    progress = Progress()
+    for name in ("outdated", "read", "stopped"):
+        progress.table(name).missed_below = "p"
+    progress.table("stopped").stop("a reason")
+    asked: list[tuple[str, bool]] = []
+
+    def resync(table: Any, *, wait: bool) -> None:
+        if table.name == "read":
+            raise TableError("read", "the connector is still reading it", "wait")
+        asked.append((table.name, wait))
+
+    monkeypatch.setattr(streaming_start, "streamed_tables", lambda _: tables)
+    monkeypatch.setattr(streaming_start.Progress, "load", lambda _: progress)
+    monkeypatch.setattr(
+        streaming_start, "local_operations", lambda _: SimpleNamespace(resync=resync)
+    )
+    streaming_start._read_outdated_again(SimpleNamespace(control=None, plan=None))  # type: ignore[arg-type]
+    assert asked == [("outdated", False)]
 
 
 def test_up_tells_what_it_found_and_what_it_did() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.plan import Column
-from tests.unit.verify.cases import APPLIED_10, C10, SOFT, stored
+from tests.unit.verify.cases import APPLIED_10, C10, SOFT, at, stored
 from tests.unit.verify.lakes import event, make_table
 
 
@@ -29,6 +29,8 @@ TWO_VALUES = {
     "columns": (*make_table().columns, Column(source="wide", name="wide", type="text")),
 }
 GONE_1 = stored(20, 21, deleted=True, id=1)
+MOVED_1 = (GONE_1, stored(20, 21, value_positions={"big": ""}, id=2, v=2))
+THROUGH_20 = AppliedThrough(5, carried=("big",), newest=at(20, 21))
 
 # name -> (facts of the table, log, state, applied, live rows)
 KEY_CHANGES: dict[str, tuple[Any, ...]] = {
@@ -89,6 +91,22 @@ KEY_CHANGES: dict[str, tuple[Any, ...]] = {
              *moved(21, 1, 3), *moved(31, 2, 1), *moved(41, 3, 2)],
         [APPLIED_10, stored(10, 12, id=2, v=2, big="B")], AppliedThrough(5),
         [(1, 1, "B"), (2, 2, "A")],
+    ),
+    "a key that a moved row left and another row takes and leaves": (
+        {}, [C10, *moved(21, 1, 2), *moved(31, 2, 3),
+             event("c", 40, 41, ingested=9, id=2, v=2, big="X"),
+             *moved(51, 2, 4), *moved(61, 3, 5)],
+        [APPLIED_10], AppliedThrough(5), [(4, 4, "X"), (5, 5, "A")],
+    ),
+    "a replayed insert has a value that an applied key change lacks": (
+        {}, [event("c", 10, 11, ingested=9, id=1, v=1, big="A"),
+             *moved(21, 1, 2, ingested=(2, 2))],
+        [*MOVED_1], THROUGH_20, [(2, 2, "A")],
+    ),
+    "a replayed update has a newer value than an applied key change was given": (
+        {}, [C10, event("u", 15, 16, ingested=9, id=1, v=1, big="B"),
+             *moved(21, 1, 2, ingested=(2, 2))],
+        [GONE_1, stored(20, 21, id=2, v=2, big="A")], THROUGH_20, [(2, 2, "B")],
     ),
     "values that lie differently far back": (
         TWO_VALUES, [{**C10, "wide": "W"}, *moved(21, 1, 2, big="B", wide="?"),

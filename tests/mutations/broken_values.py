@@ -1,0 +1,66 @@
+"""Ways to break the carrying of unsent values: over key changes, out of quarantine, in a rejoin."""
+
+from __future__ import annotations
+
+from tests.mutations.broken_views import VIEWS
+from tests.mutations.mutation import Mutation
+
+_CHAINS = ("tests/spark/test_key_chains.py", "-m", "not slow")
+_REPLAYED = ("tests/spark/test_replayed_values.py",)
+_KEY_CHANGES = "glue_jobs/apply/key_changes.py"
+_IN_VIEWS = "cdclake/iceberg/key_changes.py"
+_VIEWS = "cdclake/iceberg/views.py"
+_APPLY = "glue_jobs/apply/state_table.py"
+_COLLAPSE = "glue_jobs/maintenance/changelog_compaction.py"
+
+VALUES = (
+    Mutation(
+        "a chain of changed keys ends where the steps end", _CHAINS,
+        ((_KEY_CHANGES, "return spans, lowest is None", "return spans, True"),),
+    ),
+    Mutation(
+        "the spans of a long chain look back once", _CHAINS,
+        ((_KEY_CHANGES, "    while not spans.where(F.col(_BORN_AT).isNotNull()).isEmpty():",
+          "    for _ in range(1):"),),
+    ),
+    Mutation(
+        "a long chain takes a value of the key's other rows", _CHAINS,
+        ((_KEY_CHANGES, 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
+    ),
+    Mutation(
+        "a short chain reads all key changes, too", _CHAINS,
+        ((_KEY_CHANGES, "return spans, lowest is None", "return spans, False"),),
+    ),
+    Mutation(
+        "a collapse drops what a chain before it carried", _CHAINS,
+        ((_COLLAPSE, "whole = completed.join", "whole = alive.join"),),
+    ),
+    Mutation(
+        "the view confuses rows that had a key one after the other", VIEWS,
+        ((_IN_VIEWS, "CASE WHEN __before IS NULL THEN __birth END", "__birth"),),
+    ),
+    Mutation(
+        "a replayed event completes no applied key change", _REPLAYED,
+        ((_APPLY, "lowest = pending.agg(F.min(naming.LSN)).collect()[0][0]", "pass"),),
+    ),
+    Mutation(
+        "a replayed value does not replace the one that was carried instead", _REPLAYED,
+        (("cdclake/iceberg/state_rows.py",
+          "({brought} > {stored} OR {brought} = {stored} AND {differs})",
+          "({brought} > {stored})"),),
+    ),
+    Mutation(
+        "the view completes no key change with replayed events", VIEWS,
+        ((_VIEWS, 'f"WHERE {history_part(naming.POSITION)} <= {newest} ',
+          'f"WHERE {naming.OP} = \'d\' AND {history_part(naming.POSITION)} <= {newest} '),),
+    ),
+    Mutation(
+        "the view keeps the value that was carried instead", VIEWS,
+        ((_VIEWS, """column.name)}, '') >= {stored}\"""", """column.name)}, '') > {stored}\""""),),
+    ),
+    Mutation(
+        "a table that rejoined keeps its old values", ("tests/unit/local/test_rewritten.py",),
+        (("cdclake/local/streaming_start.py", "if place.missed_below is not None and",
+          "if place.missed_below is None and"),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""An unsent value follows its row over any number of key changes: merge, rebuild and collapse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from cdclake.jobs.apply import key_changes
+from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.maintenance.changelog_compaction import Collapse
+from tests.spark.events import Engine
+
+pytestmark = pytest.mark.spark
+
+NOW = datetime.now(UTC)
+OLD = NOW - timedelta(days=200)
+LENGTH = 200
+IngestAt = Callable[[datetime], None]
+
+
+@pytest.fixture
+def ingest_at(monkeypatch: pytest.MonkeyPatch) -> IngestAt:
+    def set_clock(moment: datetime) -> None:
+        nanos = int(moment.timestamp() * 1_000_000) * 1000
+        monkeypatch.setattr("cdclake.jobs.iceberg.commit_metadata.time.time_ns", lambda: nanos)
+
+    return set_clock
+
+
+@pytest.fixture
+def doublings(monkeypatch: pytest.MonkeyPatch) -> list[DataFrame]:
+    """The calls that resolve chains which are longer than the steps back."""
+    calls: list[DataFrame] = []
+    original = key_changes._doubled
+
+    def counted(spans: DataFrame, *more: Any) -> DataFrame:
+        calls.append(spans)
+        return original(spans, *more)
+
+    monkeypatch.setattr(key_changes, "_doubled", counted)
+    return calls
+
+
+def moves(engine: Engine, first: int, last: int) -> list[dict[str, Any]]:
+    """Changes of one row's key from `first` to `last`, one at a time, without its large value."""
+    events = []
+    for old in range(first, last):
+        lsn = 100 + old
+        events += [
+            engine.event("d", lsn - 1, lsn, id=old),
+            engine.event("c", lsn - 1, lsn, id=old + 1, v=str(old), big=...),
+        ]
+    return events
+
+
+def collapse(engine: Engine) -> None:
+    Collapse(
+        lake=engine.lake,
+        table=engine.table,
+        before=(NOW - timedelta(days=90)).date(),
+        tombstones_since=NOW - timedelta(days=14),
+    ).run()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("batches", [1, 4])
+def test_value_follows_any_chain(spark: SparkSession, batches: int) -> None:
+    engine = Engine(spark)
+    engine.run(engine.event("c", 5, 5, id=0, v="first", big="A"))
+    step = LENGTH // batches
+    for start in range(0, LENGTH, step):
+        engine.run(*moves(engine, start, start + step))
+    expected = {LENGTH: (str(LENGTH - 1), "A")}
+    assert engine.state() == expected
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == expected
+
+
+def test_short_chain_needs_no_doubling(spark: SparkSession, doublings: list[DataFrame]) -> None:
+    steps = key_changes._MAX_STEPS_BACK
+    engine = Engine(spark)
+    engine.run(engine.event("c", 5, 5, id=0, v="first", big="A"), *moves(engine, 0, steps))
+    assert engine.state() == {steps: (str(steps - 1), "A")}
+    assert doublings == []
+    engine.run(*moves(engine, steps, steps + 1))
+    assert engine.state() == {steps + 1: (str(steps), "A")}
+    assert len(doublings) == 1
+
+
+def test_long_chain_takes_the_newest_value(spark: SparkSession) -> None:
+    """Values of other rows that had one of the keys before or after do not count."""
+    steps = key_changes._MAX_STEPS_BACK
+    middle, last = steps // 2, 2 * steps
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(
+        e("c", 1, 1, id=middle, v="x", big="earlier row"), e("d", 2, 2, id=middle),
+        e("c", 5, 5, id=0, v="first", big="A"), *moves(engine, 0, middle),
+        e("u", 100 + middle - 1, 100 + middle - 1, id=middle, v="sent", big=None),
+        *moves(engine, middle, last),
+        e("c", 500, 500, id=1, v="x", big="later row"),
+        e("d", 510, 510, id=1), e("c", 510, 510, id=900, v="moved", big=...),
+        e("d", 520, 520, id=last), e("c", 520, 520, id=901, v="end", big=...),
+    )  # fmt: skip
+    assert engine.state() == {900: ("moved", "later row"), 901: ("end", None)}
+    [row] = engine.lake.read(engine.table.name).where("id = 901").collect()
+    assert row["cdc_toast_missing"] is None  # the NULL was sent
+
+
+@pytest.mark.parametrize("before, after", [(2, 1), pytest.param(150, 50, marks=pytest.mark.slow)])
+def test_chain_survives_a_collapse_in_its_middle(
+    spark: SparkSession, ingest_at: IngestAt, before: int, after: int
+) -> None:
+    engine = Engine(spark)
+    ingest_at(OLD)
+    engine.run(engine.event("c", 5, 5, id=0, v="first", big="A"), *moves(engine, 0, before))
+    ingest_at(NOW)
+    engine.run(*moves(engine, before, before + after))
+    expected = {before + after: (str(before + after - 1), "A")}
+    assert engine.state() == expected
+    rows = engine.lake.read(engine.table.changes).count()
+    collapse(engine)
+    assert engine.lake.read(engine.table.changes).count() < rows
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == expected

@@ -1,0 +1,73 @@
+"""Events that leave quarantine fill what later events carried on to other keys."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import changes_schema, state_schema
+from cdclake.iceberg.views import current_view
+from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.operations.replay import replay_quarantine
+from cdclake.plan import Column
+from tests.spark.events import Engine, plan_of
+
+pytestmark = pytest.mark.spark
+
+LARGE = 3_000_000_000
+COLUMNS = tuple(
+    Column(source=source, name=source, type=kind)
+    for source, kind in (("id", "bigint"), ("v", "integer"), ("big", "text"))
+)
+SCRIPTS = {
+    "an insert": ([("c", 5, 1, LARGE, "A")], {2: (7, "A")}),
+    "an update": ([("c", 4, 1, 1, "old"), ("u", 5, 1, LARGE, "A")], {2: (7, "A")}),
+}
+
+
+def current(engine: Engine) -> dict[int, tuple[Any, ...]]:
+    view = current_view(
+        engine.table,
+        state=engine.lake.qualified(engine.table.name),
+        changes=engine.lake.qualified(engine.table.changes),
+        applied=applied_through(engine.lake, engine.table),
+        dialect=SPARK,
+    )
+    return {row["id"]: (row["v"], row["big"]) for row in engine.spark.sql(view).collect()}
+
+
+def widened(engine: Engine) -> None:
+    columns = tuple(
+        replace(column, type="bigint") if column.name == "v" else column
+        for column in engine.table.columns
+    )
+    table = replace(engine.table, columns=columns)
+    engine.declare(replace(engine.plan, tables=(table,)))
+    for schema in (changes_schema(table, engine.plan), state_schema(table, engine.plan)):
+        engine.lake.create(schema)
+
+
+@pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applied: bool) -> None:
+    events, expected = SCRIPTS[script]
+    engine = Engine(spark, plan_of(columns=COLUMNS))
+    for op, lsn, key, value, big in events:
+        engine.run(engine.event(op, lsn, lsn, id=key, v=value, big=big))
+    assert len(engine.quarantined()) == 1
+    engine.run(
+        engine.event("d", 10, 10, id=1), engine.event("c", 10, 10, id=2, v=6, big=...),
+        engine.event("u", 11, 11, id=2, v=7, big=...),
+    )  # fmt: skip
+    widened(engine)
+    replay_quarantine(engine.batch(apply_now=applied), epoch=1)
+    assert engine.quarantined() == []
+    assert current(engine) == expected
+    if applied:
+        assert engine.state() == expected
+    rebuild_state(engine.lake, engine.table)
+    assert engine.state() == expected
