@@ -38,7 +38,8 @@ DELIVERY_S = 3 * 3600.0
 def apply_log(lake: LakeTables, table: Table, *, floor: str) -> int:
     """Apply rows committed since the state's stamp; return the number of rows read.
 
-    Rows below `floor` have been replaced by a complete snapshot, and are deleted. Retries if its commit conflicts with another writer's.
+    Rows below `floor` have been replaced by a complete snapshot, and are deleted. Retries
+    if its commit conflicts with another writer's.
     """
     return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor))
 

@@ -157,14 +157,14 @@ class Progress:
         """Return each table's next offsets in its topic, by partition."""
         return {name: table.offsets for name, table in self.tables.items()}
 
-    def is_replacing(self, table: Table) -> bool:
-        """Return whether the table still has rows that the current epoch's snapshot replaces.
+    def is_replacing(self, table: Table, epoch: int) -> bool:
+        """Return whether the table still has rows that the snapshot of the epoch replaces.
 
         Firehose's tables have them until `apply_changes` runs; here only the snapshot counts.
         """
         place = self.tables.get(table.name, TableProgress())
         done = self.complete_snapshot if table.delivery == "firehose" else place.swept
-        return self.epoch > 1 and done < str(epoch_start(self.epoch))
+        return epoch > 1 and done < str(epoch_start(epoch))
 
     def flowing(self, plan: Plan, now: float) -> frozenset[str]:
         """Return the stream's tables without those that are stopped and not being resumed."""

@@ -1,6 +1,7 @@
 """A new epoch: readers keep the rows of before until its snapshot is complete."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,17 +63,18 @@ def test_old_rows_stay_until_the_snapshot_is_complete(stream: Stream) -> None:
     stream.run(stream.beat(2, sent_s=60), epoch=None)  # streamed: the snapshot was sent
     stream.run(stream.beat(2, sent_s=62), epoch=None)
     assert (one.state().keys(), two.state().keys()) == ({1, 2}, {3})
-    assert all(stream.progress().is_replacing(engine.table) for engine in (one, two))
+    assert all(stream.progress().is_replacing(engine.table, 2) for engine in (one, two))
     stream.run(stream.beat(2, sent_s=70), epoch=None)
     assert (one.state(), two.state()) == ({1: ("new", None)}, {})
     assert (ops(one), ops(two)) == (["r", "r", "t", "r"], ["r", "t"])
-    assert not any(stream.progress().is_replacing(engine.table) for engine in (one, two))
+    assert not any(stream.progress().is_replacing(engine.table, 2) for engine in (one, two))
     stream.run(stream.beat(2, sent_s=80), epoch=None)
     stream.start()
     stream.run(stream.beat(2, sent_s=90), epoch=None)
     assert (ops(one), ops(two)) == (["r", "r", "t", "r"], ["r", "t"])
 
 
+@pytest.mark.slow
 def test_rows_still_in_kafka_delay_the_sweep_of_their_table(stream: Stream) -> None:
     one, two = stream.one, stream.two
     stream.process._epochs = EpochSnapshot(TopicEnds({one.table.topic: 4, two.table.topic: 1}))
@@ -85,6 +87,7 @@ def test_rows_still_in_kafka_delay_the_sweep_of_their_table(stream: Stream) -> N
     assert one.state().keys() == {1, 4}
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_taken_again_replaces_its_first_rows(stream: Stream) -> None:
     one = stream.one
     first = [one.event("r", 0, 50, id=id, v="new", epoch=2) for id in (1, 5)]
@@ -100,6 +103,7 @@ def test_a_snapshot_that_is_taken_again_replaces_its_first_rows(stream: Stream) 
     assert one.state() == {1: ("newest", None)}
 
 
+@pytest.mark.slow
 def test_a_retake_after_a_streamed_heartbeat_starts_over(stream: Stream) -> None:
     one = stream.one
     stream.run(stream.beat(2, "r", lsn=50), stream.beat(2, sent_s=60), epoch=None)
@@ -109,6 +113,7 @@ def test_a_retake_after_a_streamed_heartbeat_starts_over(stream: Stream) -> None
     assert one.state() == {}
 
 
+@pytest.mark.slow
 def test_a_stopped_table_is_swept_when_it_has_read_its_gap(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,13 +141,10 @@ def current(engine: Engine) -> dict[int, Any]:
     return {row["id"]: row["v"] for row in engine.spark.sql(select).collect()}
 
 
-@pytest.fixture(params=["delta", "merge"])
+@pytest.fixture(params=[2, pytest.param(3, marks=pytest.mark.slow)])
 def engine(spark: SparkSession, request: pytest.FixtureRequest) -> Engine:
-    how = {} if request.param == "delta" else {"format_version": 3}
-    try:
-        return Engine(spark, plan_of(**how))
-    except TypeError:
-        pytest.skip("no such option")
+    """By row deltas, or by MERGE."""
+    return Engine(spark, replace(plan_of(), format_version=request.param))
 
 
 def test_a_late_state_never_lacks_the_rows_of_both_sides(
