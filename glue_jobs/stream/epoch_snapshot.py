@@ -33,7 +33,7 @@ SETTLE_MS = 5_000  # between two streamed heartbeats, for what was sent before t
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heartbeat:
+class SentHeartbeat:
     """Heartbeat as the connector sent it."""
 
     epoch: int
@@ -42,10 +42,10 @@ class Heartbeat:
     sent_ms: int
 
     @staticmethod
-    def of(value: bytes) -> Heartbeat:
+    def of(value: bytes) -> SentHeartbeat:
         """Parse the value of its record."""
         event: dict[str, Any] = json.loads(value)
-        return Heartbeat(
+        return SentHeartbeat(
             epoch=int(event[naming.EPOCH]),
             is_read=event["op"] == "r",
             lsn=event["source"].get("lsn") or 0,
@@ -82,7 +82,7 @@ class EpochSnapshot:
         log.info("the snapshot of epoch %d is complete", progress.epoch)
 
 
-def follow_heartbeats(progress: Progress, heartbeats: Iterable[Heartbeat]) -> bool:
+def follow_heartbeats(progress: Progress, heartbeats: Iterable[SentHeartbeat]) -> bool:
     """Follow heartbeats in Kafka's order; return True once the newest snapshot is complete.
 
     A connector that restarts during its snapshot takes another one in the same epoch. Its rows,
@@ -105,10 +105,10 @@ def follow_heartbeats(progress: Progress, heartbeats: Iterable[Heartbeat]) -> bo
     return is_complete
 
 
-def _heartbeats(plan: Plan, events: DataFrame) -> Iterable[Heartbeat]:
+def _heartbeats(plan: Plan, events: DataFrame) -> Iterable[SentHeartbeat]:
     records = events.where(F.col("topic") == plan.heartbeat_rows_topic)
     rows = records.where("value IS NOT NULL").orderBy("partition", "offset").select("value")
-    return [Heartbeat.of(row["value"]) for row in rows.collect()]
+    return [SentHeartbeat.of(row["value"]) for row in rows.collect()]
 
 
 def replaced_by(progress: Progress, table: Table, ranges: Ranges) -> Replaced:

@@ -6,18 +6,18 @@ import pytest
 
 from cdclake.debezium.position import epoch_start, snapshot_start
 from cdclake.jobs.control.progress import Progress, TableProgress
-from cdclake.jobs.stream.epoch_snapshot import Heartbeat, follow_heartbeats, replaced_by
+from cdclake.jobs.stream.epoch_snapshot import SentHeartbeat, follow_heartbeats, replaced_by
 from cdclake.plan import Table
 
 TABLE = Table(schema="public", table="t", name="t", topic="x.public.t", key=(), columns=())
 
 
-def read(epoch: int, lsn: int) -> Heartbeat:
-    return Heartbeat(epoch=epoch, is_read=True, lsn=lsn, sent_ms=0)
+def read(epoch: int, lsn: int) -> SentHeartbeat:
+    return SentHeartbeat(epoch=epoch, is_read=True, lsn=lsn, sent_ms=0)
 
 
-def streamed(epoch: int, second: int) -> Heartbeat:
-    return Heartbeat(epoch=epoch, is_read=False, lsn=99, sent_ms=1000 * second)
+def streamed(epoch: int, second: int) -> SentHeartbeat:
+    return SentHeartbeat(epoch=epoch, is_read=False, lsn=99, sent_ms=1000 * second)
 
 
 @pytest.mark.parametrize(
@@ -53,8 +53,8 @@ def test_a_snapshot_is_followed_over_batches_and_complete_once():
 def test_a_heartbeat_is_read_from_its_event():
     source = {"lsn": 7}
     event = {"op": "r", "cdc_epoch": "3", "source": source, "ts_ms": 5}
-    found = Heartbeat.of(json.dumps(event).encode())
-    assert found == Heartbeat(epoch=3, is_read=True, lsn=7, sent_ms=5)
+    found = SentHeartbeat.of(json.dumps(event).encode())
+    assert found == SentHeartbeat(epoch=3, is_read=True, lsn=7, sent_ms=5)
 
 
 def test_a_table_is_swept_once_it_has_read_the_snapshot():
