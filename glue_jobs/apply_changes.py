@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+import time
 
 from cdclake import naming
-from cdclake.jobs.apply.firehose_changelog import apply_log
+from cdclake.jobs.apply.firehose_changelog import apply_log, swept_below
 from cdclake.jobs.apply.state_table import apply_changes, ingested_through
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
@@ -16,8 +17,14 @@ def apply_table(job: TableJob, table: Table) -> int:
     """Apply the table's pending changes under its lease; return the number of events."""
     with job.leases.hold(table.name):
         if table.delivery == "firehose":
-            return apply_log(job.lake, table, epoch=Progress.load(job.control).epoch)
+            return apply_log(job.lake, table, floor=delivered_floor(job, table))
         return apply_changes(job.lake, table, through=ingested_through(job.lake, table))
+
+
+def delivered_floor(job: TableJob, table: Table) -> str:
+    """Return the position below which a delivered snapshot has replaced the table's rows."""
+    shared = [other for other in job.plan.tables if other.topic == table.topic]
+    return swept_below(job.lake, Progress.load(job.control), table, shared, time.time())
 
 
 if __name__ == "__main__":

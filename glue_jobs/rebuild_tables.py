@@ -6,7 +6,6 @@ import sys
 
 from cdclake import naming
 from cdclake.jobs.apply.state_table import rebuild_state
-from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
 
@@ -14,7 +13,7 @@ from cdclake.plan import Table
 def rebuild_table(job: TableJob, table: Table) -> int:
     """Rebuild the table's state from its changelog in one commit; return the number of rows."""
     with job.leases.hold(table.name):
-        return rebuild_state(job.lake, table, epoch=Progress.load(job.control).epoch)
+        return rebuild_state(job.lake, table)
 
 
 if __name__ == "__main__":

@@ -73,7 +73,10 @@ def _table(table: dict[str, Any]) -> str:
 def _notes(table: dict[str, Any], file: str) -> Iterator[str]:
     """Yield the line to change in the file, the gap, and schema differences from the source."""
     if load := table["loading"]:
-        yield f"loading: {load['rows']} of about {_shown(load['estimated_rows'])} rows"
+        all_read = "; the rows that they replace are removed next"
+        yield f"loading: {load['rows']} of about {_shown(load['estimated_rows'])} rows" + (
+            all_read if load["phase"] == "replacing" else ""
+        )
     for line in table["lines"]:
         if line is not None:
             yield f"line to change: {file}:{line}"

@@ -60,7 +60,28 @@ def history_part(position: str) -> str:
 
 def epoch_start(epoch: int) -> Position:
     """Return the position before every event of an epoch; its full snapshot replaces all below."""
-    return Position(epoch, 0, SNAPSHOT_PHASE, 0, 0)
+    return snapshot_start(epoch, 0)
+
+
+def snapshot_start(epoch: int, lsn: int) -> Position:
+    """Return the position of the first row of an epoch's snapshot that was taken at this LSN.
+
+    A connector that restarts before its snapshot is complete takes another one, whose rows are all
+    at a greater LSN. Rows below it were read by the earlier one only, so the source lacks them.
+    """
+    return Position(epoch, 0, SNAPSHOT_PHASE, lsn, 0)
+
+
+def is_sweep(floor: str) -> bool:
+    """Return whether a floor is the start of a snapshot; a TRUNCATE of the source is streamed.
+
+    >>> is_sweep(history_part(str(epoch_start(2)))), is_sweep(history_part(str(just_after(
+    ...     "00000001.00000000000000ab.1.00000000000000cd.0000000000000007"))))
+    (True, False)
+    >>> is_sweep("")
+    False
+    """
+    return bool(floor) and floor.split(".")[2] == str(SNAPSHOT_PHASE)
 
 
 def just_after(position: str) -> Position:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdclake import naming
-from cdclake.debezium.position import EPOCH_DIGITS, HISTORY_LENGTH, epoch_start
+from cdclake.debezium.position import HISTORY_LENGTH
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import Dialect
 from cdclake.plan import Column, Table
@@ -25,8 +25,6 @@ _NEWEST_FACTS = (
 )
 
 
-_START = str(epoch_start(0))[EPOCH_DIGITS:HISTORY_LENGTH]  # follows an epoch: its start
-
 Carried = Sequence[str]  # lake names of the columns whose value may be older than its row
 
 
@@ -40,21 +38,12 @@ def history_part(position: str) -> str:
     return f"substr({position}, 1, {HISTORY_LENGTH})"
 
 
-def floor_of_log(table: Table, changes: str, known: str, dialect: Dialect) -> str:
-    """Return a SELECT of one `floor`: rows of the table with a lower position were truncated.
-
-    A changelog that Firehose writes has no sweep at the start of an epoch, so there any event of an
-    epoch also implies that all rows below that epoch are gone.
-    """
-    if table.delivery == "firehose":
-        start = f"substr({naming.POSITION}, 1, {EPOCH_DIGITS}) || {dialect.text(_START)}"
-        at = f"CASE WHEN {naming.OP} = 't' THEN {history_part(naming.POSITION)} ELSE {start} END"
-        those = ""
-    else:
-        at, those = history_part(naming.POSITION), f" WHERE {naming.OP} = 't'"
+def floor_of_log(changes: str, known: str, dialect: Dialect) -> str:
+    """Return a SELECT of one `floor`: rows with a lower position were truncated, or swept."""
     return (
-        f"SELECT greatest({dialect.text(known)}, coalesce(max({at}), '')) AS floor "
-        f"FROM {changes}{those}"
+        f"SELECT greatest({dialect.text(known)}, "
+        f"coalesce(max({history_part(naming.POSITION)}), '')) AS floor "
+        f"FROM {changes} WHERE {naming.OP} = 't'"
     )
 
 

@@ -25,7 +25,7 @@ def rebuilt_view(table: Table, *, changes: str, floor: str, dialect: Dialect) ->
     ]
     return (
         f"WITH log AS ({changes}),\n"
-        f"truncated AS ({floor_of_log(table, 'log', floor, dialect)}),\n"
+        f"truncated AS ({floor_of_log('log', floor, dialect)}),\n"
         f"{completed_changes(table, pending=pending, changes='log', dialect=dialect)},\n"
         f"folded AS ({folded_rows(table, 'completed', table.toastable, dialect)})\n"
         f"SELECT {', '.join(selected)}\nFROM folded WHERE NOT {naming.DELETED}"

@@ -70,7 +70,7 @@ def current_view(
     completed = completed_changes(table, pending=pending, changes=changes, dialect=dialect)
     return (
         f"WITH tail AS (SELECT * FROM {changes} WHERE {in_tail}),\n"
-        f"truncated AS ({floor_of_log(table, 'tail', applied.floor, dialect)}),\n"
+        f"truncated AS ({floor_of_log('tail', applied.floor, dialect)}),\n"
         f"{completed},\n"
         f"folded AS ({folded_rows(table, 'completed', table.toastable, dialect)}),\n"
         f"stored AS (SELECT * FROM {state} WHERE {kept})\n"

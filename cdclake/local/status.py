@@ -21,7 +21,7 @@ from cdclake.local.lake.offset_gap import Gap, find_gap
 from cdclake.local.lake.source import slot_failover, slot_wal
 from cdclake.local.lake.source_changes import Lines, SourceChange, source_changes
 from cdclake.local.lake.source_relations import relation_changes
-from cdclake.local.lake.table_loads import LoadingTable, unfinished_loads
+from cdclake.local.lake.table_loads import LoadingTable, tables_replacing, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.process.home import Home
@@ -128,7 +128,8 @@ def _connector_failure(lake: LocalLake) -> str | None:
 def _in_kafka(lake: LocalLake, progress: Progress) -> _InKafka:
     arrived = arrived_offsets(lake.kafka, lake.plan, progress)
     ends = end_offsets(lake.kafka, [table.topic for table in lake.plan.tables])
-    return ends, arrived, unfinished_loads(lake, arrived), _gaps(lake, progress)
+    loads = unfinished_loads(lake, arrived, tables_replacing(lake, progress))
+    return ends, arrived, loads, _gaps(lake, progress)
 
 
 def _gaps(lake: LocalLake, progress: Progress) -> dict[str, Gap]:

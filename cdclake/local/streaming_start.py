@@ -40,7 +40,12 @@ from cdclake.local.lake.source_relations import (
 )
 from cdclake.local.lake.source_tls import driver_tls
 from cdclake.local.lake.spark_jobs import STREAM
-from cdclake.local.lake.table_loads import begin_loads, unfinished_loads
+from cdclake.local.lake.table_loads import (
+    LoadingTable,
+    begin_loads,
+    tables_replacing,
+    unfinished_loads,
+)
 from cdclake.local.lake.topics import Heartbeat, MarkerReader, create_topics
 from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.plan_diff import PlanDiff, join_tables
@@ -128,7 +133,7 @@ def _begin_epoch(lake: LocalLake, connector: ConnectorClient, *, is_lost: bool) 
 
 def _note_loads(lake: LocalLake, change: PlanDiff) -> LakeState:
     """Return the state with the snapshots that begin now, and without those that have ended."""
-    running = unfinished_loads(lake, _taken(lake)) if lake.state.loads else {}
+    running = _unfinished(lake) if lake.state.loads else {}
     kept = {name: load for name, load in lake.state.loads.items() if name in running}
     begun = () if lake.plan.snapshot_mode == "bulk" and not change.by_signal else change.read_now
     state = replace(lake.state, loads=kept | begin_loads(lake, begun))
@@ -140,13 +145,19 @@ def await_rows(lake: LocalLake) -> None:
     """Wait until the snapshot of every table is in the lake."""
 
     def all_loaded() -> bool:
-        loads = unfinished_loads(lake, _taken(lake))
+        loads = _unfinished(lake)
         for name, load in loads.items():
             if load.refused is not None:
                 raise ComponentFailed(load.refused, f"run `cdclake resync {name}`", "connect")
         return not loads
 
     _await(lake, ConnectorClient(lake.endpoints.connect, lake.plan), all_loaded)
+
+
+def _unfinished(lake: LocalLake) -> dict[str, LoadingTable]:
+    progress = Progress.load(lake.control)
+    arrived = arrived_offsets(lake.kafka, lake.plan, progress)
+    return unfinished_loads(lake, arrived, tables_replacing(lake, progress))
 
 
 def _read_rewritten_again(lake: LocalLake) -> None:

@@ -37,6 +37,7 @@ def verify_lake(
         ends=partial(end_offsets, lake.kafka),
         progress=lambda: Progress.load(control),
         arrived=partial(arrived_offsets, lake.kafka, lake.plan),
+        epoch=lake.state.epoch,
         wait_s=wait_s,
         obstacle=partial(_obstacle, lake),
     )

@@ -26,6 +26,7 @@ class SourceColumn:
     nullable: bool = True
     generated: bool = False  # computed from other columns: never in the stream
     numbered: bool = False  # an identity, a sequence or a generated uuid fills it
+    number: int = 0  # never used again in its table, even if the column is dropped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
     """Return the rows of `queries.COLUMNS`, by relation."""
     found: dict[int, list[SourceColumn]] = defaultdict(list)
     for oid, name, shown, resolved, array, kind, schema, extension, dims, *flags in rows:
-        nullable, generated, numbered = flags
+        nullable, generated, numbered, number = flags
         column = SourceColumn(
             name=name,
             shown=shown + "[]" * (dims - 1),
@@ -128,6 +129,7 @@ def read_columns(rows: Iterable[Row]) -> dict[int, tuple[SourceColumn, ...]]:
             nullable=nullable,
             generated=generated,
             numbered=numbered,
+            number=number,
         )
         found[oid].append(column)
     return {oid: tuple(columns) for oid, columns in found.items()}

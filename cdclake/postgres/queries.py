@@ -54,7 +54,8 @@ SELECT a.attrelid::bigint, a.attname::text, format_type(a.atttypid, a.atttypmod)
         WHERE d.classid = 'pg_type'::regclass AND d.objid = e.oid
           AND d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'),
        s.dims, NOT a.attnotnull, a.attgenerated <> '',
-       a.attidentity <> '' OR coalesce(pg_get_expr(b.adbin, b.adrelid) ~ 'nextval|uuid', false)
+       a.attidentity <> '' OR coalesce(pg_get_expr(b.adbin, b.adrelid) ~ 'nextval|uuid', false),
+       a.attnum::int
 FROM step s
 JOIN pg_type t ON t.oid = s.typid AND t.typtype <> 'd'
 JOIN pg_type e

@@ -1,8 +1,9 @@
 """Relations of the source that the lake was built on, and how today's differ from them.
 
 The stream of changes does not contain that a partition with rows was attached or detached, that a
-table was dropped, renamed, created again or rewritten, or that its key moved to other columns. A
-record of each table, taken when the lake read it, makes these visible (decision 33).
+table was dropped, renamed, created again or rewritten, that a column was replaced by another of its
+name, or that the key moved to other columns. A record of each table, taken when the lake read it,
+makes these visible (decision 33).
 """
 
 from __future__ import annotations
@@ -19,7 +20,15 @@ from cdclake.postgres.prepare import PublicationState
 from cdclake.postgres.quoting import identifier, qualified
 
 Kind = Literal[
-    "missing", "renamed", "recreated", "unpublished", "attached", "detached", "key", "rewritten"
+    "missing",
+    "renamed",
+    "recreated",
+    "unpublished",
+    "attached",
+    "detached",
+    "key",
+    "replaced",
+    "rewritten",
 ]
 
 
@@ -46,6 +55,8 @@ class RelationRecord:
     file: int
     key: tuple[str, ...] = ()
     columns: Mapping[str, str] = field(default_factory=dict)  # types by name
+    # Numbers by name. Records of earlier versions have none.
+    numbers: Mapping[str, int] = field(default_factory=dict)
     partitions: Mapping[str, Partition] = field(default_factory=dict)  # by `schema.table`
     settled: bool = True
 
@@ -57,6 +68,7 @@ class RelationRecord:
             file=actual.file,
             key=_key(actual),
             columns={column.name: column.shown for column in actual.columns},
+            numbers={column.name: column.number for column in actual.columns},
             partitions={
                 leaf.source: Partition(oid=leaf.oid, file=leaf.file, joined=leaf.joined)
                 for leaf in actual.leaves
@@ -77,6 +89,7 @@ class RelationRecord:
             file=content["file"],
             key=tuple(content.get("key", ())),
             columns=content.get("columns", {}),
+            numbers=content.get("numbers", {}),
             partitions={name: Partition(**part) for name, part in partitions.items()},
             settled=content.get("settled", True),
         )
@@ -142,6 +155,7 @@ class SourceState:
             )
         if record is not None:
             yield from _partitions(record, found, self.loaded)
+            yield from _replaced(table, record, found)
             yield from _rewritten(table, record, found)
         if not check_columns(table, found):
             for refusal in check_identity(table, found, False, self.version):
@@ -216,6 +230,27 @@ def _partitions(
             message=f"partition {', '.join(detached)} was detached or dropped: its rows are still"
             " in the lake",
             remedy="run `cdclake up`, which reads the table again and deletes them",
+            resync=True,
+        )
+
+
+def _replaced(table: Table, record: RelationRecord, found: SourceTable) -> Iterator[RelationChange]:
+    """Yield columns that were dropped and added again: PostgreSQL gives each a new number.
+
+    If that happens between two events of the table, they have the same form.
+    """
+    replaced = [
+        column.source
+        for column in table.columns
+        if (now := found.by_name.get(column.source)) is not None
+        and record.numbers.get(column.source, now.number) != now.number
+    ]
+    if replaced:
+        yield RelationChange(
+            kind="replaced",
+            message=f"column {', '.join(replaced)} was dropped and added again: the values that it"
+            " then had are in no event, and the lake has the old ones",
+            remedy="run `cdclake up`, which reads the table again",
             resync=True,
         )
 

@@ -9,13 +9,13 @@ snapshot has expired, so snapshots need not be kept.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.position import epoch_start, history_part
 from cdclake.iceberg.views import BEFORE_ALL, AppliedThrough
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.plan import Table
@@ -59,15 +59,25 @@ def commits_since(lake: LakeTables, table: Table, sequence: int) -> Commits | No
     return Commits(newest, BEFORE_ALL if row["unbounded"] else row["first"] - 1)
 
 
-def reached(rows: DataFrame, sequence: int, epoch: int) -> AppliedThrough:
+def reached(rows: DataFrame, sequence: int, floor: str) -> AppliedThrough:
     """Return the progress of a state that holds `rows`, all those committed up to `sequence`.
 
-    The start of the newest epoch (of `epoch` and the rows) is the floor: older rows are deleted.
+    A complete snapshot has replaced the rows below `floor`, which are deleted.
     """
-    newest = rows.agg(
-        F.max(F.unix_micros(naming.INGESTED_AT)).alias("ingested"),
-        F.max(naming.EPOCH).alias("epoch"),
-    ).collect()[0]
-    start = max(epoch, newest["epoch"] or 0)
-    floor = history_part(str(epoch_start(start))) if start else ""
+    newest = rows.agg(F.max(F.unix_micros(naming.INGESTED_AT)).alias("ingested")).collect()[0]
     return AppliedThrough(ingested=newest["ingested"] or 0, floor=floor, sequence=sequence)
+
+
+def read_through(lake: LakeTables, tables: Sequence[Table]) -> dict[int, int]:
+    """Return by Kafka partition the offset after the newest event in these changelogs.
+
+    They are those of one topic. Older events may still be in flight.
+    """
+    # In Kafka a tombstone without a row follows each delete.
+    following = f"max({naming.OFFSET} + IF({naming.OP} = 'd', 2, 1)) AS following"
+    found: dict[int, int] = {}
+    for table in tables:
+        rows = lake.read(table.changes).groupBy(naming.PARTITION).agg(F.expr(following)).collect()
+        for partition, end in rows:
+            found[partition] = max(end, found.get(partition, 0))
+    return found

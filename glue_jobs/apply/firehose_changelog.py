@@ -6,39 +6,69 @@ before may be read again; this is harmless, since the merge keeps the greater po
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.position import epoch_start, history_part
+from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import stats_of
-from cdclake.jobs.apply.changelog_commits import Commits, commits_since, reached
+from cdclake.jobs.apply.changelog_commits import (
+    Commits,
+    commits_since,
+    reached,
+    read_through,
+)
 from cdclake.jobs.apply.key_changes import carried_creations
 from cdclake.jobs.apply.state_table import applied_through, merge_pending
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.plan import Table
 
+# Firehose buffers for 15 minutes at most and retries for two hours (stacks/firehose settings).
+DELIVERY_S = 3 * 3600.0
 
-def apply_log(lake: LakeTables, table: Table, *, epoch: int) -> int:
+
+def apply_log(lake: LakeTables, table: Table, *, floor: str) -> int:
     """Apply rows committed since the state's stamp; return the number of rows read.
 
-    `epoch` is the newest that the pipeline has seen, so that a table is swept even if the new
-    snapshot has no row of it. Retries if its commit conflicts with another writer's.
+    Rows below `floor` have been replaced by a complete snapshot, and are deleted. Retries
+    if its commit conflicts with another writer's.
     """
-    return retry_on_conflict(table.name, lambda: _apply_log(lake, table, epoch))
+    return retry_on_conflict(table.name, lambda: _apply_log(lake, table, floor))
 
 
-def _apply_log(lake: LakeTables, table: Table, epoch: int) -> int:
+def swept_below(
+    lake: LakeTables, progress: Progress, table: Table, same_topic: Sequence[Table], now: float
+) -> str:
+    """Return the floor that a complete snapshot gives the table; "" until its rows have arrived.
+
+    They have when the changelogs of `same_topic`, which all tables of its Kafka topic share, have
+    reached the end that the topic had. A record that Firehose cannot deliver never arrives, so
+    that much time is enough too.
+    """
+    place = progress.table(table.name)
+    if not progress.complete_snapshot:
+        return ""
+    floor = history_part(progress.complete_snapshot)
+    if applied_through(lake, table).floor >= floor or now > progress.completed_at + DELIVERY_S:
+        return floor
+    arrived = read_through(lake, same_topic)
+    has_all = all(arrived.get(p, 0) >= end for p, end in place.snapshot_ends.items() if end)
+    return floor if has_all else ""
+
+
+def _apply_log(lake: LakeTables, table: Table, floor: str) -> int:
     applied = applied_through(lake, table)
     commits = commits_since(lake, table, applied.sequence)
     if commits is None:
-        if not applied.sequence or history_part(str(epoch_start(epoch))) <= applied.floor:
+        if not applied.sequence or floor <= applied.floor:
             return 0
         commits = Commits(applied.sequence, applied.ingested)
     log = lake.read(table.changes)
@@ -46,7 +76,7 @@ def _apply_log(lake: LakeTables, table: Table, epoch: int) -> int:
     late, earlier = log.where(is_late), log.where(f"NOT ({is_late})")
     with persisted(_with_creations(late, earlier, table, applied)) as pending:
         facts = stats_of(table, pending)
-        until = _not_before(applied, reached(pending, commits.sequence, epoch))
+        until = _not_before(applied, reached(pending, commits.sequence, floor))
         merge_pending(lake, table, pending, facts, applied, until)
         return facts.events
 

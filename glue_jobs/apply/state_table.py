@@ -13,9 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium.position import is_sweep
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.latest_row import floor_of_log
+from cdclake.iceberg.latest_row import floor_of_log, history_part
 from cdclake.iceberg.merge import (
     above_truncates,
     delete_truncated,
@@ -93,13 +94,13 @@ def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) ->
         return facts.events
 
 
-def rebuild_state(lake: LakeTables, table: Table, *, epoch: int = 0) -> int:
+def rebuild_state(lake: LakeTables, table: Table, *, floor: str = "") -> int:
     """Rebuild the state from its changelog in one commit; return the number of rows.
 
-    Only the values of dropped columns come from the existing rows. `epoch` is the newest known
-    epoch, for a changelog without a sweep.
+    Only the values of dropped columns come from the existing rows. `floor` is a sweep's that may
+    not be in the changelog.
     """
-    log, until = _whole_log(lake, table, epoch)
+    log, until = _whole_log(lake, table, floor)
     with ExitStack() as held:
         changes = held.enter_context(persisted(log))
         facts = stats_of(table, changes)
@@ -152,29 +153,62 @@ def merge_pending(
         floor = max(applied.floor, until.floor)
         if facts.truncates:
             floor = _floor(lake, table, pending, floor)
-        if floor != applied.floor:
-            lake.spark.sql(delete_truncated(table, lake.database, floor))
-        changes = held.enter_context(viewed(pending.where(above_truncates(table, floor))))
-        reach = _known_reach(facts, floor) or range_of(table, lake.spark.table(changes))
+        if floor == applied.floor:
+            _merge(lake, table, pending, facts, applied, replace(until, floor=floor))
+            return
+        if is_sweep(floor):
+            # The snapshot's rows first, so that readers never miss them; then what they replace.
+            pending = pending.where(above_truncates(table, floor))
+            applied = _merge(lake, table, pending, facts, applied, applied)
+            pending = pending.limit(0)
+        lake.spark.sql(delete_truncated(table, lake.database, floor))
+        _merge(lake, table, pending, facts, applied, replace(until, floor=floor))
+    if is_sweep(floor) and _has_replaced_values(lake, table, floor):
+        rebuild_state(lake, table, floor=floor)
+
+
+def _merge(
+    lake: LakeTables,
+    table: Table,
+    pending: DataFrame,
+    facts: ChangeStats,
+    applied: AppliedThrough,
+    until: AppliedThrough,
+) -> AppliedThrough:
+    """Merge the pending changes above the floor of `until` in one commit; return its stamp."""
+    with viewed(pending.where(above_truncates(table, until.floor))) as changes:
+        reach = _known_reach(facts, until.floor) or range_of(table, lake.spark.table(changes))
         carried = _carried(table, {*applied.carried, *facts.unavailable})
-        newest = max(applied.newest, reach.highest)
-        stamp = state_stamp_json(replace(until, floor=floor, carried=carried, newest=newest))
+        done = replace(until, carried=carried, newest=max(applied.newest, reach.highest))
         delta = RowDelta(lake, table.name)
         if not delta.is_possible or reach.events > MAX_DELTA_EVENTS:
-            statement = merge_changes(table, lake.database, changes, carried, floor)
-            lake.run_stamped(stamp, lambda: _run(lake, statement))
-            return
+            statement = merge_changes(table, lake.database, changes, carried, until.floor)
+            lake.run_stamped(state_stamp_json(done), lambda: _run(lake, statement))
+            return done
         if reach.events:
             Upsert(
                 lake=lake,
                 table=table,
                 changes=changes,
                 reach=reach,
-                floor=floor,
+                floor=until.floor,
                 carried=carried,
                 ahead=reach.lowest > applied.newest,
             ).stage(delta)
-        delta.commit(stamp)
+        delta.commit(state_stamp_json(done))
+        return done
+
+
+def _has_replaced_values(lake: LakeTables, table: Table, floor: str) -> bool:
+    """Return whether a kept row has a large value from below the sweep's floor.
+
+    The event with its new value was refused, and a later event of the row did not send it.
+    """
+    if not table.may_be_unsent:
+        return False
+    is_old = f"value_at <> '' AND {history_part('value_at')} < {SPARK.text(floor)}"
+    has_old = f"exists(map_values({naming.VALUE_POSITIONS}), value_at -> {is_old})"
+    return not lake.read(table.name).where(has_old).isEmpty()
 
 
 def _known_reach(facts: ChangeStats, floor: str) -> PositionRange | None:
@@ -223,17 +257,19 @@ def _ingested(lake: LakeTables, table: Table, *, after: int, through: int) -> Da
     return rows.where(f"{naming.INGESTED_AT} > {low} AND {naming.INGESTED_AT} <= {high}")
 
 
-def _whole_log(lake: LakeTables, table: Table, epoch: int) -> tuple[DataFrame, AppliedThrough]:
+def _whole_log(lake: LakeTables, table: Table, floor: str) -> tuple[DataFrame, AppliedThrough]:
     """Read every row of the changelog, and the progress of a state that holds them."""
     if table.delivery == "stream":
         through = ingested_through(lake, table)
-        return _ingested(lake, table, after=-1, through=through), AppliedThrough(through)
+        return _ingested(lake, table, after=-1, through=through), AppliedThrough(through, floor)
     sequence = committed_sequence(lake, table)  # read before the rows: there may be more of them
     log = lake.read(table.changes)
-    return log, reached(log, sequence, epoch)
+    # A changelog that Firehose writes has no sweeps.
+    known = max(floor, applied_through(lake, table).floor)
+    return log, reached(log, sequence, known)
 
 
 def _floor(lake: LakeTables, table: Table, changes: DataFrame, known: str) -> str:
     """Return the greatest truncate position of the changes and `known`."""
     with viewed(changes) as view:
-        return str(lake.spark.sql(floor_of_log(table, view, known, SPARK)).collect()[0]["floor"])
+        return str(lake.spark.sql(floor_of_log(view, known, SPARK)).collect()[0]["floor"])

@@ -16,10 +16,11 @@ from typing import Any
 from cdclake import naming
 from cdclake.backoff import pause_after
 from cdclake.debezium.oversized import remedy
+from cdclake.debezium.position import epoch_start
 from cdclake.errors import Fenced
 from cdclake.jobs.control.control_objects import PROGRESS, ResumeRequest
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 FIRST_RETRY_S, MAX_RETRY_S = 10.0, 300.0  # pauses of a table that is held back
 _INCOMPLETE = (
@@ -49,6 +50,9 @@ class TableProgress:
     oversized: str | None = None  # the last event that was too large, until a resync reads its row
     incomplete: str | None = None  # why rows are missing until a resync has read the table
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
+    # Ends of the topic when the epoch's snapshot was complete: its rows are before them.
+    snapshot_ends: dict[int, int] = field(default_factory=dict)
+    swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
 
     def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
         """Remember an event that was too large for Kafka; stop the table if the policy says so."""
@@ -134,16 +138,33 @@ class Progress:
     events: int = 0  # in the last batch
     heartbeat_committed_us: int = 0  # commit time of the newest heartbeat, in microseconds; 0: none
     heartbeat_offsets: dict[int, int] = field(default_factory=dict)
+    snapshot: str = ""  # position at which the newest snapshot of an epoch begins
+    streaming_since_ms: int = 0  # first streamed heartbeat after it, by the connector's clock; or 0
+    complete_snapshot: str = ""  # position of the newest snapshot that Kafka has completely
+    completed_at: float = 0.0  # when the stream noticed that (seconds since 1970)
     tables: dict[str, TableProgress] = field(default_factory=dict)
     etag: str | None = field(default=None, compare=False)  # of the stored object, if there is one
 
     def table(self, name: str) -> TableProgress:
-        """Return the table's progress, a fresh one for a new table."""
-        return self.tables.setdefault(name, TableProgress())
+        """Return the table's progress, a fresh one for a new table.
+
+        A table that joins after the epoch's snapshot is read by an incremental one, whose resync
+        deletes stale rows.
+        """
+        return self.tables.setdefault(name, TableProgress(swept=self.complete_snapshot))
 
     def offsets(self) -> dict[str, Mapping[int, int]]:
         """Return each table's next offsets in its topic, by partition."""
         return {name: table.offsets for name, table in self.tables.items()}
+
+    def is_replacing(self, table: Table, epoch: int) -> bool:
+        """Return whether the table still has rows that the snapshot of the epoch replaces.
+
+        Firehose's tables have them until `apply_changes` runs; here only the snapshot counts.
+        """
+        place = self.tables.get(table.name, TableProgress())
+        done = self.complete_snapshot if table.delivery == "firehose" else place.swept
+        return epoch > 1 and done < str(epoch_start(epoch))
 
     def flowing(self, plan: Plan, now: float) -> frozenset[str]:
         """Return the stream's tables without those that are stopped and not being resumed."""
@@ -217,7 +238,9 @@ class Progress:
 
 def _parse_table(raw: dict[str, Any]) -> TableProgress:
     known = _known(TableProgress, raw)
-    return TableProgress(**{**known, "offsets": _parse_offsets(raw["offsets"])})
+    known["offsets"] = _parse_offsets(raw["offsets"])
+    known["snapshot_ends"] = _parse_offsets(raw.get("snapshot_ends", {}))
+    return TableProgress(**known)
 
 
 # Fields whose stored keys differ from their names: the keys of the first version.

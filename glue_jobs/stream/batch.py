@@ -37,6 +37,7 @@ from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch_slices import BatchSlices
 from cdclake.jobs.stream.batch_survey import BatchSurvey, survey
+from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot, replaced_by
 from cdclake.jobs.stream.inline_compaction import InlineCompaction
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
@@ -67,6 +68,7 @@ class MicroBatch:
         topics: topic_check.Topics | None = None,
     ) -> None:
         self._topics = topic_check.TopicCheck(topics or topic_check.NoTopics())
+        self._epochs = EpochSnapshot(topics or topic_check.NoTopics())
         self._plans = plans
         self._control = control
         self._brokers = brokers
@@ -109,7 +111,7 @@ class MicroBatch:
             seen = survey(events, plan)
             if is_whole and not self._slices.fits(seen.size, events.sparkSession):
                 return False
-            self._note_survey(plan, lake, seen)
+            self._note_survey(plan, lake, events, seen)
             work = self._work(plan, lake, events, seen)
             self._laps.end("survey")
             self._run_tables(plan, lake, work)
@@ -122,11 +124,11 @@ class MicroBatch:
             self._note(plan, seen, batch, seconds)
         return True
 
-    def _note_survey(self, plan: Plan, lake: LakeTables, seen: BatchSurvey) -> None:
-        """Note a new epoch, and stop tables whose topics are lost."""
-        if seen.epoch > self._progress.epoch:
-            self._progress.epoch = seen.epoch
-            self._turns.wait(table.name for table in plan.tables)
+    def _note_survey(
+        self, plan: Plan, lake: LakeTables, events: DataFrame, seen: BatchSurvey
+    ) -> None:
+        """Note a new epoch or the end of its snapshot, and stop tables whose topics are lost."""
+        self._epochs.note(plan, events, seen, self._progress)
         if self._progress.batch < 0:
             self._take_offsets_from_logs(plan, lake)
         for table, error in self._topics.problems(plan, self._progress):
@@ -214,7 +216,8 @@ class MicroBatch:
             elif self._stop_at_gap(table, progress, share):
                 continue
             apply_now = table.name in to_apply
-            if share or (apply_now and table.name in self._turns.waiting):
+            is_due = not replaced_by(self._progress, table, share).is_swept
+            if share or is_due or (apply_now and table.name in self._turns.waiting):
                 work.append(Work(table, records, share, apply_now, later))
         return work
 
@@ -294,7 +297,9 @@ class MicroBatch:
         progress = self._progress.table(turn.table.name)
         batch = self._table_batch(plan, lake, turn.table, apply_now=turn.apply_now)
         try:
-            outcome = batch.run(turn.events, turn.ranges, epoch=self._progress.epoch)
+            replaced = replaced_by(self._progress, turn.table, turn.ranges)
+            epoch = self._progress.epoch
+            outcome = batch.run(turn.events, turn.ranges, epoch=epoch, replaced=replaced)
             if packed and outcome.applying:  # a late stream appends to its changelogs first
                 self._packing.compact(lake, plan, turn.table)
             if thinned:
@@ -307,6 +312,8 @@ class MicroBatch:
             return
         with self._noting:
             self._note_outcome(plan, turn, outcome)
+            if progress.state != "stopped":
+                progress.swept = replaced.position
 
     def _note_outcome(self, plan: Plan, turn: Work, outcome: Outcome) -> None:
         progress = self._progress.table(turn.table.name)

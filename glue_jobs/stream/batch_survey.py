@@ -21,6 +21,7 @@ class BatchSurvey:
 
     ranges: Mapping[str, Ranges]  # offsets by topic
     epoch: int  # newest of the heartbeats
+    has_read_heartbeat: bool  # one is a row of a snapshot
     heartbeat_committed_us: int  # commit time of the newest heartbeat, in microseconds
     size: int  # bytes of all records
 
@@ -44,6 +45,7 @@ def survey(events: DataFrame, plan: Plan) -> BatchSurvey:
     value = "CAST(value AS string)"
     epoch = f"CAST(get_json_object({value}, '$.{naming.EPOCH}') AS int)"
     committed = f"CAST(get_json_object({value}, '$.source.ts_us') AS bigint)"
+    is_read = f"{is_beat} AND get_json_object({value}, '$.op') = 'r'"
     rows = (
         events.groupBy("topic", "partition")
         .agg(
@@ -51,6 +53,7 @@ def survey(events: DataFrame, plan: Plan) -> BatchSurvey:
             F.expr("max(offset) + 1 AS following"),
             F.expr(f"max(IF({is_beat}, {epoch}, NULL)) AS epoch"),
             F.expr(f"max(IF({is_beat}, {committed}, NULL)) AS beat_us"),
+            F.expr(f"count_if({is_read}) AS read_beats"),
             F.expr(f"{SIZE} AS size"),
         )
         .collect()
@@ -65,6 +68,7 @@ def survey(events: DataFrame, plan: Plan) -> BatchSurvey:
     return BatchSurvey(
         ranges=dict(ranges),
         epoch=newest("epoch"),
+        has_read_heartbeat=newest("read_beats") > 0,
         heartbeat_committed_us=newest("beat_us"),
         size=sum(row["size"] for row in rows),
     )

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.position import history_part
+from cdclake.debezium.position import Position, history_part
 from cdclake.errors import CommitConflict, TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
@@ -25,7 +25,6 @@ from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.stream.append import (
     append_changes,
-    epoch_sweep,
     ingested_at_column,
     next_stamp,
     sweep_row,
@@ -72,6 +71,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """Rows that a complete snapshot has replaced: those below its position."""
+
+    position: str = ""  # "": no snapshot is known to be complete
+    is_swept: bool = True  # known: they are gone
+
+
+@dataclass(frozen=True, slots=True)
 class Log:
     """State of the changelog when a batch starts, and the current epoch."""
 
@@ -96,17 +103,17 @@ class TableBatch:
     # Called before the append if columns were seen for the first time.
     remember: Callable[[KnownColumns], None] = lambda known: None
 
-    def run(self, events: DataFrame, ranges: Ranges, *, epoch: int) -> Outcome:
+    def run(
+        self, events: DataFrame, ranges: Ranges, *, epoch: int, replaced: Replaced = Replaced()
+    ) -> Outcome:
         """Process the records of the table's topic in `ranges`; a replay is idempotent.
 
-        `epoch` is the newest seen in the whole stream: a table in an older one gets its sweep. If
-        the outcome's drift has stop offsets, only the records before them were processed.
+        `epoch` is the newest seen in the whole stream. If the outcome's drift has stop offsets,
+        only the records before them were processed, and replaced rows are not swept.
         """
         stamped, stamp = self.read_stamp()
         epoch = max(epoch, stamp.epoch)
-        holds_older = stamped.snapshot_id is not None and stamp.epoch < epoch
-        sweep = epoch_sweep(epoch) if holds_older else None
-        if not ranges and sweep is None:
+        if not ranges and replaced.is_swept:
             return self._apply(stamp.ingested_through, None, 0)
         laps = StageTimer()
         fresh = self._fresh(events, ranges, stamp)
@@ -117,7 +124,7 @@ class TableBatch:
                 self.remember(drift.known)
             if not drift.stop_offsets:
                 log_now = Log(stamped, stamp, epoch)
-                outcome = self._ingest(decoded, log_now, sweep, laps)
+                outcome = self._ingest(decoded, log_now, replaced, laps)
                 taken = {partition: end for partition, (_, end) in ranges.items()}
                 needs_slow_decode = decoded.show(NEEDS_SLOW_DECODE)
                 return replace(
@@ -135,7 +142,7 @@ class TableBatch:
         self,
         decoded: Decoded,
         log_now: Log,
-        sweep: str | None,
+        replaced: Replaced,
         laps: StageTimer,
     ) -> Outcome:
         """Quarantine refused events, append the others and apply them."""
@@ -143,7 +150,7 @@ class TableBatch:
         quarantined = self._quarantine(decoded)
         # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = log_now.epoch or min(_epochs(decoded.parts), default=0)
-        sweep = sweep or self._missing_sweep(decoded.parts, epoch)
+        sweep = self._missing_sweep(decoded.parts, log_now.stamped, replaced)
         facts = _facts(decoded, sweeps=1 if sweep else 0)
         if facts.events == 0:
             return self._apply(stamp.ingested_through, None, quarantined)
@@ -236,17 +243,27 @@ class TableBatch:
         )
         return fresh.coalesce(tasks)
 
-    def _missing_sweep(self, summaries: list[PartitionSummary], epoch: int) -> str | None:
-        """Return the newest epoch's sweep if older events arrive and the changelog may lack it.
+    def _missing_sweep(
+        self, summaries: list[PartitionSummary], stamped: StampedSnapshot, replaced: Replaced
+    ) -> str | None:
+        """Return the position of the sweep that the changelog may lack: there are rows below it.
 
-        A changelog that begins in the newest epoch has no sweep; older events may then arrive from
-        a lagging partition, or in the same first batch.
+        Older events may also arrive after the sweep of a changelog that had nothing to sweep.
         """
-        if min(_epochs(summaries), default=epoch) >= epoch:
+        if not replaced.position:
             return None
-        sweep = epoch_sweep(epoch)
-        is_applied = applied_through(self.lake, self.table).floor >= history_part(sweep)
-        return None if is_applied else sweep
+        newest = Position.parse(replaced.position).epoch
+        has_older = min(_epochs(summaries), default=newest) < newest
+        if not has_older and (replaced.is_swept or not self._holds_below(stamped, replaced)):
+            return None
+        floor = applied_through(self.lake, self.table).floor
+        return None if floor >= history_part(replaced.position) else replaced.position
+
+    def _holds_below(self, stamped: StampedSnapshot, replaced: Replaced) -> bool:
+        if stamped.snapshot_id is None:
+            return False
+        log_then = self.lake.read(self.table.changes, stamped.snapshot_id)
+        return not log_then.where(F.col(naming.POSITION) < replaced.position).isEmpty()
 
     def _quarantine(self, decoded: Decoded) -> int:
         if not decoded.show(REFUSED):

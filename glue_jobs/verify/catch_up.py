@@ -55,6 +55,7 @@ class CatchUp:
     ends: Callable[[Collection[str]], Offsets]  # current end offsets of topics
     progress: Callable[[], Progress]
     arrived: Callable[[Progress], Offsets]  # by table: every earlier event is in its changelog
+    epoch: int = 0  # at least; the progress may not show a new one yet
     wait_s: float = 120.0
     obstacle: Callable[[], CdcError | None] = lambda: None  # the reason why nothing arrives
 
@@ -81,6 +82,7 @@ class CatchUp:
             stopped = _stopped(progress, tables)
             waited = [table for table in tables if table.name not in stopped]
             behind = _behind(self.arrived(progress), waited, ends)
+            behind += _replacing(progress, waited, max(self.epoch, progress.epoch))
             if not behind:
                 return stopped
             watch.check()
@@ -138,6 +140,14 @@ def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
         for name, place in found.items()
         if place is not None and place.state == "stopped"
     }
+
+
+def _replacing(
+    progress: Progress, tables: Collection[Table], epoch: int
+) -> list[tuple[Table, str]]:
+    """Return the tables that still have rows of the epoch before, with a description each."""
+    text = f"the snapshot of epoch {epoch} is not complete, so rows of before are still shown"
+    return [(t, f"{t.source}: {text}") for t in tables if progress.is_replacing(t, epoch)]
 
 
 def _behind(arrived: Offsets, tables: Collection[Table], ends: Offsets) -> list[tuple[Table, str]]:

@@ -199,8 +199,11 @@ def test_a_new_epoch_sweeps_what_was_deleted_meanwhile(tmp_path: Path, file: Pat
             connection.execute("delete from customers where customer_id % 7 = 3")
             connection.execute("truncate order_items")
         lake.run("up", str(file), "--source", dsn, CDCLAKE_FIREHOSE_TROUBLE=TROUBLE)
-        tables = lake.run("status")["tables"]
-        assert {table["state"] for table in tables} == {"streaming"}
+
+        def has_loaded() -> bool:
+            return {t["state"] for t in lake.run("status")["tables"]} == {"streaming"}
+
+        lake.eventually(has_loaded, 120)
         lake.run("job", "apply_changes")  # sweeps a table of which no row comes
         lake.assert_equal()
         assert lake.sql("select count(*) from order_items where not cdc_deleted") == [[0]]

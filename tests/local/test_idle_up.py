@@ -165,7 +165,7 @@ def test_a_joining_table_is_loading_until_its_rows_are_in(daily: Daily) -> None:
     daily.up()
     table = daily.table("many")
     assert table["state"] == "loading", table
-    assert table["loading"] == {"rows": 0, "estimated_rows": MANY}
+    assert table["loading"] == {"phase": "reading", "rows": 0, "estimated_rows": MANY}
     assert f"loading: 0 of about {MANY} rows" in daily.text("status")[1]
     assert daily.table("plain")["state"] == "waiting"
     daily.lake.run("resume")

@@ -151,6 +151,24 @@ def test_a_table_created_again_is_published_and_read_again(lake: RunningLake) ->
     lake.assert_equal("--table", "again")
 
 
+def test_a_column_added_again_is_reported_and_read(lake: RunningLake) -> None:
+    run(
+        lake,
+        "alter table rewritten drop column n",
+        "alter table rewritten add column n int not null default 7",
+        "update rewritten set n = 8 where id = 1",
+    )
+    old = "select count(*) from rewritten_current where n not in (7, 8)"
+    stays = [[500 - 3]]  # 7 and 8 were values before
+    lake.eventually(lambda: lake.sql(old) == stays, 60)
+    assert "column n was dropped and added again" in found(lake, "rewritten")["replaced"]["message"]
+    [change] = lake.run("up")["relation_changes"]
+    assert (change["kind"], change["did"]) == ("replaced", "resync")
+    lake.eventually(lambda: lake.sql(old) == [[0]], 90)
+    assert found(lake, "rewritten") == {}
+    lake.assert_equal("--table", "rewritten")
+
+
 def test_a_renamed_table_neither_hides_nor_stops_the_others(lake: RunningLake) -> None:
     run(lake, "alter table renamed rename to elsewhere")
     change = found(lake, "renamed")["renamed"]

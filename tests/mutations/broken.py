@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations.broken_batches import BATCHES
+from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_relations import RELATIONS
@@ -76,12 +77,13 @@ MUTATIONS = (
     ),
     Mutation(
         "no sweep where a table's first batch holds two epochs", _cases("S5"),
-        ((_BATCH, "return None if is_applied else sweep", "return None"),),
+        ((_BATCH, "has_older = min(_epochs(summaries), default=newest) < newest",
+          "has_older = False"),),
     ),
     Mutation(
         "rows below a new epoch stay", _cases("S5"),
-        ((_BATCH, "epoch_sweep(epoch) if holds_older else None", "None"),
-         (_BATCH, "return None if is_applied else sweep", "return None")),
+        ((_BATCH, "return None if floor >= history_part(replaced.position) else replaced.position",
+          "return None"),),
     ),
     Mutation(
         "forget tombstones", _cases("D2"),
@@ -325,8 +327,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget that an epoch of Firehose's sweeps", (*FIREHOSE, "-k", "epoch"),
-        ((_COMMITS, 'history_part(str(epoch_start(start))) if start else ""',
-          '""'),),
+        ((_COMMITS, "floor=floor, sequence=sequence", 'floor="", sequence=sequence'),),
     ),
     Mutation(
         "the tail of Firehose's log begins where the state's last rows were ingested",
@@ -359,6 +360,7 @@ MUTATIONS = (
     *MASKS,
     *SIZES,
     *TOPICS,
+    *EPOCHS,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,

@@ -32,6 +32,10 @@ RELATIONS = (
           "leaf.created_attached"),),
     ),
     Mutation(
+        "a column is any other of its name", _TESTS,
+        ((_RELATIONS, "    if replaced:\n", "    if False:\n"),),
+    ),
+    Mutation(
         "a rewrite during the first snapshot is like any other", _TESTS,
         ((_RELATIONS, "if not record.settled:", "if False:"),),
     ),

@@ -30,8 +30,8 @@ STATE_VIEWS = (
     ),
     Mutation(
         "the view forgets the floor of truncates that were applied", VIEWS,
-        ((_VIEWS, "floor_of_log(table, 'tail', applied.floor, dialect)",
-          "floor_of_log(table, 'tail', '', dialect)"),),
+        ((_VIEWS, "floor_of_log('tail', applied.floor, dialect)",
+          "floor_of_log('tail', '', dialect)"),),
     ),
     Mutation(
         "the view follows a changed key one step only", VIEWS,

@@ -7,6 +7,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from cdclake.debezium.position import epoch_start
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.store import StoredObject
@@ -14,7 +15,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.stream.reader import TableReader
 from cdclake.jobs.stream.schema_drift import KnownColumns
-from cdclake.jobs.stream.table_batch import Outcome, TableBatch
+from cdclake.jobs.stream.table_batch import Outcome, Replaced, TableBatch
 from cdclake.plan import Column, Plan, Table
 
 RECORD = (
@@ -100,10 +101,15 @@ class Engine:
     def run_records(
         self, records: list[tuple[Any, ...]], ranges: dict[int, tuple[int, int]], **how: Any
     ) -> Outcome:
-        """One batch of these Kafka records, which cover these offsets."""
+        """One batch of these Kafka records, which cover these offsets.
+
+        The snapshot of a later epoch is complete, unless `replaced` says otherwise.
+        """
         frame = self.spark.createDataFrame(records, RECORD)
         batch = self.batch(apply_now=how.pop("apply_now", True))
-        done = batch.run(frame, ranges, epoch=how.pop("epoch", 1))
+        epoch = how.pop("epoch", 1)
+        complete = Replaced(str(epoch_start(epoch)), is_swept=False) if epoch > 1 else Replaced()
+        done = batch.run(frame, ranges, epoch=epoch, replaced=how.pop("replaced", complete))
         if done.drift is not None:
             self.known = done.drift.known
         return done

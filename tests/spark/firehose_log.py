@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.debezium.position import epoch_start, history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import current_view
@@ -76,12 +77,13 @@ class FirehoseLog:
         frame.writeTo(log).option("fanout-enabled", "true").append()
 
     def apply(self, epoch: int = 0) -> int:
-        """What the apply job does with the table."""
-        return apply_log(self.engine.lake, self.table, epoch=epoch)
+        """What the apply job does with the table, after this epoch's snapshot was delivered."""
+        floor = history_part(str(epoch_start(epoch))) if epoch else ""
+        return apply_log(self.engine.lake, self.table, floor=floor)
 
-    def rebuild(self, epoch: int = 0) -> None:
+    def rebuild(self) -> None:
         """Make the state again from the log."""
-        rebuild_state(self.engine.lake, self.table, epoch=epoch)
+        rebuild_state(self.engine.lake, self.table)
 
     def current(self) -> list[Row]:
         """The rows of `<t>_current`, as a reader makes the view."""

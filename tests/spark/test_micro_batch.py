@@ -56,6 +56,7 @@ class Stream:
         self.spark = spark
         self.control = MemoryStore()
         self.offsets: dict[str, int] = {}
+        self.beats = 0
         self.start()
 
     def start(self) -> None:
@@ -73,11 +74,13 @@ class Stream:
             self.offsets[engine.table.topic] += 1
         return made
 
-    def beat(self, epoch: int) -> tuple[Any, ...]:
+    def beat(self, epoch: int, op: str = "u", sent_s: int = 0, lsn: int = 1) -> tuple[Any, ...]:
         """A heartbeat's record, as all batches have one but perhaps the first ones."""
-        source = {"ts_us": BEAT_US}
-        value = json.dumps({"op": "u", "cdc_epoch": str(epoch), "source": source}).encode()
-        return (self.plan.heartbeat_rows_topic, 0, 0, b"{}", value, None)
+        self.beats += 1
+        source = {"ts_us": BEAT_US, "lsn": lsn}
+        event = {"op": op, "cdc_epoch": str(epoch), "source": source, "ts_ms": 1000 * (sent_s + 1)}
+        value = json.dumps(event).encode()
+        return (self.plan.heartbeat_rows_topic, 0, self.beats, b"{}", value, None)
 
     def run(self, *records: tuple[Any, ...], epoch: int | None = 1) -> None:
         """One batch of these records and a heartbeat of the epoch, if one is given."""
@@ -285,8 +288,9 @@ def test_rows_before_the_first_heartbeat_are_swept_with_the_next_epoch(stream: S
     stream.run(*rows, epoch=None)
     stream.run()  # and nothing but heartbeats from then on
     assert [row["cdc_op"] for row in one.log()] == ["r", "r"]
-    again = stream.records((one, one.event("r", 5, 5, id=1, v="b", epoch=2)))
+    again = stream.records((one, one.event("r", 0, 5, id=1, v="b", epoch=2)))
     stream.run(*again, epoch=2)
+    stream.run(stream.beat(2, sent_s=10), epoch=None)
     assert one.state() == {1: ("b", None)}
 
 

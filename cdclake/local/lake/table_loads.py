@@ -2,15 +2,17 @@
 
 `up` notes where a snapshot begins in the topics. Debezium's notification says when the connector
 has read a table; it is written behind the table's rows. The table is loaded once the lake has
-processed what its topic held at that time.
+processed what its topic held at that time. In a later epoch the lake also has to remove the rows
+that the snapshot has replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import connect
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import Message, end_offsets, offsets_at, read_messages
@@ -18,6 +20,8 @@ from cdclake.plan import Table
 from cdclake.postgres.source import read_catalog
 
 Offsets = Mapping[int, int]
+# replacing: all rows are in, and those of the epoch before are still there too.
+Phase = Literal["reading", "replacing"]
 _READ = ("SUCCEEDED", "EMPTY")
 
 
@@ -27,11 +31,12 @@ class LoadingTable:
 
     rows: int  # records that the lake has processed since the snapshot began
     estimated_rows: int | None  # None: the source has no statistics
+    phase: Phase = "reading"
     refused: str | None = None  # why the connector did not read the table
 
     def to_json(self) -> dict[str, Any]:
         """Return the object that `status` shows."""
-        return {"rows": self.rows, "estimated_rows": self.estimated_rows}
+        return {"phase": self.phase, "rows": self.rows, "estimated_rows": self.estimated_rows}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,8 +72,13 @@ def _estimated_rows(lake: LocalLake, tables: Sequence[Table]) -> dict[str, int]:
         return {found.source: found.rows for found in read_catalog(connection, tables=wanted)}
 
 
-def unfinished_loads(lake: LocalLake, arrived: Mapping[str, Offsets]) -> dict[str, LoadingTable]:
-    """Return the tables whose snapshot is not in the lake yet, by name."""
+def unfinished_loads(
+    lake: LocalLake, arrived: Mapping[str, Offsets], replacing: Collection[str]
+) -> dict[str, LoadingTable]:
+    """Return the tables whose snapshot is not in the lake yet, by name.
+
+    Those in `replacing` still have the rows of the epoch before.
+    """
     kept = {table: lake.state.loads[table.name] for table in lake.plan.tables
             if table.name in lake.state.loads}  # fmt: skip
     if not kept:
@@ -83,7 +93,15 @@ def unfinished_loads(lake: LocalLake, arrived: Mapping[str, Offsets]) -> dict[st
         offsets = arrived.get(table.name, {})
         if not _is_loaded(lake.kafka, table, scan, offsets):
             found[table.name] = _progress(load, scan, offsets)
+        elif table.name in replacing:
+            found[table.name] = replace(_progress(load, scan, offsets), phase="replacing")
     return found
+
+
+def tables_replacing(lake: LocalLake, progress: Progress) -> frozenset[str]:
+    """Return the tables that still have rows that the epoch's snapshot replaces."""
+    epoch = lake.state.epoch
+    return frozenset(t.name for t in lake.plan.tables if progress.is_replacing(t, epoch))
 
 
 def scan_of(table: Table, messages: Sequence[Message]) -> Scan:

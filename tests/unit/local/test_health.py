@@ -67,7 +67,9 @@ def test_what_is_not_known_is_a_dash(capsys):
 
 
 def test_progress_is_shown(capsys):
-    command._render(answer(state="loading", loading={"rows": 5, "estimated_rows": None}))
+    command._render(
+        answer(state="loading", loading={"phase": "reading", "rows": 5, "estimated_rows": None})
+    )
     assert "loading: 5 of about - rows" in capsys.readouterr().out
 
 

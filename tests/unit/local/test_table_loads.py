@@ -60,19 +60,25 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize(("arrived", "rows"), [(4, 0), (6, 2), (7, None)])
 def test_a_table_loads_until_its_rows_have_arrived(lake, arrived, rows):
-    found = unfinished_loads(lake, {"read_again": {0: arrived}})
+    found = unfinished_loads(lake, {"read_again": {0: arrived}}, ())
     assert (found["read_again"].rows if found else None) == rows
     if found:
-        assert found["read_again"].to_json() == {"rows": rows, "estimated_rows": 3}
+        shown = {"phase": "reading", "rows": rows, "estimated_rows": 3}
+        assert found["read_again"].to_json() == shown
+
+
+def test_a_table_loads_until_the_rows_of_the_epoch_before_are_gone(lake):
+    [found] = unfinished_loads(lake, {"read_again": {0: 7}}, {"read_again"}).values()
+    assert found.to_json() == {"phase": "replacing", "rows": 3, "estimated_rows": 3}
 
 
 def test_a_table_that_the_connector_did_not_read_says_so(lake):
     [end] = [m for m in lake.said if m.offset == 12]
     end.value["additional_data"]["status"] = "SQL_EXCEPTION"
-    [found] = unfinished_loads(lake, {"read_again": {0: 7}}).values()
+    [found] = unfinished_loads(lake, {"read_again": {0: 7}}, ()).values()
     assert found.refused is not None and "SQL_EXCEPTION" in found.refused
 
 
 def test_a_load_whose_notifications_are_deleted_is_over(lake):
     lake.retained = 20
-    assert unfinished_loads(lake, {}) == {}
+    assert unfinished_loads(lake, {}, ()) == {}

@@ -24,7 +24,10 @@ def actual(**changes: Any) -> SourceTable:
             "schema": "public",
             "table": "orders",
             "indexes": (PRIMARY,),
-            "columns": (column("id", nullable=False), column("number", nullable=False)),
+            "columns": (
+                column("id", nullable=False, number=1),
+                column("number", nullable=False, number=2),
+            ),
             **changes,
         }
     )

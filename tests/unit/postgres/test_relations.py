@@ -119,6 +119,20 @@ def test_any_rewrite_counts_until_the_first_snapshot_is_complete() -> None:
     assert not change.resync
 
 
+def test_a_column_that_was_added_again_is_another_one() -> None:
+    id_column, number = TABLE.columns
+    again = source(replace(TABLE, columns=(id_column, replace(number, number=3))))
+    [(kind, change)] = found(TABLE, again).items()
+    assert (kind, change.resync) == ("replaced", True)
+    assert "column number was dropped and added again" in change.message
+    record = RelationRecord.of(TABLE, settled=True)
+    assert list(again.compare(declared(("id", "integer")), record)) == []  # not in the lake
+    older = replace(record, numbers={})
+    assert list(again.compare(declared(), older)) == []
+    renamed = source(replace(TABLE, columns=(id_column, replace(number, name="n"))))
+    assert list(renamed.compare(declared(("id", "integer"), ("n", "integer")), record)) == []
+
+
 def test_what_firehose_delivers_is_not_read_again() -> None:
     record = RelationRecord.of(ROOT, settled=True)
     fewer = source(replace(ROOT, leaves=()))

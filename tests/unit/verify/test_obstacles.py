@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from cdclake.debezium.position import epoch_start
 from cdclake.errors import CdcError, ComponentFailed, NotRunning
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.verify import catch_up
@@ -68,6 +69,19 @@ def test_failed_delivery_is_named_as_a_cause(arrival: CatchUp) -> None:
     with pytest.raises(ComponentFailed) as late:
         arrival.wait([FIREHOSE], lambda: None)
     assert "cdclake redrive --dry-run" in late.value.remedy
+
+
+def test_rows_of_the_epoch_before_are_waited_for(arrival: CatchUp) -> None:
+    arrived = replace(arrival, arrived=lambda _: {"t": {0: 3}})
+    assert arrived.wait([make_table()], lambda: None) == {}
+    with pytest.raises(ComponentFailed, match="the snapshot of epoch 2 is not complete"):
+        replace(arrived, epoch=2).wait([make_table()], lambda: None)
+    begun = Progress(epoch=2)
+    with pytest.raises(ComponentFailed, match="rows of before are still shown"):
+        replace(arrived, progress=lambda: begun).wait([make_table()], lambda: None)
+    begun.complete_snapshot = str(epoch_start(2))  # a table without progress was not there before
+    begun.table("t")
+    assert replace(arrived, progress=lambda: begun).wait([make_table()], lambda: None) == {}
 
 
 def test_silent_stream_is_an_obstacle() -> None:

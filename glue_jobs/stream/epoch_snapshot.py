@@ -1,0 +1,120 @@
+"""End of an epoch's snapshot: from then on it replaces the rows of the epochs before.
+
+The snapshot brings every row that the source has, and not what was deleted while there was no slot.
+Until it is complete, readers keep the rows of before (decision 35). The connector streams only
+after its snapshot, so a heartbeat that it streamed proves that the snapshot was sent. Producers
+send topics side by side: what was sent may reach Kafka some seconds after that heartbeat. A later
+heartbeat therefore has to follow; what the topics hold then is the snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.debezium.position import epoch_start, snapshot_start
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.stream.batch_survey import BatchSurvey
+from cdclake.jobs.stream.table_batch import Ranges, Replaced
+from cdclake.jobs.stream.topic_check import Topics
+from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.stream")
+
+SETTLE_MS = 5_000  # between two streamed heartbeats, for what was sent before the first one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SentHeartbeat:
+    """Heartbeat as the connector sent it."""
+
+    epoch: int
+    is_read: bool  # a row of a snapshot, not a streamed change
+    lsn: int
+    sent_ms: int
+
+    @staticmethod
+    def of(value: bytes) -> SentHeartbeat:
+        """Parse the value of its record."""
+        event: dict[str, Any] = json.loads(value)
+        return SentHeartbeat(
+            epoch=int(event[naming.EPOCH]),
+            is_read=event["op"] == "r",
+            lsn=event["source"].get("lsn") or 0,
+            sent_ms=event.get("ts_ms") or 0,
+        )
+
+
+class EpochSnapshot:
+    """Tracking of the newest epoch's snapshot in the stream's progress."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    def note(self, plan: Plan, events: DataFrame, seen: BatchSurvey, progress: Progress) -> None:
+        """Note a new epoch, and the end of its snapshot with the topics' ends at that time."""
+        if seen.epoch > progress.epoch:
+            log.info("epoch %d begins: its snapshot replaces all rows", seen.epoch)
+        progress.epoch = max(progress.epoch, seen.epoch)
+        is_complete = progress.complete_snapshot >= str(epoch_start(progress.epoch))
+        if plan.heartbeat_rows_topic not in seen.ranges:
+            return
+        if is_complete and not seen.has_read_heartbeat:
+            return
+        if follow_heartbeats(progress, _heartbeats(plan, events)):
+            self._complete(plan, progress)
+
+    def _complete(self, plan: Plan, progress: Progress) -> None:
+        """Take what the topics hold now as the snapshot."""
+        states = self._topics.states([table.topic for table in plan.tables])
+        for table in plan.tables:
+            ends = states[table.topic].end if table.topic in states else {}
+            progress.table(table.name).snapshot_ends = dict(ends)
+        progress.complete_snapshot, progress.completed_at = progress.snapshot, time.time()
+        log.info("the snapshot of epoch %d is complete", progress.epoch)
+
+
+def follow_heartbeats(progress: Progress, heartbeats: Iterable[SentHeartbeat]) -> bool:
+    """Follow heartbeats in Kafka's order; return True once the newest snapshot is complete.
+
+    A connector that restarts during its snapshot takes another one in the same epoch. Its rows,
+    those of the heartbeats among them, are at a greater LSN.
+    """
+    is_complete = False
+    for heartbeat in heartbeats:
+        if heartbeat.epoch < progress.epoch:
+            continue
+        lsn = heartbeat.lsn if heartbeat.is_read else 0
+        start = str(snapshot_start(heartbeat.epoch, lsn))
+        if start > progress.snapshot:
+            progress.snapshot, progress.streaming_since_ms = start, 0
+        if heartbeat.is_read:
+            is_complete = False
+            continue
+        progress.streaming_since_ms = progress.streaming_since_ms or heartbeat.sent_ms
+        has_settled = heartbeat.sent_ms - progress.streaming_since_ms >= SETTLE_MS
+        is_complete = has_settled and progress.snapshot > progress.complete_snapshot
+    return is_complete
+
+
+def _heartbeats(plan: Plan, events: DataFrame) -> Iterable[SentHeartbeat]:
+    records = events.where(F.col("topic") == plan.heartbeat_rows_topic)
+    rows = records.where("value IS NOT NULL").orderBy("partition", "offset").select("value")
+    return [SentHeartbeat.of(row["value"]) for row in rows.collect()]
+
+
+def replaced_by(progress: Progress, table: Table, ranges: Ranges) -> Replaced:
+    """Return what the table's rows in the changelog are replaced by, after these ranges."""
+    place = progress.table(table.name)
+    reached = {**place.offsets, **{p: following for p, (_, following) in ranges.items()}}
+    has_all = all(reached.get(p, 0) >= end for p, end in place.snapshot_ends.items())
+    position = progress.complete_snapshot if has_all else place.swept
+    return Replaced(position, is_swept=position == place.swept)

@@ -1,0 +1,65 @@
+"""Ways to break the change of epochs: readers lose rows too early, or keep them."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_SNAPSHOT = "glue_jobs/stream/epoch_snapshot.py"
+_APPLY = "glue_jobs/apply/state_table.py"
+_TESTS = ("tests/unit/jobs/test_epoch_snapshot.py",)
+_SPARK_TESTS = ("tests/spark/test_epochs.py", "-m", "not slow")
+_LOAD_TESTS = ("tests/unit/local/test_table_loads.py",)
+_VERIFY_TESTS = ("tests/unit/verify/test_obstacles.py",)
+
+EPOCHS = (
+    Mutation(
+        "the first streamed heartbeat proves that the snapshot has arrived", _TESTS,
+        ((_SNAPSHOT, "is_complete = has_settled and", "is_complete ="),),
+    ),
+    Mutation(
+        "a snapshot that is taken again is complete like the first", _TESTS,
+        ((_SNAPSHOT, "progress.snapshot, progress.streaming_since_ms = start, 0",
+          "progress.snapshot = start"),),
+    ),
+    Mutation(
+        "a snapshot that is taken again leaves the rows of the first", _TESTS,
+        ((_SNAPSHOT, "lsn = heartbeat.lsn if heartbeat.is_read else 0", "lsn = 0"),),
+    ),
+    Mutation(
+        "a late heartbeat of the epoch before ends the snapshot", _TESTS,
+        ((_SNAPSHOT, "if heartbeat.epoch < progress.epoch:", "if False:"),),
+    ),
+    Mutation(
+        "a table is swept before it has read its rows", _TESTS,
+        ((_SNAPSHOT, "if has_all else place.swept", "if True else place.swept"),),
+    ),
+    Mutation(
+        "a table that joins is swept", _TESTS,
+        (("glue_jobs/control/progress.py", "TableProgress(swept=self.complete_snapshot)",
+          "TableProgress()"),),
+    ),
+    Mutation(
+        "a state is swept before it has the snapshot's rows", (*_SPARK_TESTS, "-k", "late_state"),
+        ((_APPLY, "        if is_sweep(floor):\n", "        if False:\n"),),
+    ),
+    Mutation(
+        "a large value of the epoch before stays", (*_SPARK_TESTS, "-k", "value_of"),
+        ((_APPLY, "if is_sweep(floor) and _has_replaced_values(lake, table, floor):",
+          "if False:"),),
+    ),
+    Mutation(
+        "a delivered table is swept before its rows", (*_SPARK_TESTS, "-k", "delivered"),
+        (("glue_jobs/apply/firehose_changelog.py", 'return floor if has_all else ""',
+          "return floor"),),
+    ),
+    Mutation(
+        "a table has loaded with the rows of both epochs", _LOAD_TESTS,
+        (("cdclake/local/lake/table_loads.py", "elif table.name in replacing:", "elif False:"),),
+    ),
+    Mutation(
+        "verify compares the rows of both epochs", _VERIFY_TESTS,
+        (("glue_jobs/verify/catch_up.py",
+          "behind += _replacing(progress, waited, max(self.epoch, progress.epoch))",
+          "behind += []"),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,208 @@
+"""A new epoch: readers keep the rows of before until its snapshot is complete."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake import naming
+from cdclake.debezium.position import epoch_start, history_part, snapshot_start
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.views import current_view
+from cdclake.jobs.apply import state_table
+from cdclake.jobs.apply.firehose_changelog import DELIVERY_S, swept_below
+from cdclake.jobs.apply.state_table import applied_through, apply_changes, ingested_through
+from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.topic_state import TopicState
+from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot
+from cdclake.jobs.stream.table_batch import Replaced
+from tests.spark.events import Engine, plan_of
+from tests.spark.test_micro_batch import Stream
+
+COMPLETE = Replaced(str(epoch_start(2)), is_swept=False)
+RUNNING = Replaced()
+
+
+class TopicEnds:
+    """Topics that end where the test says."""
+
+    def __init__(self, ends: Mapping[str, int]) -> None:
+        self.ends = ends
+
+    def ids(self, topics: Sequence[str]) -> Mapping[str, str]:
+        del topics
+        return {}
+
+    def states(self, topics: Sequence[str]) -> Mapping[str, TopicState]:
+        known = [topic for topic in topics if topic in self.ends]
+        return {t: TopicState(id=t, first={0: 0}, end={0: self.ends[t]}) for t in known}
+
+
+@pytest.fixture
+def stream(spark: SparkSession) -> Stream:
+    made = Stream(spark)
+    one, two = made.one, made.two
+    rows = [(one, one.event("r", 0, 9, id=id, v="old")) for id in (1, 2)]
+    made.run(*made.records(*rows, (two, two.event("r", 0, 9, id=3, v="old"))))
+    made.run(made.beat(1, sent_s=10), epoch=None)
+    return made
+
+
+def ops(engine: Engine) -> list[str]:
+    return [row[naming.OP] for row in engine.log()]
+
+
+def test_old_rows_stay_until_the_snapshot_is_complete(stream: Stream) -> None:
+    one, two = stream.one, stream.two
+    stream.run(stream.beat(2, "r", lsn=50), epoch=None)
+    new = one.event("r", 0, 50, id=1, v="new", epoch=2)
+    stream.run(*stream.records((one, new)), epoch=None)
+    assert one.state() == {1: ("new", None), 2: ("old", None)}
+    stream.run(stream.beat(2, sent_s=60), epoch=None)  # streamed: the snapshot was sent
+    stream.run(stream.beat(2, sent_s=62), epoch=None)
+    assert (one.state().keys(), two.state().keys()) == ({1, 2}, {3})
+    assert all(stream.progress().is_replacing(engine.table, 2) for engine in (one, two))
+    stream.run(stream.beat(2, sent_s=70), epoch=None)
+    assert (one.state(), two.state()) == ({1: ("new", None)}, {})
+    assert (ops(one), ops(two)) == (["r", "r", "t", "r"], ["r", "t"])
+    assert not any(stream.progress().is_replacing(engine.table, 2) for engine in (one, two))
+    stream.run(stream.beat(2, sent_s=80), epoch=None)
+    stream.start()
+    stream.run(stream.beat(2, sent_s=90), epoch=None)
+    assert (ops(one), ops(two)) == (["r", "r", "t", "r"], ["r", "t"])
+
+
+@pytest.mark.slow
+def test_rows_still_in_kafka_delay_the_sweep_of_their_table(stream: Stream) -> None:
+    one, two = stream.one, stream.two
+    stream.process._epochs = EpochSnapshot(TopicEnds({one.table.topic: 4, two.table.topic: 1}))
+    rows = [one.event("r", 0, 50, id=id, v="new", epoch=2) for id in (1, 4)]
+    stream.run(*stream.records((one, rows[0])), stream.beat(2, "r", lsn=50), epoch=None)
+    stream.run(stream.beat(2, sent_s=60), stream.beat(2, sent_s=70), epoch=None)
+    assert (one.state().keys(), two.state().keys()) == ({1, 2}, set())
+    stream.start()  # the ends are in the progress
+    stream.run(*stream.records((one, rows[1])), epoch=None)
+    assert one.state().keys() == {1, 4}
+
+
+@pytest.mark.slow
+def test_a_snapshot_that_is_taken_again_replaces_its_first_rows(stream: Stream) -> None:
+    one = stream.one
+    first = [one.event("r", 0, 50, id=id, v="new", epoch=2) for id in (1, 5)]
+    stream.run(
+        *stream.records(*((one, row) for row in first)), stream.beat(2, "r", lsn=50), epoch=None
+    )
+    again = one.event("r", 0, 60, id=1, v="newer", epoch=2)  # 5 was deleted in between
+    stream.run(stream.beat(2, "r", lsn=60), *stream.records((one, again)), epoch=None)
+    change = one.event("u", 0, 70, id=1, v="newest", epoch=2)
+    stream.run(*stream.records((one, change)), stream.beat(2, sent_s=60), epoch=None)
+    assert one.state().keys() == {1, 2, 5}
+    stream.run(stream.beat(2, sent_s=70), epoch=None)
+    assert one.state() == {1: ("newest", None)}
+
+
+@pytest.mark.slow
+def test_a_retake_after_a_streamed_heartbeat_starts_over(stream: Stream) -> None:
+    one = stream.one
+    stream.run(stream.beat(2, "r", lsn=50), stream.beat(2, sent_s=60), epoch=None)
+    stream.run(stream.beat(2, "r", lsn=60), stream.beat(2, sent_s=90), epoch=None)
+    assert one.state().keys() == {1, 2}
+    stream.run(stream.beat(2, sent_s=96), epoch=None)
+    assert one.state() == {}
+
+
+@pytest.mark.slow
+def test_a_stopped_table_is_swept_when_it_has_read_its_gap(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = stream.one
+    place = stream.process._progress.table(one.table.name)
+    place.stop("a test")
+    stream.process._epochs = EpochSnapshot(TopicEnds({one.table.topic: 3}))
+    [record] = stream.records((one, one.event("r", 0, 50, id=1, v="new", epoch=2)))
+    stream.run(record, stream.beat(2, sent_s=60), stream.beat(2, sent_s=70), epoch=None)
+    assert one.state().keys() == {1, 2}
+    gap = stream.spark.createDataFrame([record], "topic string, partition int, offset bigint,"
+        " key binary, value binary, headers array<struct<key: string, value: binary>>")  # fmt: skip
+    monkeypatch.setattr("cdclake.jobs.stream.batch.read_gap", lambda *_: (gap, {0: (2, 3)}))
+    place.resume_requested = True
+    stream.run(stream.beat(2, sent_s=80), epoch=None)
+    assert one.state() == {1: ("new", None)}
+
+
+def current(engine: Engine) -> dict[int, Any]:
+    lake, table = engine.lake, engine.table
+    select = current_view(
+        table, state=lake.qualified(table.name), changes=lake.qualified(table.changes),
+        applied=applied_through(lake, table), dialect=SPARK,
+    )  # fmt: skip
+    return {row["id"]: row["v"] for row in engine.spark.sql(select).collect()}
+
+
+@pytest.fixture(params=[2, pytest.param(3, marks=pytest.mark.slow)])
+def engine(spark: SparkSession, request: pytest.FixtureRequest) -> Engine:
+    """By row deltas, or by MERGE."""
+    return Engine(spark, replace(plan_of(), format_version=request.param))
+
+
+def test_a_late_state_never_lacks_the_rows_of_both_sides(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The snapshot's rows and the sweep are applied at once, as `apply: scheduled` does."""
+    e = engine.event
+    engine.run(*(e("r", 0, 9, id=id, v="old") for id in (1, 2, 3)))
+    new = [e("r", 0, 50, id=id, v="new", epoch=2) for id in (1, 2)]
+    engine.run(*new, epoch=2, apply_now=False, replaced=RUNNING)
+    assert current(engine) == {1: "new", 2: "new", 3: "old"}
+    engine.run(epoch=2, apply_now=False, replaced=COMPLETE)
+    assert current(engine) == {1: "new", 2: "new"}
+    assert engine.state().keys() == {1, 2, 3}
+    seen: list[set[int]] = []
+
+    def watched(*given: Any) -> Any:
+        done = merge(*given)
+        seen.append({*engine.state()})
+        return done
+
+    merge = state_table._merge
+    monkeypatch.setattr(state_table, "_merge", watched)
+    through = ingested_through(engine.lake, engine.table)
+    apply_changes(engine.lake, engine.table, through=through)
+    assert seen == [{1, 2, 3}, {1, 2}]
+    assert engine.state() == {1: ("new", None), 2: ("new", None)}
+    assert current(engine) == {1: "new", 2: "new"}
+
+
+def test_a_value_of_the_epoch_before_does_not_pass_for_a_new_one(engine: Engine) -> None:
+    """The snapshot's row was refused, and a change of it did not send the large value."""
+    e = engine.event
+    engine.run(e("r", 0, 9, v="old", big="OLD"))
+    engine.run(e("u", 0, 60, v="new", big=..., epoch=2), epoch=2, replaced=RUNNING)
+    assert engine.state() == {1: ("new", "OLD")}
+    engine.run(epoch=2, replaced=COMPLETE)
+    assert engine.state() == {1: ("new", None)}
+    [row] = engine.lake.read(engine.table.name).collect()
+    assert row[naming.TOAST_MISSING] == ["big"]
+    engine.run(e("r", 0, 50, v="read", big="NEW", epoch=2), epoch=2)  # replayed
+    assert engine.state() == {1: ("new", "NEW")}
+
+
+def test_a_delivered_table_is_swept_when_its_changelog_has_the_rows(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    engine.run(engine.event("r", 0, 9, id=1), engine.event("d", 9, 10, id=2))
+    place = TableProgress(snapshot_ends={0: 3})  # a tombstone follows the delete
+    start = str(snapshot_start(2, 50))
+    progress = Progress(
+        complete_snapshot=start, completed_at=1000, tables={engine.table.name: place}
+    )
+
+    def below(now: float = 1000.0) -> str:
+        return swept_below(engine.lake, progress, engine.table, [engine.table], now)
+
+    assert below() == history_part(start)
+    place.snapshot_ends[0] = 4
+    assert below() == ""
+    assert below(1001 + DELIVERY_S) == history_part(start)
+    assert swept_below(engine.lake, Progress(), engine.table, [engine.table], 1000.0) == ""
