@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
+from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
@@ -366,4 +367,5 @@ MUTATIONS = (
     *RELATIONS,
     *VERIFY,
     *STATE_VIEWS,
+    *NEW_COLUMNS,
 )  # fmt: skip

@@ -1,0 +1,57 @@
+"""Ways to break the policies for columns that the file does not name."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_NOTES, _TESTS = "cdclake/source_notes.py", ("tests/unit/iceberg/test_new_columns.py",)
+_CHECK, _DEPLOYED = (
+    "lambda/prepare_source/prepare_source.py",
+    ("tests/unit/deployed/test_source_notes.py",),
+)
+_EDIT, _FILES = "cdclake/config/added_columns.py", ("tests/unit/config/test_added_columns.py",)
+
+NEW_COLUMNS = (
+    Mutation(
+        "an excluded column stops its table", _TESTS,
+        ((_NOTES, "{*table.excluded, *(column", "{*(column"),),
+    ),
+    Mutation(
+        "new columns stop no table", _TESTS,
+        (("glue_jobs/stream/undeclared_columns.py", "if name in flowing:", "if False:"),),
+    ),
+    Mutation(
+        "a table without new columns stays stopped", _TESTS,
+        ((_NOTES, "if table.name in noted and table.name not in wanted:", "if False:"),),
+    ),
+    Mutation(
+        "a file that excludes a column resumes no table", _TESTS,
+        (("cdclake/local/plan_diff.py", "return table.columns, table.excluded",
+          "return table.columns, ()"),),
+    ),
+    Mutation(
+        "declare a column that may be a renamed one", _TESTS,
+        (("cdclake/local/lake/declared_columns.py", " is not None and not lacking}",
+          " is not None}"),),
+    ),
+    Mutation(
+        "the deployed check notes no widened types", _DEPLOYED,
+        ((_CHECK, "    note_widened(control, plan, widened)\n", ""),),
+    ),
+    Mutation(
+        "the deployed check notes the same widened types again", _DEPLOYED,
+        ((_CHECK, "    plan = with_widened(plan, read_widened(control))\n", ""),),
+    ),
+    Mutation(
+        "the deployed check notes no new columns", _DEPLOYED,
+        ((_CHECK, "    note_new_columns(control, plan, found)\n", ""),),
+    ),
+    Mutation(
+        "a file is changed although another table shares its columns", _FILES,
+        ((_EDIT, " and read.values == expected", ""),),
+    ),
+    Mutation(
+        "a flow mapping splits numeric(12,2)", _FILES,
+        ((_EDIT, 'f", {scalar(name)}: {scalar(kind)}"', 'f", {scalar(name)}: {kind}"'),),
+    ),
+)  # fmt: skip
