@@ -13,6 +13,11 @@ _EDIT, _FILES = "cdclake/config/added_columns.py", ("tests/unit/config/test_adde
 
 NEW_COLUMNS = (
     Mutation(
+        "a pipeline's name ends with a hyphen on AWS",
+        ("tests/unit/config/test_problems.py", "-k", "hyphen"),
+        (("cdclake/config/checks/aws.py", 'if "--" in f"{name}-":', 'if "--" in name:'),),
+    ),
+    Mutation(
         "an excluded column stops its table", _TESTS,
         ((_NOTES, "{*table.excluded, *(column", "{*(column"),),
     ),
