@@ -1,4 +1,4 @@
-"""Ways to break the policies for columns that the file does not name."""
+"""Ways to break the policies for new columns, the check of names, and the output of commands."""
 
 from __future__ import annotations
 
@@ -16,6 +16,16 @@ NEW_COLUMNS = (
         "a pipeline's name ends with a hyphen on AWS",
         ("tests/unit/config/test_problems.py", "-k", "hyphen"),
         (("cdclake/config/checks/aws.py", 'if "--" in f"{name}-":', 'if "--" in name:'),),
+    ),
+    Mutation(
+        "delete a lake that never was",
+        ("tests/unit/test_json_output.py", "-k", "down"),
+        (("cdclake/local/shutdown.py", "if purge and home.path.is_dir():", "if purge:"),),
+    ),
+    Mutation(
+        "a command without --json",
+        ("tests/unit/test_json_output.py", "-k", "option"),
+        (("cdclake/cli/output.py", 'typer.Option("--json", help', 'typer.Option("--as-json", help'),),
     ),
     Mutation(
         "an excluded column stops its table", _TESTS,
