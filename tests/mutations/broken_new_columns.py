@@ -25,7 +25,7 @@ NEW_COLUMNS = (
     Mutation(
         "a command without --json",
         ("tests/unit/test_json_output.py", "-k", "option"),
-        (("cdclake/cli/output.py", 'typer.Option("--json", help', 'typer.Option("--as-json", help'),),
+        (("cdclake/cli/output.py", 'typer.Option("--json",', 'typer.Option("--as-json",'),),
     ),
     Mutation(
         "an excluded column stops its table", _TESTS,
