@@ -68,7 +68,11 @@ class SourceCheck(LambdaFunction):
 def _control_objects(state: BucketReference) -> list[Grant]:
     objects = [f"{state.arn}/{naming.CONTROL_PREFIX}/{name}" for name in _OBJECTS]
     return [
-        Grant(actions=["s3:GetObject", "s3:PutObject"], on=objects),
+        Grant(
+            actions=["s3:GetObject", "s3:PutObject"],
+            on=objects,
+            because="a request to the stream is an object with the name of its table",
+        ),
         # Without it S3 answers 403 instead of 404 if an object does not exist yet.
         Grant(actions=["s3:ListBucket"], on=[state.arn]),
     ]
