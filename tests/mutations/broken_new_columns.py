@@ -36,6 +36,12 @@ NEW_COLUMNS = (
         (("glue_jobs/stream/undeclared_columns.py", "if name in flowing:", "if False:"),),
     ),
     Mutation(
+        "the stream reads no notes of new columns",
+        ("tests/spark/test_widened_stream.py", "-k", "undeclared"),
+        (("glue_jobs/stream/batch.py",
+          "in undeclared_stops(self._control, plan, flowing):", "in ():"),),
+    ),
+    Mutation(
         "a table without new columns stays stopped", _TESTS,
         ((_NOTES, "if table.name in noted and table.name not in wanted:", "if False:"),),
     ),
