@@ -32,8 +32,9 @@ FAILED_TABLES = Metric("FailedTables")
 SMALL_FILES = Metric("SmallFiles")  # files beyond those that its bytes need
 SNAPSHOTS = Metric("Snapshots")
 
-# Published by the source check: tables that are no longer the relations the lake was built on.
-CHANGED_RELATIONS = Metric("ChangedRelations")
+# Published by the source check.
+CHANGED_RELATIONS = Metric("ChangedRelations")  # tables that are no longer those the lake read
+NEW_COLUMNS = Metric("NewColumns")  # source columns that are neither declared nor excluded
 
 # Published by the stream keeper at each check.
 STREAM_RUNNING = Metric("StreamRunning")

@@ -138,6 +138,7 @@ class Plan:
     not_representable: Literal["quarantine", "null"] = "quarantine"
     stop_table_after: int = 100
     oversized_records: Literal["quarantine", "stop"] = "quarantine"
+    new_columns: Literal["ignore", "declare", "stop"] = "ignore"
     widened_columns: Literal["widen", "stop"] = "widen"
     tables: tuple[Table, ...]
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`

@@ -1,4 +1,4 @@
-"""`cdclake init`: write a pipeline file from an existing database."""
+"""`cdclake init`: write a pipeline file from an existing database, or update one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def init(
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The file to write.")
+    ] = None,
     from_db: Annotated[
         str | None,
         typer.Option(
@@ -29,20 +31,47 @@ def init(
     schema: Annotated[
         list[str] | None, typer.Option("--schema", help="Include only this schema; repeatable.")
     ] = None,
+    update: Annotated[
+        Path | None,
+        typer.Option(
+            "--update",
+            help="Add the new columns of its tables to this pipeline file, and keep the rest.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Write a pipeline file with every table of a database that can be streamed."""
-    from cdclake.local.lake.introspect import server_problems, survey
-    from cdclake.local.lake.source_tls import secured
-    from cdclake.postgres.pipeline_text import render_pipeline
+    """Write a pipeline file with every table of a database that can be streamed.
 
+    With --update, add new columns to a pipeline file instead; `exclude: true` keeps a column out.
+    """
+    if update is not None:
+        if output is not None or schema or force:
+            raise InputError(
+                "--update changes one file in place", "leave out -o, --schema and --force"
+            )
+        _update(update, _dsn(from_db), json_output)
+    elif output is None:
+        raise InputError("no file to write", "name it with `-o FILE`, or use `--update FILE`")
+    else:
+        _check_free(output, force=force)
+        _write(output, _dsn(from_db), schema or None, json_output)
+
+
+def _check_free(output: Path, *, force: bool) -> None:
     if output.exists() and not force:
         raise InputError(
             f"{output} already exists", "choose another file with `-o`, or add `--force`"
         )
-    dsn = secured(_dsn(from_db))
-    database, proposals = survey(dsn, schema or None)
+
+
+def _write(output: Path, dsn: str, schemas: list[str] | None, json_output: bool) -> None:
+    from cdclake.local.lake.introspect import server_problems, survey
+    from cdclake.local.lake.source_tls import secured
+    from cdclake.postgres.pipeline_text import render_pipeline
+
+    dsn = secured(dsn)
+    database, proposals = survey(dsn, schemas)
     problems = server_problems(dsn)
     try:
         output.write_text(render_pipeline(database, proposals), encoding="utf-8")
@@ -52,6 +81,48 @@ def init(
         ) from None
     summary = _summary(output, proposals) | {"warnings": _warnings(problems)}
     emit(summary, json_output, lambda: _render(output, proposals, summary["warnings"]))
+
+
+def _update(file: Path, dsn: str, json_output: bool) -> None:
+    from cdclake.config.resolve import load_plan
+    from cdclake.local.lake.declared_columns import declare_new_columns
+    from cdclake.local.lake.source_tls import secured
+    from cdclake.postgres.published import omitted_columns
+
+    declared = declare_new_columns(secured(dsn), load_plan(file), file)
+    plan = load_plan(file)
+    tables = [
+        {
+            "source": table.source,
+            "table": table.name,
+            "key": [column.source for column in table.key_columns],
+            "columns": [column.source for column in table.columns],
+            "omitted_columns": list(omitted_columns(table, actual)),
+            "added_columns": list(declared.added.get(table.source, ())),
+        }
+        for table in plan.tables
+        if (actual := declared.source.get((table.schema, table.table))) is not None
+    ]
+    refused = [
+        {"source": table, "reason": reason, "remedy": remedy}
+        for table, found in declared.refused.items()
+        for reason, remedy in found
+    ]
+    answer = {"ok": True, "file": str(file), "tables": tables, "refused": refused}
+    emit(answer, json_output, lambda: _render_update(answer))
+
+
+def _render_update(answer: dict[str, Any]) -> None:
+    added = [(t["source"], t["added_columns"]) for t in answer["tables"] if t["added_columns"]]
+    for source, columns in added:
+        say(f"{answer['file']}: added {', '.join(columns)} to {source}")
+    for refused in answer["refused"]:
+        say(f"{refused['source']}: {refused['reason']}; {refused['remedy']}")
+    say(
+        f"Review the file, then run: cdclake up {answer['file']}"
+        if added
+        else f"{answer['file']} declares every column that it can"
+    )
 
 
 def _warnings(problems: list[Refusal]) -> list[dict[str, str]]:

@@ -123,6 +123,12 @@ class Policies(Section):
         description="For a change that is too large for Kafka (16 MiB): quarantine a marker with"
         " its key, or also stop the table.",
     )
+    new_columns: Literal["ignore", "declare", "stop"] = Field(
+        default="ignore",
+        description="For a source column that the file neither declares nor excludes: leave it in"
+        " the database and report it; also write it into the file (`up` and `init --update`); or"
+        " stop its table until the file declares or excludes it.",
+    )
     widened_columns: Literal["widen", "stop"] = Field(
         default="widen",
         description="When a source column's type is widened without loss, such as integer to"

@@ -103,6 +103,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
         oversized_records=file.policies.oversized_records,
+        new_columns=file.policies.new_columns,
         widened_columns=file.policies.widened_columns,
         tables=tuple(tables.values()),
         deliveries=tuple(resolve_deliveries(file, tables)),

@@ -1,4 +1,4 @@
-"""Parser from YAML text to a `Document`; the only module that uses ruamel.yaml."""
+"""Parser from YAML text to a `Document`; it and `added_columns` use ruamel.yaml."""
 
 from __future__ import annotations
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import make_conninfo
 
 from cdclake import naming
+from cdclake.config.resolve import load_plan
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
+from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
@@ -67,11 +70,13 @@ def up(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=masks, database=_existing_database(endpoints, plan, before),
     )  # fmt: skip
+    if declared := _declare(describe_lake(home, state), pipeline_file):
+        plan = load_plan(Path(pipeline_file))
+        return _told(up(home, plan, pipeline_file, dsn, wait=wait), declared)
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
     lake = describe_lake(home, replace(state, connector_offsets=topic))
-    if not change.is_first:
-        lake = follow_source(lake)
+    lake = lake if change.is_first else follow_source(lake)
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
@@ -80,11 +85,31 @@ def up(
         await_rows(replace(lake, state=state))
     return {
         **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
-        "did": _did(before, state, change),
-        "paused": state.paused,
-        "relation_changes": checked.to_json(),
+        **_outcome(before, state, change, checked),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
+
+
+def _outcome(
+    before: LakeState, after: LakeState, change: PlanDiff, checked: CheckedRelations
+) -> dict[str, Any]:
+    return {
+        "did": _did(before, after, change),
+        "paused": after.paused,
+        "relation_changes": checked.to_json(),
+    }
+
+
+def _declare(lake: LocalLake, pipeline_file: str) -> Mapping[str, Mapping[str, str]]:
+    """Write new columns into the file if its policy is `declare`; return them by source table."""
+    if lake.plan.new_columns != "declare":
+        return {}
+    return declare_new_columns(lake.dsn, lake.plan, Path(pipeline_file)).added
+
+
+def _told(answer: dict[str, Any], declared: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
+    told = [f"{table}: declared {', '.join(columns)}" for table, columns in declared.items()]
+    return {**answer, "did": [*told, *answer["did"]], "declared_columns": dict(declared)}
 
 
 def _bring_up(home: Home, dsn: str | None, checked: Plan | None) -> Endpoints:

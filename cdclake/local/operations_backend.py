@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import ComponentFailed, NotRunning
-from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import lost_records

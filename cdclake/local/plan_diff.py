@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.iceberg.evolution import can_become
-from cdclake.jobs.control.requests import request_resume
 from cdclake.jobs.runtime.source import signal_snapshot
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.reader.table_figures import last_position
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.file_lines import renamed_line
+from cdclake.stream_requests import request_resume
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +91,7 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
         joining=tuple(table for table in after.tables if table.source not in known),
         widened=tuple(new for old, new in kept if _new_columns(old, new)),
         renamed=tuple(new for old, new in kept if _renamed_columns(old, new)),
-        reshaped=tuple(new for old, new in kept if old.columns != new.columns),
+        reshaped=tuple(new for old, new in kept if _columns(old) != _columns(new)),
         kept=tuple(new for _, new in kept),
         leaving=tuple(t for t in before.tables if t.source not in {new.source for _, new in kept}),
     )
@@ -191,6 +191,10 @@ def _column_problems(table: str, before: Column, after: Column) -> list[str]:
             f" {after.name!r}; " + (f"write {listed}" if names else "remove its `renamed_from`")
         )
     return problems
+
+
+def _columns(table: Table) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    return table.columns, table.excluded
 
 
 def _new_columns(before: Table, after: Table) -> bool:

@@ -25,7 +25,7 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
     dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
-    if purge:
+    if purge and home.path.is_dir():
         _purge(home, state)
     return {"ok": True, "stopped": stopped, "purged": purge, "dropped": dropped, "kept": kept}
 

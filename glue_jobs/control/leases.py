@@ -13,8 +13,8 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from cdclake.control_objects import LEASES, Lease, lease_name
 from cdclake.errors import TableError
-from cdclake.jobs.control.control_objects import LEASES, Lease, lease_name
 from cdclake.jobs.control.store import ObjectStore, StoredObject
 
 log = logging.getLogger("cdclake.leases")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import logging
 
+from cdclake.control_objects import WIDENED
 from cdclake.iceberg.widening import with_widened
-from cdclake.jobs.control.control_objects import WIDENED
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.control.widened import read_widened
 from cdclake.plan import Plan
+from cdclake.source_notes import read_widened
 
 log = logging.getLogger("cdclake.stream")
 

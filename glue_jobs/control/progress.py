@@ -15,10 +15,10 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.backoff import pause_after
+from cdclake.control_objects import PROGRESS, ResumeRequest
 from cdclake.debezium.oversized import remedy
 from cdclake.debezium.position import epoch_start
 from cdclake.errors import Fenced
-from cdclake.jobs.control.control_objects import PROGRESS, ResumeRequest
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.plan import Plan, Table
 

@@ -7,34 +7,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cdclake import naming
-from cdclake.debezium.position import epoch_start, just_after
-from cdclake.errors import ComponentFailed
-from cdclake.jobs.control.control_objects import (
-    REPLAY,
+from cdclake.control_objects import (
     RESUMES,
     RESYNC,
-    ReplayRequest,
     ResumeRequest,
     ResyncRequest,
     outcome_name,
     request_name,
     resume_name,
 )
+from cdclake.debezium.position import epoch_start, just_after
+from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 
 Answer = dict[str, Any]
-
-
-def request_replay(control: ObjectStore, table: str) -> str:
-    """Request a replay of the table's quarantined events; return the request's id.
-
-    A pending request keeps its id.
-    """
-    stored = control.read(request_name(table, REPLAY))
-    request = ReplayRequest.from_json(stored.content) if stored else ReplayRequest(uuid.uuid4().hex)
-    control.write(request_name(table, REPLAY), request.to_json())
-    return request.id
 
 
 def pending_resync(
@@ -85,29 +72,6 @@ def request_resync(
     )
     control.write(request_name(table, RESYNC), request.to_json())
     return request.id
-
-
-def request_resume(
-    control: ObjectStore,
-    table: str,
-    *,
-    skip_gap: bool = False,
-    columns_changed: bool = False,
-    has_snapshot: bool = False,
-) -> None:
-    """Request that a stopped table reads its gap and rejoins.
-
-    Args:
-        control: The control objects.
-        table: Lake name of the table.
-        skip_gap: Continue with the oldest event that Kafka still has; a resync reads the rest.
-        columns_changed: Resume the table only if its declared columns were why it stopped.
-        has_snapshot: A new epoch's snapshot replaces the rows of the skipped gap; no resync has to.
-    """
-    request = ResumeRequest(
-        skip_gap=skip_gap, columns_changed=columns_changed, has_snapshot=has_snapshot
-    )
-    control.write(resume_name(table), request.to_json())
 
 
 def take_resumes(control: ObjectStore, progress: Progress) -> None:

@@ -17,7 +17,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
-from cdclake.jobs.maintenance.delete_compaction import compact_deletes
+from cdclake.jobs.maintenance.delete_compaction import compact_deletes, drop_dangling_deletes
 from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots, time_of
 from cdclake.plan import Table
 
@@ -111,6 +111,7 @@ def compact(upkeep: MaintainedTable) -> None:
     """Compact the files that recent batches have written."""
     sort_deletes(upkeep)
     compact_files(upkeep)
+    drop_dangling_deletes(upkeep.lake, upkeep.name)
 
 
 def expire_snapshots(upkeep: MaintainedTable) -> None:

@@ -43,11 +43,28 @@ def compact_deletes(lake: LakeTables, name: str, at_least: int) -> None:
     rewrite = table.newRewrite().validateFromSnapshot(snapshot_id)
     for file in _delete_files(java, table, current):
         rewrite.deleteFile(file)
-    data_files = [task.file() for task in tasks]
-    with scan.rows_of(tasks, "_deleted") as rows, persisted(_deleted(rows)) as places:
-        for file in DeleteFiles(lake, table).write_by_data_file(places, data_files):
-            rewrite.addFile(file)
+    if tasks:
+        data_files = [task.file() for task in tasks]
+        with scan.rows_of(tasks, "_deleted") as rows, persisted(_deleted(rows)) as places:
+            for file in DeleteFiles(lake, table).write_by_data_file(places, data_files):
+                rewrite.addFile(file)
     rewrite.commit()
+
+
+def drop_dangling_deletes(lake: LakeTables, name: str) -> None:
+    """Remove the deletes of rows whose data files are gone, once they could outnumber the rows.
+
+    Iceberg keeps them as long as an older data file exists. DuckDB 1.5.5 subtracts them from the
+    rows, and fails in a union or a join over a table that would have less than none.
+    """
+    snapshot = lake.load(name).currentSnapshot()
+    if snapshot is None:
+        return
+    totals = snapshot.summary()
+    rows, deleted = (int(totals.get(f"total-{of}") or 0) for of in ("records", "position-deletes"))
+    # Compaction leaves a data file few deleted rows: so many are not of files that exist.
+    if deleted * 2 > rows:
+        compact_deletes(lake, name, 0)
 
 
 def _delete_files(java: Any, table: Any, snapshot: Any) -> Iterator[Any]:

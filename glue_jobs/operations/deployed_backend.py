@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 
 from pyspark.sql import SparkSession
 
+from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
-from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import lost_records

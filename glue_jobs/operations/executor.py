@@ -16,9 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdclake.debezium.position import Position, epoch_start
-from cdclake.errors import Fenced
-from cdclake.jobs.control.control_objects import (
+from cdclake.control_objects import (
     REPLAY,
     REQUESTS,
     RESYNC,
@@ -31,6 +29,8 @@ from cdclake.jobs.control.control_objects import (
     request_name,
     split_request_name,
 )
+from cdclake.debezium.position import Position, epoch_start
+from cdclake.errors import Fenced
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from typing import Any
 
 from cdclake import naming
+from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import CdcError, InputError
-from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.requests import Answer
 from cdclake.jobs.control.store import ObjectStore

@@ -12,14 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import CdcError, ComponentFailed, TableError
 from cdclake.fail_points import reach
 from cdclake.jobs.control import requests
-from cdclake.jobs.control.control_objects import REPLAY, RESYNC
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.requests import Answer
 from cdclake.jobs.operations.backend import Backend
 from cdclake.plan import Plan, Table
+from cdclake.stream_requests import request_replay, request_resume
 
 RESUME = "resume"
 
@@ -41,7 +42,7 @@ class TableOperations:
             raise next(iter(errors.values()))
         with self.backend.exclusive():
             ids = {
-                table.name: requests.request_replay(self.backend.control, table.name)
+                table.name: request_replay(self.backend.control, table.name)
                 for table in tables
                 if table.name not in errors
             }
@@ -87,9 +88,7 @@ class TableOperations:
         for table in tables:
             place = self._progress(table)
             if place.state == "stopped" and self.backend.has_lost_events(table, place):
-                requests.request_resume(
-                    self.backend.control, table.name, skip_gap=True, has_snapshot=True
-                )
+                request_resume(self.backend.control, table.name, skip_gap=True, has_snapshot=True)
                 self.backend.wake_stream()
                 self._await_streaming(table)
 
@@ -102,7 +101,7 @@ class TableOperations:
         for table in tables:
             is_stopped = progress.table(table.name).state == "stopped"
             if is_stopped:
-                requests.request_resume(self.backend.control, table.name)
+                request_resume(self.backend.control, table.name)
             answers[table.name] = {"did": "asked to rejoin" if is_stopped else flowing}
         self.backend.start_stream()
         return answers
@@ -154,7 +153,7 @@ class TableOperations:
             return
         if not self.backend.has_lost_events(table, progress):
             raise _stopped(table.name, progress)
-        requests.request_resume(self.backend.control, table.name, skip_gap=True)
+        request_resume(self.backend.control, table.name, skip_gap=True)
         self._await_streaming(table)
 
     def _await_streaming(self, table: Table) -> None:

@@ -25,7 +25,7 @@ from cdclake.iceberg.widening import widened_tables
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress, TableProgress
-from cdclake.jobs.control.requests import request_replay, take_resumes
+from cdclake.jobs.control.requests import take_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
@@ -47,7 +47,9 @@ from cdclake.jobs.stream.stage_timer import StageTimer
 from cdclake.jobs.stream.stamp_renewal import StampRenewal
 from cdclake.jobs.stream.table_batch import Outcome, Ranges, RequestedOperations, TableBatch
 from cdclake.jobs.stream.table_work import Work, in_order
+from cdclake.jobs.stream.undeclared_columns import undeclared_stops
 from cdclake.plan import Plan, Table
+from cdclake.stream_requests import request_replay
 
 log = logging.getLogger("cdclake.stream")
 
@@ -127,12 +129,16 @@ class MicroBatch:
     def _note_survey(
         self, plan: Plan, lake: LakeTables, events: DataFrame, seen: BatchSurvey
     ) -> None:
-        """Note a new epoch or the end of its snapshot, and stop tables whose topics are lost."""
+        """Note a new epoch or the end of its snapshot, and stop tables that may not go on."""
         self._epochs.note(plan, events, seen, self._progress)
         if self._progress.batch < 0:
             self._take_offsets_from_logs(plan, lake)
         for table, error in self._topics.problems(plan, self._progress):
             self._stop(self._progress.table(table.name), table, {}, str(error))
+        flowing = self._progress.flowing(plan, time.time())
+        for table, reason, columns in undeclared_stops(self._control, plan, flowing):
+            ranges = seen.ranges.get(table.topic, {})
+            self._stop(self._progress.table(table.name), table, ranges, reason, columns)
 
     def _create_tables(self, plan: Plan, lake: LakeTables) -> None:
         """Create all Iceberg tables, whether or not events arrive."""

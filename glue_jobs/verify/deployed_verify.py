@@ -18,7 +18,6 @@ from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.control.widened import note_widened
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.runtime.arguments import brokers_of
@@ -33,7 +32,9 @@ from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.metrics import FAILED_TABLES
 from cdclake.plan import Plan
+from cdclake.postgres.new_columns import find_new_columns
 from cdclake.postgres.widened import find_widened
+from cdclake.source_notes import note_new_columns, note_widened
 
 _MAX_SILENCE = timedelta(minutes=15)
 _WAIT_S = "600"  # the stream may be one or two batches behind
@@ -46,12 +47,15 @@ def compare(
 ) -> Report:
     """Compare the chosen tables; raise CdcError if that is impossible.
 
-    Types that the source has widened are noted first: the stream applies them, and they count.
+    Types that the source has widened are noted first: the stream applies them, and they count. Its
+    undeclared columns are noted, too.
     """
     brokers = brokers_of(arguments)
     sample = arguments.get("sample")
     with deployed_dsn(arguments) as dsn, TemporaryDirectory() as spill:
-        widened = find_widened(plan, source_tables(dsn, plan))
+        actual = source_tables(dsn, plan)
+        widened = find_widened(plan, actual)
+        note_new_columns(control, plan, find_new_columns(plan, actual))
         note_widened(control, plan, widened)
         plan = with_widened(plan, widened)
         reader = job_reader(spark, plan, Path(spill))

@@ -6,11 +6,12 @@ with all reasons and nothing is changed. The slot, which the connector creates, 
 stack, not earlier.
 
 `check` is deployed as a second function that a schedule invokes. It compares the source's relations
-with the records that the lake keeps of them, and publishes how many tables differ.
+with the records that the lake keeps of them, and its columns with the plan. It notes widened types
+and undeclared columns for the stream, and publishes how many tables and columns differ.
 
 The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
 HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET; of `check` without ADMIN_SECRET, but with BUCKET
-and KEY of the records, and DIMENSION of the metric. Passwords are only held in memory.
+and KEY of the records, and DIMENSION of the metrics. Passwords are only held in memory.
 """
 
 from __future__ import annotations
@@ -18,18 +19,21 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import boto3
 import psycopg
 
-from cdclake import metrics
+from cdclake import metrics, naming
 from cdclake.cloudformation import answer, answer_failure
 from cdclake.errors import CdcError
+from cdclake.iceberg.widening import with_widened
 from cdclake.plan import Plan
+from cdclake.postgres.new_columns import find_new_columns, lines_to_write
 from cdclake.postgres.relation_check import (
     compare_relations,
     merged_records,
@@ -37,7 +41,10 @@ from cdclake.postgres.relation_check import (
     read_source,
     records_content,
 )
+from cdclake.postgres.relations import SourceState
 from cdclake.postgres.source import SESSION_SETTINGS, Session, leave_session, prepare_session
+from cdclake.postgres.widened import find_widened
+from cdclake.source_notes import note_new_columns, note_widened, read_widened
 
 log = logging.getLogger()
 log.setLevel(logging.INFO)  # at DEBUG botocore logs the values of secrets
@@ -98,6 +105,7 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
         records, only_if = {}, None
     with connected("LOGIN_SECRET") as session:
         source = read_source(session, plan, records)
+    added = note_columns(plan, source)
     changes = compare_relations(source, plan.tables, records)
     for table, found in changes.items():
         for change in found:
@@ -107,18 +115,71 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
         condition = {"IfNoneMatch": "*"} if only_if is None else {"IfMatch": only_if}
         s3.put_object(**place, **condition, Body=json.dumps(records_content(merged)).encode())
     changed = sum(bool(found) for found in changes.values())
-    publish(changed)
-    return {"changed": changed}
+    publish({metrics.CHANGED_RELATIONS: changed, metrics.NEW_COLUMNS: added})
+    return {"changed": changed, "new_columns": added}
 
 
-def publish(changed: int) -> None:
-    """Publish the alarm's metric on every call: missing data raises the alarm."""
-    metric = metrics.CHANGED_RELATIONS
+def note_columns(plan: Plan, source: SourceState) -> int:
+    """Note widened types and undeclared columns for the stream; return the number of the latter."""
+    control = ControlObjects(os.environ["BUCKET"])
+    plan = with_widened(plan, read_widened(control))
+    widened = find_widened(plan, source.tables)
+    for table, types in widened.items():
+        log.warning("%s: widened in the source: %s", table, types)
+    note_widened(control, plan, widened)
+    found = find_new_columns(plan, source.tables)
+    for table, columns in found.items():
+        for column, kind in columns.items():
+            remedy = lines_to_write(column, kind)
+            log.warning("%s: column %r is not declared; %s", table, column, remedy)
+    note_new_columns(control, plan, found)
+    return sum(map(len, found.values()))
+
+
+def publish(values: Mapping[metrics.Metric, int]) -> None:
+    """Publish the metrics on every call: missing data raises an alarm."""
     dimensions = [{"Name": metrics.DEPLOYMENT, "Value": os.environ["DIMENSION"]}]
-    value = {"MetricName": metric.name, "Value": float(changed), "Unit": metric.unit}
-    boto3.client("cloudwatch").put_metric_data(
-        Namespace=metrics.NAMESPACE, MetricData=[{**value, "Dimensions": dimensions}]
-    )
+    data = [
+        {
+            "MetricName": metric.name,
+            "Value": float(value),
+            "Unit": metric.unit,
+            "Dimensions": dimensions,
+        }
+        for metric, value in values.items()
+    ]
+    boto3.client("cloudwatch").put_metric_data(Namespace=metrics.NAMESPACE, MetricData=data)
+
+
+@dataclass(frozen=True, slots=True)
+class ControlObject:
+    """Control object as it is stored."""
+
+    content: Mapping[str, Any]
+
+
+class ControlObjects:
+    """Control objects of the deployment, as the jobs read them."""
+
+    def __init__(self, bucket: str) -> None:
+        self._s3, self._bucket = boto3.client("s3"), bucket
+
+    def read(self, name: str) -> ControlObject | None:
+        """Return the object, or None if there is none."""
+        try:
+            found = self._s3.get_object(Bucket=self._bucket, Key=self._key(name))
+        except self._s3.exceptions.NoSuchKey:
+            return None
+        return ControlObject(json.loads(found["Body"].read()))
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Put the object unconditionally."""
+        body = json.dumps(content, sort_keys=True).encode()
+        self._s3.put_object(Bucket=self._bucket, Key=self._key(name), Body=body)
+
+    @staticmethod
+    def _key(name: str) -> str:
+        return f"{naming.CONTROL_PREFIX}/{name}"
 
 
 @contextmanager

@@ -53,6 +53,8 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
     if isinstance(source, CreatedSource):
         yield from _of_source(deployment, source, known)
     yield _of_relations(known)
+    if deployment.plan.new_columns != "ignore":
+        yield _of_new_columns(known)
     if deployment.aws.connector == "on":
         yield _of_connector(known)
     if isinstance(kafka, CreatedKafka):
@@ -97,6 +99,16 @@ def _of_relations(known: DeploymentMetrics) -> AlarmSpec:
         threshold=0,
         periods=2,
         missing=TreatMissingData.BREACHING,
+    )
+
+
+def _of_new_columns(known: DeploymentMetrics) -> AlarmSpec:
+    return AlarmSpec(
+        name="new-columns",
+        description="The source has columns that the pipeline file neither declares nor excludes."
+        " They stay in the database; under `new_columns: stop` their tables are stopped.",
+        metric=known.own(metrics.NEW_COLUMNS, "Maximum", period=HOUR),
+        threshold=0,
     )
 
 

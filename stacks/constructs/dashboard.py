@@ -68,7 +68,11 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
         on_disk = known.source("TransactionLogsDiskUsage", "Maximum")
         yield _graph("Source: WAL retained by the slot", known.slot_lag(), on_disk)
         yield _graph("Source: free disk", known.source("FreeStorageSpace", "Minimum"))
-    yield _graph("Source: changed relations", known.own(metrics.CHANGED_RELATIONS, "Maximum"))
+    yield _graph(
+        "Source: changed relations and new columns",
+        known.own(metrics.CHANGED_RELATIONS, "Maximum"),
+        known.own(metrics.NEW_COLUMNS, "Maximum"),
+    )
     yield _graph(
         "Connector: tasks",
         known.connector("RunningTaskCount", "Minimum"),

@@ -1,4 +1,4 @@
-"""Scheduled check of the source's relations."""
+"""Scheduled check of the source's relations and columns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.control_objects import NEW_COLUMNS, REQUESTS, RESUMES, WIDENED
 from cdclake.metrics import NAMESPACE
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.function import LambdaFunction
@@ -19,6 +20,8 @@ from cdclake.stacks.constructs.lake_bucket import BucketReference
 # Twice within the alarm's period of an hour, so that no period lacks data.
 _EVERY = "rate(30 minutes)"
 _TIMEOUT_S = 120
+# Its records, its notes, and the requests that they make of the stream.
+_OBJECTS = (naming.RELATIONS, WIDENED, NEW_COLUMNS, f"{REQUESTS}/*", f"{RESUMES}/*")
 
 
 class SourceCheck(LambdaFunction):
@@ -37,7 +40,6 @@ class SourceCheck(LambdaFunction):
         schedules: JobSchedules,
         ground: DeploymentContext,
     ) -> None:
-        records = f"{naming.CONTROL_PREFIX}/{naming.RELATIONS}"
         super().__init__(
             scope,
             construct_id,
@@ -46,14 +48,12 @@ class SourceCheck(LambdaFunction):
             environment={
                 **environment,
                 "BUCKET": state.name,
-                "KEY": records,
+                "KEY": f"{naming.CONTROL_PREFIX}/{naming.RELATIONS}",
                 "DIMENSION": ground.prefix,
             },
             grants=[
                 *grants,
-                Grant(actions=["s3:GetObject", "s3:PutObject"], on=[f"{state.arn}/{records}"]),
-                # Without it S3 answers 403 instead of 404 if there are no records yet.
-                Grant(actions=["s3:ListBucket"], on=[state.arn]),
+                *_control_objects(state),
                 through_s3(ground.key_arn),
                 publishes_metrics(NAMESPACE),
             ],
@@ -63,3 +63,16 @@ class SourceCheck(LambdaFunction):
         )
         self.resource.handler = "prepare_source.check"
         schedules.call("SourceCheck", schedule=_EVERY, function_arn=self.arn)
+
+
+def _control_objects(state: BucketReference) -> list[Grant]:
+    objects = [f"{state.arn}/{naming.CONTROL_PREFIX}/{name}" for name in _OBJECTS]
+    return [
+        Grant(
+            actions=["s3:GetObject", "s3:PutObject"],
+            on=objects,
+            because="a request to the stream is an object with the name of its table",
+        ),
+        # Without it S3 answers 403 instead of 404 if an object does not exist yet.
+        Grant(actions=["s3:ListBucket"], on=[state.arn]),
+    ]

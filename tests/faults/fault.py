@@ -15,8 +15,8 @@ from random import Random
 
 import psutil
 
+from cdclake.control_objects import LEASES
 from cdclake.fail_points import FAIL_POINT_KEY
-from cdclake.jobs.control.control_objects import LEASES
 from cdclake.local.lake.lake import open_lake
 from cdclake.local.process.home import Home
 from tests.local.running import PROJECT, RunningLake

@@ -185,7 +185,9 @@ def test_a_source_is_prepared_again_and_again_and_left_at_the_end(deployed, capl
         assert password not in caplog.text
 
 
-def test_a_schedule_finds_what_has_changed_and_remembers_it(deployed, monkeypatch):
+@pytest.fixture
+def scheduled(deployed: Deployment, monkeypatch: pytest.MonkeyPatch) -> Deployment:
+    """The prepared source, and what the scheduled check is given."""
     assert deployed.ask("Create")["Status"] == "SUCCESS"
     login = json.dumps({"username": deployed.slot, "password": ROLE_PASSWORD})
     boto3.client("secretsmanager").put_secret_value(SecretId="login", SecretString=login)
@@ -195,18 +197,52 @@ def test_a_schedule_finds_what_has_changed_and_remembers_it(deployed, monkeypatc
     for name, value in told.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("ADMIN_SECRET")
-    check = deployed.module.check
-    assert check({}, CONTEXT) == {"changed": 0}
-    assert check({}, CONTEXT) == {"changed": 0}
+    return deployed
+
+
+def test_a_schedule_finds_what_has_changed_and_remembers_it(scheduled):
+    deployed, s3, check = scheduled, boto3.client("s3"), scheduled.module.check
+    assert check({}, CONTEXT) == {"changed": 0, "new_columns": 0}
+    assert check({}, CONTEXT) == {"changed": 0, "new_columns": 0}
     run(deployed.dsn, "ALTER TABLE orders RENAME TO older")
-    assert check({}, CONTEXT) == {"changed": 1}
+    assert check({}, CONTEXT) == {"changed": 1, "new_columns": 0}
     run(deployed.dsn, "CREATE TABLE orders (id int PRIMARY KEY, note text)")
     for _ in range(2):  # a change is reported until the table is read again
-        assert check({}, CONTEXT) == {"changed": 1}
-    stored = json.loads(s3.get_object(Bucket="state", Key=told["KEY"])["Body"].read())
+        assert check({}, CONTEXT) == {"changed": 1, "new_columns": 0}
+    stored = json.loads(s3.get_object(Bucket="state", Key="control/relations.json")["Body"].read())
     assert list(stored["tables"]) == ["public.orders"]
-    [metric] = boto3.client("cloudwatch").list_metrics(Namespace="cdclake")["Metrics"]
-    assert metric["MetricName"] == "ChangedRelations"
+    published = boto3.client("cloudwatch").list_metrics(Namespace="cdclake")["Metrics"]
+    assert {each["MetricName"] for each in published} == {"ChangedRelations", "NewColumns"}
+
+
+def test_a_schedule_notes_widened_and_new_columns_for_the_stream(scheduled):
+    check, s3, deployed = scheduled.module.check, boto3.client("s3"), scheduled
+
+    def stored() -> dict[str, Any]:
+        found = s3.list_objects_v2(Bucket="state", Prefix="control/")["Contents"]
+        objects = ((each["Key"], s3.get_object(Bucket="state", Key=each["Key"])) for each in found)
+        return {
+            key.removeprefix("control/"): json.loads(each["Body"].read()) for key, each in objects
+        }
+
+    deployed.declare("policies: {new_columns: stop}\n")
+    assert check({}, CONTEXT)["new_columns"] == 0
+    assert stored().keys() == {"relations.json"}
+    run(deployed.dsn, "ALTER TABLE orders ALTER id TYPE bigint, ADD more text, ADD shape box")
+    assert check({}, CONTEXT)["new_columns"] == 2
+    assert stored()["widened.json"] == {"tables": {"orders": {"id": "bigint"}}}
+    noted = {"orders": {"more": "text", "shape": None}}
+    assert stored()["new_columns.json"] == {"tables": noted}
+    requests = {"repairs/orders.replay.json", "resume/orders.json"}
+    assert stored().keys() >= requests
+    for name in requests:
+        s3.delete_object(Bucket="state", Key=f"control/{name}")
+    check({}, CONTEXT)  # nothing has changed since
+    assert not stored().keys() & requests
+    run(deployed.dsn, "ALTER TABLE orders DROP more, DROP shape")
+    assert check({}, CONTEXT)["new_columns"] == 0
+    assert stored()["new_columns.json"] == {"tables": {}}
+    assert stored()["resume/orders.json"] == {"mended": "columns"}
 
 
 def test_what_speaks_against_it_stops_the_deployment_and_changes_nothing(deployed):

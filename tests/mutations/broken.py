@@ -6,6 +6,7 @@ from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
+from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
 from tests.mutations.broken_topics import TOPICS
@@ -367,4 +368,5 @@ MUTATIONS = (
     *VERIFY,
     *STATE_VIEWS,
     *VALUES,
+    *NEW_COLUMNS,
 )  # fmt: skip

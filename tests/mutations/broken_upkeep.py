@@ -103,6 +103,12 @@ UPKEEP = (
         (("cdclake/debezium/connector.py", "            if name not in t.excluded\n", ""),),
     ),
     Mutation(
+        "packing leaves deletes of files that are gone",
+        ("tests/spark/test_upkeep.py", "-k", "outnumber"),
+        (("glue_jobs/maintenance/actions.py",
+          "    drop_dangling_deletes(upkeep.lake, upkeep.name)\n", ""),),
+    ),
+    Mutation(
         "the jobs ignore widened types", _WIDENING,
         (("glue_jobs/control/plan_watcher.py",
           "with_widened(plan, widened), etags", "plan, etags"),),

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.control_objects import outcome_name, request_name
 from cdclake.debezium.position import just_after
-from cdclake.jobs.control.control_objects import outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import executor

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.jobs.control.control_objects import outcome_name, request_name
+from cdclake.control_objects import outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations import executor
 from cdclake.jobs.stream import batch_slices

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.control_objects import ScanEnd, outcome_name, request_name
 from cdclake.debezium.position import just_after
 from cdclake.debezium.refusals import TOO_OLD
 from cdclake.errors import Fenced
@@ -15,7 +16,6 @@ from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.state_table import applied_through, rebuild_state
-from cdclake.jobs.control.control_objects import ScanEnd, outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.maintenance.actions import MaintainedTable, collapse_history, purge_tombstones
 from cdclake.jobs.operations import executor, replay

@@ -1,17 +1,20 @@
-"""A stream whose plan widens a column between two batches."""
+"""A stream whose plan widens a column between two batches, or whose source has a new column."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.widening import with_widened
+from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.plan import Column
+from cdclake.stream_requests import request_resume
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 from tests.spark.test_micro_batch import FixedPlan
 
@@ -46,3 +49,27 @@ def test_quarantined_values_are_replayed_when_their_column_is_widened(spark: Spa
     rows = engine.lake.read(engine.table.name).select("id", "v").collect()
     assert {row["id"]: row["v"] for row in rows} == {10: 1, 20: LARGE, 30: 2}
     assert engine.quarantined() == []
+
+
+def test_undeclared_column_stops_its_table_before_the_batch(spark: SparkSession) -> None:
+    plan = replace(plan_of(columns=COLUMNS), new_columns="stop")
+    engine, control = Engine(spark, plan), MemoryStore()
+    repairs: Any = OperationExecutor(control, {})  # type: ignore[arg-type]
+    process = MicroBatch(FixedPlan(plan), control, {}, repairs)  # type: ignore[arg-type]
+    beat = (plan.heartbeat_rows_topic, 0, 0, b"{}", b'{"op": "u", "cdc_epoch": "1"}', None)
+
+    def batch(number: int) -> TableProgress:
+        sent = engine.event("c", 10 + number, 10 + number, id=number, ts=time.time_ns() // 1000)
+        sent["value"]["after"] = {"id": number, "v": number}
+        process(spark.createDataFrame([engine.record(number, sent), beat], RECORD), number)
+        return Progress.load(control).tables[engine.table.name]  # type: ignore[arg-type]
+
+    name = engine.table.name
+    assert batch(0).state == "streaming"
+    control.write("new_columns.json", {"tables": {name: {"more": "text"}}})
+    place = batch(1)
+    assert (place.state, place.columns, place.offsets) == ("stopped", ["more"], {0: 1})
+    assert "write `more: text`, or `more: {exclude: true}`" in str(place.last_error)
+    request_resume(control, name)
+    assert batch(2).state == "stopped"  # nothing has changed
+    assert [row["id"] for row in engine.log()] == [0]

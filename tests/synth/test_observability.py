@@ -104,6 +104,15 @@ def test_what_is_off_is_not_missed(deploy, created, more, gone):
     assert alarms(created).keys() - alarms(deploy(PIPELINE + more)).keys() == gone
 
 
+def test_new_columns_are_an_alarm_unless_they_are_ignored(deploy, created):
+    assert "new-columns" not in alarms(created)
+    for policy in ("declare", "stop"):
+        found = alarms(deploy(PIPELINE + f"policies: {{new_columns: {policy}}}\n"))
+        assert found.keys() - alarms(created).keys() == {"new-columns"}
+        [stat] = stats(found["new-columns"])
+        assert stat["Metric"]["MetricName"] == metrics.NEW_COLUMNS.name
+
+
 def test_silence_is_an_alarm_where_somebody_must_speak(deploy, created):
     def silent(deployed: Synthesized) -> set[str]:
         found = alarms(deployed).items()

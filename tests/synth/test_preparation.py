@@ -113,8 +113,14 @@ def test_the_check_runs_on_a_schedule_with_the_connectors_login_only(variants):
     assert schedules["shop-sourcecheck"] == "rate(30 minutes)"
     allowed = allowances(deployed, "lambda.amazonaws.com", named="SourceCheck")
     assert len(allowed["secretsmanager:GetSecretValue"]) == 1
-    [written] = allowed["s3:PutObject"]
-    assert written.endswith("/control/relations.json")
+    written = {each.partition("/")[2] for each in allowed["s3:PutObject"]}
+    assert written == {
+        "control/relations.json",
+        "control/widened.json",
+        "control/new_columns.json",
+        "control/repairs/*",
+        "control/resume/*",
+    }
 
 
 def test_the_connector_comes_after_it_and_goes_before_it(created):

@@ -48,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,
     aws.check_database,
+    aws.check_name,
     aws.check_snapshot,
     aws.check_schedules,
     aws.check_delivery,

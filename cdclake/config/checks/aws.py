@@ -57,6 +57,21 @@ def check_database(document: Document, tables: Sequence[TableOutline]) -> Iterat
         )
 
 
+def check_name(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Refuse a pipeline name that gives the created database server a name with `--`."""
+    del tables
+    name, is_existing = document.get("name"), document.get("aws", "source", "existing") is not None
+    if is_existing or not document.mapping("source") or not isinstance(name, str):
+        return
+    if "--" in f"{name}-":  # the server's name continues it with a hyphen
+        yield document.problem(
+            ("name",),
+            f"RDS refuses two hyphens in a row, as in the server's name {name}-source",
+            f"write `name: {re.sub('-+', '-', name).strip('-')}`, or declare"
+            " `aws: source: existing:`",
+        )
+
+
 def check_snapshot(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Refuse a bulk load: it sets the connector's offsets, which MSK Connect does not allow."""
     del tables

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from cdclake import naming
 from cdclake.config import literals
 from cdclake.config.document import Document, Location
 from cdclake.config.problems import InvalidPipeline, Refused
@@ -19,7 +18,13 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Table
 from cdclake.postgres.admission import check_column
 from cdclake.postgres.catalog import SourceTable
-from cdclake.postgres.published import undeclared_columns
+from cdclake.postgres.new_columns import lines_to_write, types_to_declare
+
+_OUTCOMES = {
+    "ignore": ", so it does not reach the lake",
+    "declare": ", so it does not reach the lake yet",
+    "stop": ", so its table stops",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +93,7 @@ def source_changes(lake: LocalLake, lines: Lines) -> dict[str, list[SourceChange
                 )
                 for found in [actual.get((table.schema, table.table))]
                 if found is not None
-                for column, message, remedy in compare_columns(table, found)
+                for column, message, remedy in compare_columns(table, found, lake.plan.new_columns)
             ),
         ]
         for table in lake.plan.tables
@@ -109,18 +114,27 @@ def widened_changes(table: Table, lines: Lines) -> Iterator[SourceChange]:
             )
 
 
-def compare_columns(table: Table, actual: SourceTable) -> Iterator[tuple[str, str, str]]:
-    """Yield (column, message, remedy) of each column that differs from its declaration."""
+def compare_columns(
+    table: Table, actual: SourceTable, policy: str = "ignore"
+) -> Iterator[tuple[str, str, str]]:
+    """Yield (column, message, remedy) of each column that differs from its declaration.
+
+    `policy` is that for undeclared columns.
+    """
     for column in table.columns:
         refusal = check_column(column, table, actual)
         if refusal is not None:
             yield column.source, refusal.message, refusal.remedy
-    taken = {column.name for column in table.columns}
-    for name in undeclared_columns(table, actual):
-        kind, lake_name = actual.by_name[name].type, naming.lake_name(name)
-        exclude = f"`{name}: {{exclude: true}}`"
-        message = f"column {name!r} is not declared, so it does not reach the lake"
-        if kind is None or lake_name in taken or naming.is_reserved_column(lake_name):
-            yield name, message, f"write {exclude}"
-        else:
-            yield name, message, f"write `{name}: {kind}`, or {exclude}"
+    for name, kind in types_to_declare(table, actual).items():
+        yield (
+            name,
+            f"column {name!r} is not declared{_OUTCOMES[policy]}",
+            _remedy(name, kind, policy),
+        )
+
+
+def _remedy(column: str, kind: str | None, policy: str) -> str:
+    lines = lines_to_write(column, kind)
+    if policy == "declare" and kind is not None:
+        return f"run `cdclake up`, which writes it into the file; or {lines}"
+    return lines

@@ -1,4 +1,4 @@
-"""Columns of a running lake that follow a widened type of the source (`widened_columns: widen`)."""
+"""Check of the source's columns: widened types are followed, undeclared columns noted."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ from dataclasses import replace
 
 from cdclake.errors import InputError
 from cdclake.iceberg.widening import with_widened
-from cdclake.jobs.control.widened import note_widened
 from cdclake.jobs.runtime.source import source_tables
 from cdclake.local.lake.lake import LakeState, LocalLake
+from cdclake.postgres.new_columns import find_new_columns
 from cdclake.postgres.widened import find_widened
+from cdclake.source_notes import note_new_columns, note_widened
 
 
 def follow_source(lake: LocalLake) -> LocalLake:
     """Widen the lake's columns as the source's; return the lake with the types from now on.
 
     The stream applies them before its next batch, and the commands know them from the lake's state.
+    Before that batch it also stops the tables with undeclared columns, under `new_columns: stop`.
     A source that does not answer changes nothing.
     """
     try:
-        found = find_widened(lake.plan, source_tables(lake.dsn, lake.plan))
+        actual = source_tables(lake.dsn, lake.plan)
     except InputError:
         return lake
+    note_new_columns(lake.control, lake.plan, find_new_columns(lake.plan, actual))
+    found = find_widened(lake.plan, actual)
     if not found:
         return lake
     note_widened(lake.control, lake.plan, found)

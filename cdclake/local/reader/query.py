@@ -28,6 +28,9 @@ from cdclake.plan import Plan, Table
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _FETCH_ROWS = 1000
+# DuckDB 1.5.5 expects rows without deletes, as an unsigned number. Maintenance outside of cdclake
+# may leave deletes of files that are gone.
+_NEGATIVE_ESTIMATE = "Information loss on integer cast"
 # Statements that list relations, and so need all of them.
 _LISTS = re.compile(
     r"\b(show|describe|information_schema|duckdb_\w+|pragma_\w+|sqlite_master)\b", re.I
@@ -99,6 +102,12 @@ def _query(
 
 def _refused(error: duckdb.Error, plan: Plan, query: str) -> InputError:
     reason = str(error).split("\n\nLINE")[0]
+    if _NEGATIVE_ESTIMATE in reason:
+        return InputError(
+            "DuckDB cannot plan the query: a table in it has more deleted positions than rows",
+            "run `cdclake job maintain_tables`, which removes them; until then, query each table by"
+            " itself",
+        )
     return InputError(f"DuckDB refused the query: {reason}", _remedy(plan, query))
 
 

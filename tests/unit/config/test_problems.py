@@ -177,6 +177,12 @@ CASES = {
         top("aws: {}").replace("{database: shop}", "{database: my shop}"),
         4, 20, "named 'my shop'", "`aws: source: existing:`",
     ),
+    "hyphen at the end of RDS's name": (
+        top("aws: {}").replace("name: shop", "name: shop-"), 3, 7, "name shop--source", "`name: shop`",
+    ),
+    "two hyphens in RDS's name": (
+        top("aws: {}").replace("name: shop", "name: my--shop"), 3, 7, "two hyphens", "`name: my-shop`",
+    ),
     "full shard": (
         top("aws: {}").split("tables:")[0] + "tables:\n" + many_tables(451), 1356, 3,
         "shard 1 has no room for 'public.t450'", "`shard: 2` here",

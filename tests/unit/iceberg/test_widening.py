@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
+from cdclake.control_objects import ResumeRequest
 from cdclake.debezium.types import parse_type
 from cdclake.iceberg.widening import is_widening, still_widened, widened_tables, with_widened
 from cdclake.jobs.control import plan_watcher
-from cdclake.jobs.control.control_objects import ResumeRequest
 from cdclake.jobs.control.plan_watcher import PlanWatcher
-from cdclake.jobs.control.widened import note_widened, read_widened
 from cdclake.local.lake.source_changes import Lines, widened_changes
 from cdclake.plan import Plan
 from cdclake.postgres.widened import find_widened
+from cdclake.source_notes import note_widened, read_widened
 from tests.spark.events import MemoryStore
 from tests.unit.config.pipelines import VALID
 from tests.unit.postgres.tables import actual, column, declared

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from cdclake.jobs.control import control_objects as objects
-from cdclake.jobs.control.control_objects import (
+from cdclake import control_objects as objects
+from cdclake.control_objects import (
     Lease,
     ReplayRequest,
     ResumeRequest,
@@ -62,4 +62,4 @@ KEYS = re.compile(r"""["'](mended|given up|expires_at|rejoins|notified)["']""")
 def test_only_control_objects_knows_names_and_keys() -> None:
     files = {p: text for p, text in sources().items() if p.startswith(("cdclake/", "glue_jobs/"))}
     found = {path for path, text in files.items() if NAMES.search(text) or KEYS.search(text)}
-    assert found == {"glue_jobs/control/control_objects.py"}
+    assert found == {"cdclake/control_objects.py"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cdclake.jobs.control.control_objects import REPLAY, RESYNC, outcome_name, request_name
+from cdclake.control_objects import REPLAY, RESYNC, outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.executor import OperationExecutor
 from tests.spark.events import MemoryStore, plan_of

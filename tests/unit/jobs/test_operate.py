@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from cdclake.control_objects import REPLAY, RESYNC, outcome_name, request_name
 from cdclake.debezium.position import Position
 from cdclake.errors import InputError
-from cdclake.jobs.control.control_objects import REPLAY, RESYNC, outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.operate_job import operate
 from cdclake.jobs.operations.table_operations import TableOperations, streamed_tables

@@ -2,7 +2,7 @@
 
 import json
 
-from cdclake.jobs.control.control_objects import ResumeRequest
+from cdclake.control_objects import ResumeRequest
 from cdclake.jobs.control.progress import Progress, TableProgress
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from cdclake.control_objects import ResumeRequest
 from cdclake.errors import TableError
-from cdclake.jobs.control.control_objects import ResumeRequest
 from cdclake.jobs.control.progress import MAX_RETRY_S, Progress, TableProgress
 from cdclake.jobs.stream import gauges, restarts
 from cdclake.jobs.stream.restarts import Restarts

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from cdclake.control_objects import ResumeRequest
 from cdclake.errors import Fenced
-from cdclake.jobs.control.control_objects import ResumeRequest
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.topic_state import TopicState, lost_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp

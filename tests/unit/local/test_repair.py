@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from cdclake.control_objects import outcome_name, request_name
 from cdclake.errors import ComponentFailed, NotRunning, TableError
-from cdclake.jobs.control.control_objects import outcome_name, request_name
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.local import operations_backend
 from cdclake.local.lake import stack

@@ -8,7 +8,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import pytest
+
+from cdclake.local.reader.query import _refused
+from tests.unit.verify.lakes import make_plan, make_table
 
 PROJECT = Path(__file__).resolve().parents[3]
 # The installed command is a program given by -c. DuckDB takes that for an interactive session, and
@@ -56,3 +60,10 @@ def test_duckdb_prints_progress_by_itself(tmp_path: Path) -> None:
     """Otherwise the test above would prove nothing."""
     with pytest.raises(json.JSONDecodeError):
         json.loads(_output(PLAIN, tmp_path))
+
+
+def test_more_deletes_than_rows_have_a_remedy() -> None:
+    message = "Information loss on integer cast: value 18446744073709551614 outside of target"
+    refused = _refused(duckdb.InternalException(message), make_plan(make_table()), "select 1")
+    assert "more deleted positions than rows" in refused.message
+    assert "`cdclake job maintain_tables`" in refused.remedy

@@ -7,6 +7,7 @@
 | `repaired/<table>.<verb>.json` | the stream: the outcome of a request | `replay` and `resync` |
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | the source check: wider column types | the jobs, over their plan |
+| `new_columns.json` | the source check: undeclared columns | the stream, if they stop a table |
 | `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
@@ -23,7 +24,7 @@ from typing import Any
 
 Json = dict[str, Any]
 REPLAY, RESYNC = "replay", "resync"
-PROGRESS, WIDENED = "progress.json", "widened.json"
+PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"

@@ -1,0 +1,65 @@
+"""New columns of the source, written into the pipeline file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdclake.config.added_columns import add_columns
+from cdclake.jobs.runtime.source import source_tables
+from cdclake.plan import Plan
+from cdclake.postgres.catalog import SourceTable, TableId
+from cdclake.postgres.file_lines import scalar
+from cdclake.postgres.new_columns import find_new_columns, lines_to_write
+from cdclake.postgres.published import name_now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeclaredColumns:
+    """Columns that were written into the file, and those that were not."""
+
+    source: Mapping[TableId, SourceTable]
+    added: Mapping[str, Mapping[str, str]]  # type by `schema.table` and column
+    refused: Mapping[str, list[tuple[str, str]]]  # reason and remedy by `schema.table`
+
+
+def declare_new_columns(dsn: str, plan: Plan, file: Path) -> DeclaredColumns:
+    """Write the source's undeclared columns into the file of this plan, where it can hold them.
+
+    Not those of a table that lacks a declared column: one of them may be that column, renamed.
+    Raise InputError, with the file unchanged, if the source does not answer or the file cannot be
+    changed.
+    """
+    source = source_tables(dsn, plan)
+    found = find_new_columns(plan, source)
+    added, refused = {}, {}
+    for table in plan.tables:
+        types = found.get(table.name, {})
+        present = source[(table.schema, table.table)].by_name if types else {}
+        lacking = [c.source for c in table.columns if types and name_now(c, present) is None]
+        wanted = {c: kind for c, kind in types.items() if kind is not None and not lacking}
+        if wanted:
+            added[(table.schema, table.table)] = wanted
+        if len(wanted) < len(types):
+            others = {column: kind for column, kind in types.items() if column not in wanted}
+            refused[table.source] = [_refusal(c, kind, lacking) for c, kind in others.items()]
+    if added:
+        add_columns(file, added)
+    return DeclaredColumns(
+        source=source,
+        added={".".join(table): types for table, types in added.items()},
+        refused=refused,
+    )
+
+
+def _refusal(column: str, kind: str | None, lacking: list[str]) -> tuple[str, str]:
+    lines = lines_to_write(column, kind)
+    if kind is None:
+        return f"the lake cannot hold column {column!r}", lines
+    missing = lacking[0]
+    return (
+        f"column {column!r} is new, and the declared column {missing!r} is missing",
+        f"if {missing!r} was renamed, write its line as `{scalar(column)}: {{type: {kind},"
+        f" renamed_from: {scalar(missing)}}}`; otherwise remove `{scalar(missing)}`, and {lines}",
+    )

@@ -1,0 +1,70 @@
+"""Requests to the stream that a check of the source makes as well: to resume, and to replay."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from cdclake.control_objects import (
+    REPLAY,
+    ReplayRequest,
+    ResumeRequest,
+    request_name,
+    resume_name,
+)
+
+
+class StoredContent(Protocol):
+    """Object as a store returns it."""
+
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """JSON content."""
+        ...
+
+
+class ControlStore(Protocol):
+    """Store of the control objects: that of the jobs, or that of a Lambda function."""
+
+    def read(self, name: str) -> StoredContent | None:
+        """Return the object, or None if there is none."""
+        ...
+
+    def write(self, name: str, content: dict[str, Any]) -> None:
+        """Put the object unconditionally."""
+        ...
+
+
+def request_replay(control: ControlStore, table: str) -> str:
+    """Request a replay of the table's quarantined events; return the request's id.
+
+    A pending request keeps its id.
+    """
+    stored = control.read(request_name(table, REPLAY))
+    request = ReplayRequest.from_json(stored.content) if stored else ReplayRequest(uuid.uuid4().hex)
+    control.write(request_name(table, REPLAY), request.to_json())
+    return request.id
+
+
+def request_resume(
+    control: ControlStore,
+    table: str,
+    *,
+    skip_gap: bool = False,
+    columns_changed: bool = False,
+    has_snapshot: bool = False,
+) -> None:
+    """Request that a stopped table reads its gap and rejoins.
+
+    Args:
+        control: The control objects.
+        table: Lake name of the table.
+        skip_gap: Continue with the oldest event that Kafka still has; a resync reads the rest.
+        columns_changed: Resume the table only if its declared columns were why it stopped.
+        has_snapshot: A new epoch's snapshot replaces the rows of the skipped gap; no resync has to.
+    """
+    request = ResumeRequest(
+        skip_gap=skip_gap, columns_changed=columns_changed, has_snapshot=has_snapshot
+    )
+    control.write(resume_name(table), request.to_json())

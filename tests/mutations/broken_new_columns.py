@@ -1,0 +1,78 @@
+"""Ways to break the policies for new columns, the check of names, and the output of commands."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_NOTES, _TESTS = "cdclake/source_notes.py", ("tests/unit/iceberg/test_new_columns.py",)
+_CHECK, _DEPLOYED = (
+    "lambda/prepare_source/prepare_source.py",
+    ("tests/unit/deployed/test_source_notes.py",),
+)
+_EDIT, _FILES = "cdclake/config/added_columns.py", ("tests/unit/config/test_added_columns.py",)
+
+NEW_COLUMNS = (
+    Mutation(
+        "a pipeline's name ends with a hyphen on AWS",
+        ("tests/unit/config/test_problems.py", "-k", "hyphen"),
+        (("cdclake/config/checks/aws.py", 'if "--" in f"{name}-":', 'if "--" in name:'),),
+    ),
+    Mutation(
+        "delete a lake that never was",
+        ("tests/unit/test_json_output.py", "-k", "down"),
+        (("cdclake/local/shutdown.py", "if purge and home.path.is_dir():", "if purge:"),),
+    ),
+    Mutation(
+        "a command without --json",
+        ("tests/unit/test_json_output.py", "-k", "option"),
+        (("cdclake/cli/output.py", 'typer.Option("--json",', 'typer.Option("--as-json",'),),
+    ),
+    Mutation(
+        "an excluded column stops its table", _TESTS,
+        ((_NOTES, "{*table.excluded, *(column", "{*(column"),),
+    ),
+    Mutation(
+        "new columns stop no table", _TESTS,
+        (("glue_jobs/stream/undeclared_columns.py", "if name in flowing:", "if False:"),),
+    ),
+    Mutation(
+        "the stream reads no notes of new columns",
+        ("tests/spark/test_widened_stream.py", "-k", "undeclared"),
+        (("glue_jobs/stream/batch.py",
+          "in undeclared_stops(self._control, plan, flowing):", "in ():"),),
+    ),
+    Mutation(
+        "a table without new columns stays stopped", _TESTS,
+        ((_NOTES, "if table.name in noted and table.name not in wanted:", "if False:"),),
+    ),
+    Mutation(
+        "a file that excludes a column resumes no table", _TESTS,
+        (("cdclake/local/plan_diff.py", "return table.columns, table.excluded",
+          "return table.columns, ()"),),
+    ),
+    Mutation(
+        "declare a column that may be a renamed one", _TESTS,
+        (("cdclake/local/lake/declared_columns.py", " is not None and not lacking}",
+          " is not None}"),),
+    ),
+    Mutation(
+        "the deployed check notes no widened types", _DEPLOYED,
+        ((_CHECK, "    note_widened(control, plan, widened)\n", ""),),
+    ),
+    Mutation(
+        "the deployed check notes the same widened types again", _DEPLOYED,
+        ((_CHECK, "    plan = with_widened(plan, read_widened(control))\n", ""),),
+    ),
+    Mutation(
+        "the deployed check notes no new columns", _DEPLOYED,
+        ((_CHECK, "    note_new_columns(control, plan, found)\n", ""),),
+    ),
+    Mutation(
+        "a file is changed although another table shares its columns", _FILES,
+        ((_EDIT, " and read.values == expected", ""),),
+    ),
+    Mutation(
+        "a flow mapping splits numeric(12,2)", _FILES,
+        ((_EDIT, 'f", {scalar(name)}: {scalar(kind)}"', 'f", {scalar(name)}: {kind}"'),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,145 @@
+"""Undeclared columns of the source: found, noted, declared, and why they stop a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdclake.control_objects import ResumeRequest
+from cdclake.jobs.stream.undeclared_columns import undeclared_stops
+from cdclake.local.lake import declared_columns
+from cdclake.local.lake.declared_columns import declare_new_columns
+from cdclake.local.lake.source_changes import compare_columns
+from cdclake.local.plan_diff import compare
+from cdclake.plan import Plan
+from cdclake.postgres.new_columns import find_new_columns
+from cdclake.source_notes import note_new_columns, read_new_columns
+from tests.spark.events import MemoryStore
+from tests.unit.postgres.tables import actual, column, declared
+
+ID, NUMBER = actual().columns
+NOTE = column("note", "text")
+SOURCE = actual(columns=(ID, NUMBER, NOTE))
+
+
+def plan_of(policy: Any = "stop", **changes: Any) -> Plan:
+    table = declared(**changes)
+    return Plan(
+        name="shop", source_database="d", lake_database="l", tables=(table,), new_columns=policy
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "changes", "expected"),
+    [
+        ((ID, NUMBER, NOTE), {}, {"orders": {"note": "text"}}),
+        ((ID, NUMBER, NOTE), {"excluded": ("note",)}, {}),
+        ((ID, NUMBER, column("sum", generated=True)), {}, {}),
+        ((ID, NUMBER, column("shape", None)), {}, {"orders": {"shape": None}}),
+        ((ID, NUMBER, column("Number", "text")), {}, {"orders": {"Number": None}}),
+        ((ID, NUMBER, column("cdc_x", "text")), {}, {"orders": {"cdc_x": None}}),
+        ((ID, NUMBER, NOTE, column("Note")), {}, {"orders": {"note": "text", "Note": None}}),
+    ],
+)
+def test_what_is_neither_declared_nor_excluded_is_new(columns, changes, expected) -> None:
+    source = actual(columns=columns)
+    assert find_new_columns(plan_of(**changes), {source.id: source}) == expected
+    assert find_new_columns(plan_of(**changes), {}) == {}
+
+
+def test_a_noted_column_stops_its_table_until_it_is_declared_or_excluded() -> None:
+    control: Any = MemoryStore()
+    plan = plan_of()
+    note_new_columns(control, plan, {"orders": {"note": "text"}})
+    [(table, reason, columns)] = undeclared_stops(control, plan, {"orders"})
+    assert (table.name, columns) == ("orders", ["note"])
+    assert "public.orders has undeclared columns in the source ('note')" in reason
+    assert "write `note: text`, or `note: {exclude: true}`" in reason
+    assert list(undeclared_stops(control, plan, set())) == []  # stopped already
+    for followed in (
+        plan_of(excluded=("note",)),
+        replace(plan, tables=(declared(("id", "integer"), ("note", "text")),)),
+        plan_of("ignore"),
+        plan_of("declare"),
+        plan_of(delivery="firehose"),
+    ):
+        assert read_new_columns(control, followed) == {}
+
+
+def test_a_check_that_finds_no_more_resumes_the_table() -> None:
+    control: Any = MemoryStore()
+    found = {"orders": {"note": "text"}}
+    for changed, seen in ((plan_of(), {}), (plan_of("ignore"), found)):
+        note_new_columns(control, plan_of(), found)
+        assert control.read("resume/orders.json") is None
+        note_new_columns(control, changed, seen)
+        assert ResumeRequest.from_json(control.read("resume/orders.json").content).columns_changed
+        assert read_new_columns(control, plan_of()) == {}
+        control.delete("resume/orders.json")
+
+
+def test_a_plan_without_the_policy_notes_nothing() -> None:
+    control: Any = MemoryStore()
+    for policy in ("ignore", "declare"):
+        note_new_columns(control, plan_of(policy), {"orders": {"note": "text"}})
+    assert control.stored == {}
+
+
+def test_a_file_that_excludes_a_column_resumes_its_table() -> None:
+    changed = plan_of(excluded=("note",))
+    assert compare(plan_of(), changed).reshaped == changed.tables
+    assert compare(changed, changed).reshaped == ()
+
+
+@pytest.mark.parametrize(
+    ("policy", "message", "remedy"),
+    [
+        ("ignore", "does not reach the lake", "write `note: text`, or"),
+        ("declare", "does not reach the lake yet", "run `cdclake up`, which writes it"),
+        ("stop", "its table stops", "write `note: text`, or"),
+    ],
+)
+def test_status_says_what_the_policy_does(policy: str, message: str, remedy: str) -> None:
+    [(_, said, to_do)] = compare_columns(declared(), SOURCE, policy)
+    assert message in said
+    assert to_do.startswith(remedy)
+
+
+FILE = """\
+version: 1
+name: shop
+source: {database: d}
+tables:
+  public.orders:
+    key: [id]
+    columns:
+      id: integer
+      number: integer
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "added", "reason"),
+    [
+        ((ID, NUMBER, NOTE), "      note: text\n", ""),
+        ((ID, NUMBER, column("shape", None)), "", "cannot hold column 'shape'"),
+        ((ID, NOTE), "", "the declared column 'number' is missing"),
+        ((ID, NUMBER), "", ""),
+    ],
+)
+def test_columns_are_declared_unless_they_may_be_renamed_ones(
+    columns, added: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = actual(columns=columns)
+    monkeypatch.setattr(declared_columns, "source_tables", lambda *_: {source.id: source})
+    file = tmp_path / "shop.yaml"
+    file.write_text(FILE)
+    found = declare_new_columns("", plan_of("declare"), file)
+    assert file.read_text() == FILE + added
+    assert found.added == ({"public.orders": {"note": "text"}} if added else {})
+    assert [why for why, _ in found.refused.get("public.orders", [])] == (
+        [why for why, _ in found.refused["public.orders"] if reason in why] if reason else []
+    )
