@@ -14,12 +14,19 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdclake.jobs.jvm.java import java_with
-from cdclake.jobs.stream.kafka_range import TopicRanges, read_ranges
+from cdclake.jobs.stream.kafka_range import (
+    MAX_POLL_RECORDS,
+    POLL_RECORDS_OPTION,
+    TopicRanges,
+    read_ranges,
+)
 from cdclake.jobs.stream.table_batch import Ranges
 from cdclake.plan import Plan
 
 # Records are in memory several times: as read, as text, decoded, and in two tables' writers.
 _HEAP_SHARE = 8
+# A consumer holds the records of its last poll, and asks the broker twice for offsets in each poll.
+_POLL_BYTES = 4 * 1024 * 1024
 _RECORD_BYTES = "coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0)"
 SIZE = f"sum({_RECORD_BYTES})"  # bytes of the records of a group
 
@@ -58,8 +65,9 @@ class BatchSlices:
         if self.fits(sum(piece.size for piece in pieces), spark):
             yield records
             return
+        options = self._brokers | poll_bound(pieces)
         for ranges in combined(_own_topics_last(pieces, plan), most):
-            yield read_ranges(spark, self._brokers, ranges)
+            yield read_ranges(spark, options, ranges)
 
     def of_gap(self, records: DataFrame, topic: str, gap: Ranges) -> list[tuple[DataFrame, Ranges]]:
         """Return what a table has missed, with its ranges, in slices if it is too large."""
@@ -68,8 +76,9 @@ class BatchSlices:
         if sum(piece.size for piece in pieces) <= most:
             return [(records, gap)]
         spark = records.sparkSession
+        options = self._brokers | poll_bound(pieces)
         slices = combined(pieces, most)
-        return [(read_ranges(spark, self._brokers, part), part[topic]) for part in slices]
+        return [(read_ranges(spark, options, part), part[topic]) for part in slices]
 
     def fits(self, size: int, spark: SparkSession) -> bool:
         """Check whether a batch may be processed whole; its size decides about the next one."""
@@ -92,6 +101,13 @@ def measured_pieces(records: DataFrame, most: int) -> list[Piece]:
     bounds = ("min(offset) AS first", "max(offset) + 1 AS following", "sum(size) AS size")
     rows = pieces.agg(*(F.expr(bound) for bound in bounds)).collect()
     return sorted(Piece(r.topic, r.partition, r.first, r.following, r["size"]) for r in rows)
+
+
+def poll_bound(pieces: Iterable[Piece]) -> dict[str, str]:
+    """Return the Kafka option that bounds a poll's bytes, by the piece with the largest records."""
+    fitting = (_POLL_BYTES * (p.following - p.first) // max(p.size, 1) for p in pieces)
+    records = max(1, min([MAX_POLL_RECORDS, *fitting]))
+    return {POLL_RECORDS_OPTION: str(records)}
 
 
 def combined(pieces: Iterable[Piece], most: int) -> list[TopicRanges]:

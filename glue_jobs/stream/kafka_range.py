@@ -20,6 +20,10 @@ from cdclake.plan import Table
 log = logging.getLogger("cdclake.stream")
 
 RECORD_COLUMNS = ("topic", "partition", "offset", "key", "value", "headers")
+# A consumer holds the records of its last poll, which Kafka bounds by number and compressed bytes
+# only. Reading 200,000 small records took as long as with Kafka's default of 500 (measured).
+MAX_POLL_RECORDS = 100
+POLL_RECORDS_OPTION = "kafka.max.poll.records"
 TopicRanges = dict[str, dict[int, tuple[int, int]]]  # by topic and partition
 _EARLIEST_OFFSET = -2  # Spark's constant for the beginning of a partition
 
@@ -62,6 +66,7 @@ def _read_gap(
         .option("startingOffsets", starts)
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
+        .option(POLL_RECORDS_OPTION, str(MAX_POLL_RECORDS))
         .load()
         .select(*RECORD_COLUMNS)
     )

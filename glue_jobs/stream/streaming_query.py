@@ -18,7 +18,7 @@ from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.jobs.stream.checkpoint import discard_unusable
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.stream.handover import Handover
-from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
+from cdclake.jobs.stream.kafka_range import MAX_POLL_RECORDS, POLL_RECORDS_OPTION, RECORD_COLUMNS
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.stream.table_batch import RequestedOperations
 from cdclake.jobs.stream.topic_check import KafkaTopics
@@ -75,6 +75,7 @@ def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> Dat
         .option("failOnDataLoss", "true")
         .option("includeHeaders", "true")
         .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)
+        .option(POLL_RECORDS_OPTION, str(MAX_POLL_RECORDS))
         .option("maxOffsetsPerTrigger", str(MAX_OFFSETS_PER_BATCH))
         .load()
         .select(*RECORD_COLUMNS)

@@ -120,7 +120,7 @@ def test_a_topic_that_ends_before_the_checkpoint_does_not_stop_the_others(
     change(lake, seed=1)
     create_again(lake, "order_items")
     change(lake, seed=2)
-    lake.run("up", str(SHOP))
+    lake.run("resume")
     assert "was deleted and created again" in await_stopped(lake, "order_items")
     lake.assert_equal("--table", "customers")
     done = lake.run("resync", "--expired")
@@ -158,7 +158,7 @@ def test_a_damaged_checkpoint_is_read_again_from_kafka(
     newest = max((f for f in files.iterdir() if f.name.isdecimal()), key=lambda f: int(f.name))
     newest.write_text(newest.read_text()[:3] if folder == "offsets" else "")
     (files / f".{newest.name}.crc").unlink(missing_ok=True)
-    lake.run("up", str(SHOP))
+    lake.run("resume")
     assert_all_equal(lake)
     [log] = [p["log"] for p in lake.run("status")["components"] if p["name"] == "stream"]
     assert f"its file {folder}/{newest.name} is damaged" in Path(log).read_text(errors="replace")

@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 TOPICS = ("tests/unit/debezium/test_topics.py",)
 MARKERS = ("tests/unit/debezium/test_oversized.py",)
+SLICES = ("tests/unit/jobs/test_batch_slices.py",)
+CONF = ("tests/unit/iceberg/test_catalog_conf.py",)
 LARGE = "tests/spark/test_oversized.py"
 
 _CONNECTOR = "cdclake/debezium/connector.py"
@@ -62,5 +64,20 @@ SIZES = (
         "a gap is read whole", (LARGE, "-k", "gap"),
         ((_BATCH, "return self._slices.of_gap(records, table.topic, missed)",
           "return [(records, missed)]"),),
+    ),
+    Mutation(
+        "a poll of large records is bounded by their number alone", SLICES,
+        (("glue_jobs/stream/batch_slices.py", "min([MAX_POLL_RECORDS, *fitting])",
+          "MAX_POLL_RECORDS"),),
+    ),
+    Mutation(
+        "the slices are read with Kafka's own bound of a poll", (LARGE, "-k", "heartbeats_last"),
+        (("glue_jobs/stream/batch_slices.py", "options = self._brokers | poll_bound(pieces)",
+          "options = self._brokers"),),
+    ),
+    Mutation(
+        "consumers keep the records of their last poll for minutes", CONF,
+        (("cdclake/iceberg/catalog_conf.py",
+          '        "spark.kafka.consumer.fetchedData.cache.timeout": "1s",\n', ""),),
     ),
 )  # fmt: skip

@@ -124,7 +124,8 @@ def test_a_batch_that_is_too_large_is_taken_in_slices_heartbeats_last(
     whole = stream.spark.createDataFrame(sent, RECORD)
     read: list[dict[str, Any]] = []
 
-    def read_ranges(_: Any, __: Any, ranges: dict[str, Any]) -> Any:
+    def read_ranges(_: Any, options: dict[str, str], ranges: dict[str, Any]) -> Any:
+        assert options["kafka.max.poll.records"] == "100"
         read.append(ranges)
         parts = [
             f"(topic = '{topic}' AND partition = {p} AND offset >= {first} AND offset < {end})"
@@ -161,7 +162,8 @@ def test_a_gap_that_is_too_large_is_read_in_slices(
     frame = stream.spark.createDataFrame(lost, RECORD)
     sizes: list[int] = []
 
-    def read_ranges(_: Any, __: Any, ranges: dict[str, Any]) -> Any:
+    def read_ranges(_: Any, options: dict[str, str], ranges: dict[str, Any]) -> Any:
+        assert options["kafka.max.poll.records"] == "100"
         [(first, end)] = ranges[one.table.topic].values()
         sizes.append(end - first)
         return frame.where(f"offset >= {first} AND offset < {end}")
