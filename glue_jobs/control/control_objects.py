@@ -11,8 +11,8 @@
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
-back. Reports, the order of the stream's deployment and the start of a bulk load have their names
-in `cdclake.naming`, because Lambda functions and stacks use them as well.
+back. Folders and single objects have their names in `cdclake.naming`, because Lambda functions and
+stacks use them as well; `cdclake.control_access` lists which deployed job may write which.
 """
 
 from __future__ import annotations
@@ -21,10 +21,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from cdclake import naming
+
 Json = dict[str, Any]
 REPLAY, RESYNC = "replay", "resync"
-PROGRESS, WIDENED = "progress.json", "widened.json"
-REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
+PROGRESS, WIDENED = naming.PROGRESS, naming.WIDENED
+REQUESTS, OUTCOMES = naming.REQUESTS, naming.OUTCOMES
+RESUMES, LEASES = naming.RESUMES, naming.LEASES
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 

@@ -1,0 +1,37 @@
+"""Control objects that each deployed job writes and deletes; every job reads all of them.
+
+On AWS a job's role allows nothing else, so that no job can forge what another one acts on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cdclake import naming
+from cdclake.deployed_jobs import TABLE_JOBS
+
+_LEASES, _REPORTS = f"{naming.LEASES}/*", f"{naming.REPORTS}/*"
+_REQUESTS, _RESUMES = f"{naming.REQUESTS}/*", f"{naming.RESUMES}/*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlAccess:
+    """Names of control objects, with `*` for any text."""
+
+    writes: tuple[str, ...]
+    deletes: tuple[str, ...] = ()
+
+
+CONTROL_ACCESS: Mapping[str, ControlAccess] = {
+    naming.STREAM_JOB: ControlAccess(
+        writes=(naming.PROGRESS, _LEASES, _REQUESTS, f"{naming.OUTCOMES}/*"),
+        deletes=(_LEASES, _REQUESTS, _RESUMES),
+    ),
+    **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
+    # It notes widened types, and requests the replay of what they quarantined.
+    naming.VERIFY_JOB: ControlAccess(
+        writes=(_REPORTS, naming.WIDENED, _RESUMES, f"{naming.REQUESTS}/*.replay.json")
+    ),
+    naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
+}
