@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.topics import end_offsets
 from tests.local.running import RunningLake
 
@@ -43,7 +44,7 @@ def test_a_first_snapshot_of_large_rows_reaches_kafka(tmp_path: Path) -> None:
             )
         # The stream has a memory of its own, which this is not about.
         lake.run("up", str(file), expect=None)
-        kafka = lake.run("up", "--no-stream")["kafka"]
+        kafka = lake.endpoints.kafka
         lake.eventually(lambda: in_kafka(kafka) == ROWS, seconds=120)
         assert state_of(lake, "connect") == "running"
         assert "OutOfMemoryError" not in (lake.home / "logs" / "connect.log").read_text()
@@ -51,7 +52,7 @@ def test_a_first_snapshot_of_large_rows_reaches_kafka(tmp_path: Path) -> None:
         lake.run("down", "--purge", expect=None)
 
 
-def in_kafka(kafka: str) -> int:
+def in_kafka(kafka: Broker) -> int:
     return sum(end_offsets(kafka, [TOPIC])[TOPIC].values())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.broken_access import ACCESS
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
@@ -361,6 +362,7 @@ MUTATIONS = (
     *MASKS,
     *SIZES,
     *TOPICS,
+    *ACCESS,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,
