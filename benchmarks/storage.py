@@ -22,8 +22,11 @@ from urllib.request import ProxyHandler, Request, build_opener
 from benchmarks.iceberg_catalog import ENDPOINT
 from benchmarks.session import PROJECT
 from cdclake.local.aws.aws_server import HEALTH
+from cdclake.local.components.connect import ConnectApi
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.lake import aws_environment
 from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.credentials import Login
 
 BUCKET = "bench"
 _START_SECONDS = 60.0
@@ -52,6 +55,7 @@ def far_away(folder: Path) -> Iterator[Storage]:
     port = _free_port()
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port)]
+    login = Login("local", "local")
     keys = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
     with (folder / "server.log").open("wb") as log:
         server = subprocess.Popen(
@@ -64,7 +68,8 @@ def far_away(folder: Path) -> Iterator[Storage]:
     try:
         _wait_for(f"{address}{HEALTH}")
         _DIRECT.open(Request(f"{address}/{BUCKET}", method="PUT"), timeout=10).close()
-        endpoints = Endpoints(None, "", "", s3=address, glue=address, logs="")
+        broker, connect = Broker("", login), ConnectApi("", login)
+        endpoints = Endpoints(None, broker, connect, address, address, "", login)
         environment = {**aws_environment(endpoints), ENDPOINT: address}
         yield Storage(f"s3://{BUCKET}/warehouse", environment)
     finally:

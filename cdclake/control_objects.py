@@ -13,7 +13,7 @@
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
 back. Reports, the order of the stream's deployment and the start of a bulk load have their names
-in `cdclake.naming`, because Lambda functions and stacks use them as well.
+in `cdclake.naming`. `cdclake.control_access` lists which deployed job may write which object.
 """
 
 from __future__ import annotations

@@ -201,6 +201,7 @@ CONTROL_PREFIX = "control"
 CHECKPOINT_PREFIX = "checkpoints"
 DEPLOYED_PREFIX = "deployed"
 RELATIONS = "relations.json"  # control object: the source's relations when the lake read them
+REPORTS = "reports"  # folder of control objects
 STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run
 
 
@@ -225,7 +226,7 @@ def consumer_group_prefix(prefix: str) -> str:
 
 def report_name(run: str) -> str:
     """Return the name of the control object with the report of a job run."""
-    return f"reports/{run}.json"
+    return f"{REPORTS}/{run}.json"
 
 
 def load_start(epoch: int) -> str:

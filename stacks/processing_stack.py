@@ -13,6 +13,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
+from cdclake.control_access import CONTROL_ACCESS
 from cdclake.deployed_jobs import (
     AT_SOURCE,
     TABLE_JOBS,
@@ -155,7 +156,7 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
-            grants=[*self._every_job_grants(), *grants],
+            grants=[*self._every_job_grants(job), *grants],
         )
 
     def _stream(self) -> JobSpec:
@@ -173,17 +174,15 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=self.deployment.aws.jobs.stream,
             timeout_minutes=_STREAM_TIMEOUT_MINUTES,
-            grants=[*self._every_job_grants(), *self._stream_grants()],
+            grants=[*self._every_job_grants(job), *self._stream_grants()],
         )
 
-    def _every_job_grants(self) -> list[Grant]:
+    def _every_job_grants(self, job: str) -> list[Grant]:
         """Allow reading the job's files, using control objects, network access and metrics."""
         state, network = self._lake.state, self._job_ground
         return [
             job_grants.reads_its_files(state),
-            job_grants.keeps_objects(
-                state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"
-            ),
+            *job_grants.uses_control_objects(state, CONTROL_ACCESS[job]),
             job_grants.lists(state),
             *job_grants.stands_in_network(
                 connection=network.connection,

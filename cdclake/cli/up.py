@@ -113,6 +113,7 @@ def _render(answer: dict[str, Any]) -> None:
     say(f"s3, glue  {answer['s3']}")
     if "firehose" in answer:
         say(f"firehose  {answer['firehose']}")
+    say(f"clients   {answer['clients']}: credentials for your own clients")
     say(f"logs      {answer['logs']}")
     for change in answer.get("relation_changes", ()):
         did = "it is read again" if change["did"] else change["remedy"]

@@ -15,6 +15,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
+from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
@@ -45,7 +46,7 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
     if endpoints.source is not None and database:
         source["dbname"] = database
-    return _answer(endpoints, _shown(source, dsn), [])
+    return _answer(home, endpoints, _shown(source, dsn), [])
 
 
 def up(
@@ -84,7 +85,7 @@ def up(
     if wait == ROWS and not state.paused:
         await_rows(replace(lake, state=state))
     return {
-        **_answer(endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
+        **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
         **_outcome(before, state, change, checked),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
@@ -117,6 +118,7 @@ def _bring_up(home: Home, dsn: str | None, checked: Plan | None) -> Endpoints:
     if dsn is not None:
         check_source(dsn, checked)
     endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
+    write_client_files(home, endpoints)
     if dsn is not None:
         home.remember("source_dsn", dsn)
     return endpoints
@@ -185,15 +187,16 @@ def _firehose(endpoints: Endpoints, plan: Plan) -> dict[str, Any]:
 
 
 def _answer(
-    endpoints: Endpoints, source: dict[str, Any], tables: Sequence[Table]
+    home: Home, endpoints: Endpoints, source: dict[str, Any], tables: Sequence[Table]
 ) -> dict[str, Any]:
     return {
         "ok": True,
         "source": source,
-        "kafka": endpoints.kafka,
+        "kafka": endpoints.kafka.address,
         "s3": endpoints.s3,
         "glue": endpoints.glue,
-        "connect": endpoints.connect,
+        "connect": endpoints.connect.url,
+        "clients": str(home.clients),
         "logs": endpoints.logs,
         "tables": [_table(table) for table in tables],
     }

@@ -12,7 +12,6 @@ from aws_cdk import Aws
 
 from cdclake.stacks.constructs.grant import Grant, arn
 
-_GROUPS = ("__amazon_msk_connect_*", "connect-*")
 _WRITES = ("DescribeTopic", "WriteData")
 _KEEPS = ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData", "WriteData")
 
@@ -41,6 +40,8 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
     # Pages of MSK's developer guide disagree: "Use default offset storage topic" has the first
     # name, "Understand state management" the second.
     own = [f"__amazon_msk_connect_*_{connector}_*", f"__msk_connect_*_{connector}_*"]
+    # The second is Connect's own name of a connector's group.
+    groups = ["__amazon_msk_connect_*", f"connect-{connector}*"]
     return [
         Grant(
             actions=_actions(*_KEEPS),
@@ -54,7 +55,7 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
         ),
         Grant(
             actions=_actions("AlterGroup", "DescribeGroup"),
-            on=[arn("kafka", f"group/{cluster}/{group}") for group in _GROUPS],
+            on=[arn("kafka", f"group/{cluster}/{group}") for group in groups],
             because="the worker's group: MSK documents only this part of its name",
         ),
     ]

@@ -23,25 +23,28 @@ class Encryption(Construct):
             enable_key_rotation=True,
             removal_policy=kept,
         )
-        key.add_to_resource_policy(_logs_statement())
+        key.add_to_resource_policy(_logs_statement(prefix))
         key.add_to_resource_policy(_alarms_statement(prefix))
         self.key_arn = key.key_arn
 
 
-def _logs_statement() -> aws_iam.PolicyStatement:
-    """Allow CloudWatch Logs to use the key for log groups of this account.
+def _logs_statement(prefix: str) -> aws_iam.PolicyStatement:
+    """Allow CloudWatch Logs to use the key for the deployment's log groups.
 
+    Their names begin with the prefix, as generated names do, or have it after a service's part.
     CloudWatch Logs requires this in the key's policy.
 
     Source: CloudWatch Logs user guide, "Encrypt log data using AWS KMS".
     """
-    groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:*"
+    groups = f"arn:{Aws.PARTITION}:logs:{Aws.REGION}:{Aws.ACCOUNT_ID}:log-group:"
+    names = (f"{prefix}-*", *(f"/aws*/{prefix}{end}" for end in ("", "-*", "/*")))
+    own = [groups + name for name in names]
     return aws_iam.PolicyStatement(
-        sid="LogGroupsOfThisAccount",
+        sid="LogGroupsOfThisDeployment",
         principals=[aws_iam.ServicePrincipal(f"logs.{Aws.REGION}.amazonaws.com")],
         actions=["kms:Decrypt", "kms:DescribeKey", "kms:Encrypt", "kms:GenerateDataKey*"],
         resources=["*"],  # in a key's policy: this key
-        conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
+        conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": own}},
     )
 
 

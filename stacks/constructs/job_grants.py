@@ -8,6 +8,7 @@ from dataclasses import replace
 from aws_cdk import Aws
 
 from cdclake import naming
+from cdclake.control_access import ControlAccess
 from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
@@ -39,6 +40,21 @@ def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:
         on=[f"{bucket.arn}/{prefix}/*"],
         because=because,
     )
+
+
+def uses_control_objects(state: BucketReference, access: ControlAccess) -> list[Grant]:
+    """Allow reading every control object, and changing those of `access`."""
+    below = f"{state.arn}/{naming.CONTROL_PREFIX}"
+    because = "by table, run or request; the list of each job is in cdclake.control_access"
+    changes = {"s3:PutObject": access.writes, "s3:DeleteObject": access.deletes}
+    return [
+        reads_objects(state, naming.CONTROL_PREFIX, "leases, progress, requests and reports"),
+        *(
+            Grant(actions=[action], on=[f"{below}/{name}" for name in names], because=because)
+            for action, names in changes.items()
+            if names
+        ),
+    ]
 
 
 def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:

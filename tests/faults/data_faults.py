@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from cdclake import naming
+from cdclake.local.components.kafka import Broker
 from tests.faults.fault import Fault, FaultyLake
 from tests.model_lake.shapes import PIPELINE
 
 _COPIED = 300
 
 
-def _records(brokers: str, topic: str) -> list[Message]:
+def _records(kafka: Broker, topic: str) -> list[Message]:
     """Read the newest records of a topic's first partition."""
-    consumer = Consumer({"bootstrap.servers": brokers, "group.id": "faults"})
+    consumer = Consumer({**kafka.settings, "group.id": "faults"})
     try:
         first, end = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10)
         start = max(first, end - _COPIED)
@@ -29,9 +30,9 @@ def _records(brokers: str, topic: str) -> list[Message]:
 
 
 def _produce(
-    brokers: str, topic: str, records: Sequence[tuple[bytes | None, bytes | None]]
+    kafka: Broker, topic: str, records: Sequence[tuple[bytes | None, bytes | None]]
 ) -> None:
-    producer = Producer({"bootstrap.servers": brokers})
+    producer = Producer(kafka.settings)
     for key, value in records:
         producer.produce(topic, value, key, partition=0)
     assert producer.flush(30) == 0
@@ -43,15 +44,15 @@ def _topic(table: str) -> str:
 
 def _delivered_twice(lake: FaultyLake) -> None:
     for table in ("accounts", "devices", "ledgers"):
-        records = _records(lake.brokers(), _topic(table))
-        _produce(lake.brokers(), _topic(table), [(r.key(), r.value()) for r in records])
+        records = _records(lake.lake.endpoints.kafka, _topic(table))
+        _produce(lake.lake.endpoints.kafka, _topic(table), [(r.key(), r.value()) for r in records])
 
 
 def _delivered_out_of_order(lake: FaultyLake) -> None:
     for table in ("accounts", "devices", "ledgers"):
-        records = _records(lake.brokers(), _topic(table))
+        records = _records(lake.lake.endpoints.kafka, _topic(table))
         lake.random.shuffle(records)
-        _produce(lake.brokers(), _topic(table), [(r.key(), r.value()) for r in records])
+        _produce(lake.lake.endpoints.kafka, _topic(table), [(r.key(), r.value()) for r in records])
 
 
 def _keys_change(lake: FaultyLake) -> None:
@@ -100,7 +101,7 @@ def _poisoned(lake: FaultyLake) -> None:
         (b'{"id": 1}', b'{"op": "x"}'),
         (b"not json", b'{"op": "c"}'),
     ]
-    _produce(lake.brokers(), _topic("accounts"), poison)
+    _produce(lake.lake.endpoints.kafka, _topic("accounts"), poison)
     lake.quarantined += len(poison)
 
 

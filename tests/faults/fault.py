@@ -94,10 +94,6 @@ class FaultyLake:
         """Let the lake run for a random time."""
         time.sleep(self.random.uniform(least, most))
 
-    def brokers(self) -> str:
-        """Return Kafka's address."""
-        return str(self.lake.run("up", "--no-stream", expect=None)["kafka"])
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:

@@ -16,7 +16,10 @@ from typing import Any
 import psutil
 import psycopg
 
+from cdclake.local.lake import stack
+from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process import orphan_processes
+from cdclake.local.process.home import Home
 
 PROJECT = Path(__file__).resolve().parents[2]
 SHOP = PROJECT / "pipelines" / "shop.yaml"
@@ -75,6 +78,11 @@ class RunningLake:
         if not self.dsn:
             self.dsn = self.run("up", "--no-stream")["source"]
         return psycopg.connect(**self.dsn, autocommit=True)
+
+    @property
+    def endpoints(self) -> Endpoints:
+        """The addresses, with the credentials of their clients."""
+        return stack.endpoints(Home(self.home), embedded_postgres=False)
 
     def sql(self, query: str) -> list[list[Any]]:
         """Rows of a query through the independent reader."""

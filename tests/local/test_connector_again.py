@@ -23,10 +23,10 @@ def lake(tmp_path):
 
 def connect(lake: RunningLake, method: str, path: str, body: Any = None) -> Any:
     """What Connect answers."""
-    url = lake.run("up", "--no-stream")["connect"]
+    api = lake.endpoints.connect
     data = None if body is None else json.dumps(body).encode()
-    headers = {"Content-Type": "application/json"}
-    request = urllib.request.Request(f"{url}{path}", data, headers, method=method)
+    headers = {"Content-Type": "application/json", **api.headers}
+    request = urllib.request.Request(f"{api.url}{path}", data, headers, method=method)
     with DIRECT.open(request, timeout=30) as answer:
         text = answer.read()
     return json.loads(text) if text else None

@@ -11,7 +11,7 @@ import pytest
 from cdclake import naming
 from cdclake.deployed_jobs import TABLE_JOBS
 from cdclake.local.lake.lake import LocalLake, open_lake, source_parts
-from cdclake.local.lake.spark_jobs import RunningJob, checkpoint_folder, start_job
+from cdclake.local.lake.spark_jobs import KAFKA_OPTIONS, RunningJob, checkpoint_folder, start_job
 from cdclake.local.process.home import Home
 from cdclake.stacks.bundles import AUTHORITIES
 from tests.local.running import RunningLake, shop_lake_in
@@ -99,8 +99,8 @@ def at_source(lake: LocalLake, job: str) -> dict[str, str]:
         "--plan": lake.plan_uri,
         "--control": lake.control_uri,
         "--metrics": given["--metrics"],
-        "--brokers": lake.kafka,
-        "--kafka_options": "{}",
+        "--brokers": lake.kafka.address,
+        "--kafka_options": json.dumps(KAFKA_OPTIONS),
         "--source": json.dumps(words | {"sslmode": "prefer"}),
         "--login": naming.login_secret(lake.plan.name),
         "--authorities": authorities,
@@ -133,7 +133,7 @@ def test_a_deployed_stream_hands_over_to_the_next_deployment(running, lake):
 
 
 def deployed_stream(lake: LocalLake, deployment: str) -> RunningJob:
-    """The stream with the page's arguments, but for the local broker, which asks for no login."""
+    """The stream with the page's arguments, but for the local broker's login."""
     order(lake, deployment)
     given = deployed_arguments()[naming.STREAM_JOB]
     options = json.loads(given["--kafka_options"])
@@ -141,8 +141,8 @@ def deployed_stream(lake: LocalLake, deployment: str) -> RunningJob:
         "--plan": lake.plan_uri,
         "--control": lake.control_uri,
         "--checkpoint": checkpoint_folder(lake).as_uri(),
-        "--brokers": lake.kafka,
-        "--kafka_options": json.dumps({"groupIdPrefix": options["groupIdPrefix"]}),
+        "--brokers": lake.kafka.address,
+        "--kafka_options": json.dumps({**KAFKA_OPTIONS, "groupIdPrefix": options["groupIdPrefix"]}),
         "--deployment": deployment,
         "--metrics": given["--metrics"],
     }

@@ -29,8 +29,9 @@ def test_the_password_is_resolved_where_it_is_used_and_stands_nowhere_else(
     lake: RunningLake,
 ) -> None:
     """As on AWS: Connect's REST interface, its topics and its log hold the reference alone."""
-    connect = lake.run("up", "--no-stream")["connect"]
-    with urllib.request.urlopen(f"{connect}/connectors/shop-source/config") as answer:
+    connect = lake.endpoints.connect
+    url = f"{connect.url}/connectors/shop-source/config"
+    with urllib.request.urlopen(urllib.request.Request(url, headers=connect.headers)) as answer:
         config = json.load(answer)
     assert config["database.password"] == "${secretsmanager:shop/source:password}"
     kept = (lake.home / "secrets.properties").read_text().splitlines()
@@ -73,8 +74,7 @@ def test_an_event_that_cannot_be_decoded_is_quarantined_and_the_rest_goes_on(
 ) -> None:
     from confluent_kafka import Producer
 
-    kafka = lake.run("up", "--no-stream")["kafka"]
-    producer = Producer({"bootstrap.servers": kafka})
+    producer = Producer(lake.endpoints.kafka.settings)
     producer.produce("shop.public.customers", key=b'{"customer_id": 5}', value=b"{rubbish")
     producer.flush()
     with lake.connect() as connection:

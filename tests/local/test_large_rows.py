@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.topics import end_offsets
 from tests.local.running import RunningLake, lake_in
 
@@ -42,7 +43,8 @@ def test_a_first_snapshot_of_large_rows_arrives(tmp_path: Path) -> None:
                 " FROM generate_series(1, %s::int) g",
                 (CHARACTERS // 32, ROWS),
             )
-        kafka = lake.run("up", str(file), "--wait", "started")["kafka"]
+        lake.run("up", str(file), "--wait", "started")
+        kafka = lake.endpoints.kafka
         started = {name: lake.pid(name) for name in ("connect", "stream")}
         lake.eventually(lambda: in_kafka(kafka) == ROWS, seconds=240)
         lake.eventually(lambda: in_state(lake) == ROWS, seconds=300)
@@ -52,7 +54,7 @@ def test_a_first_snapshot_of_large_rows_arrives(tmp_path: Path) -> None:
             assert "OutOfMemoryError" not in (lake.home / "logs" / f"{name}.log").read_text()
 
 
-def in_kafka(kafka: str) -> int:
+def in_kafka(kafka: Broker) -> int:
     return sum(end_offsets(kafka, [TOPIC])[TOPIC].values())
 
 

@@ -1,6 +1,7 @@
 """A lake with an external source: early refusals of `up`, and what `down` keeps and removes."""
 
 import json
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -79,8 +80,10 @@ def test_a_refused_table_leaves_nothing_running(
 def test_the_connector_verifies_the_source_as_the_dsn_says(
     lake: RunningLake, source: str, file: str
 ) -> None:
-    connect = lake.run("up", file, CDCLAKE_SOURCE_DSN=source)["connect"]
-    with DIRECT.open(f"{connect}/connectors/leaving-source/config") as answer:
+    lake.run("up", file, CDCLAKE_SOURCE_DSN=source)
+    connect = lake.endpoints.connect
+    url = f"{connect.url}/connectors/leaving-source/config"
+    with DIRECT.open(urllib.request.Request(url, headers=connect.headers)) as answer:
         config = json.load(answer)
     assert config["database.sslmode"] == "verify-full"
     assert config["database.sslrootcert"].endswith("/ca.pem")

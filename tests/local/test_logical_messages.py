@@ -32,8 +32,7 @@ def test_rows_arrive_after_logical_messages_of_any_prefix(tmp_path) -> None:
         arrived = "SELECT count(*) FROM customers_current WHERE name = 'after a message'"
         lake.eventually(lambda: lake.sql(arrived) == [[2 * len(PREFIXES)]], seconds=90)
         lake.assert_equal()
-        kafka = lake.run("up", "--no-stream")["kafka"]
-        existing = set(AdminClient({"bootstrap.servers": kafka}).list_topics(timeout=20).topics)
+        existing = set(AdminClient(lake.endpoints.kafka.settings).list_topics(timeout=20).topics)
         plan = load_plan(SHOP)
         assert {topic for topic in existing if plan.name in topic} == set(plan.topics)
         log = (lake.home / "logs" / "connect.log").read_text()

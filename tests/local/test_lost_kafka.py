@@ -31,8 +31,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
 
 
 def kafka_of(lake: RunningLake) -> dict[str, Any]:
-    [port] = [p["port"] for p in lake.run("status")["components"] if p["name"] == "kafka"]
-    return {"bootstrap.servers": f"127.0.0.1:{port}"}
+    return lake.endpoints.kafka.settings
 
 
 def ends(lake: RunningLake, table: str) -> list[TopicPartition]:

@@ -14,7 +14,7 @@ from typing import Any
 import boto3
 import pytest
 
-from cdclake.local.components.installed import LOCAL_KEYS, REGION
+from cdclake.local.components.installed import REGION
 from tests.local.running import SHOP, SHOP_SQL, RunningLake, lake_in
 from tests.web_server.forwarder import FirehoseOutput, KinesisOutput, Output, forward
 from tests.web_server.nginx import PAGE, Nginx, Request, nginx_in, request
@@ -78,9 +78,9 @@ class Site:
 
     def client(self, service: str) -> Any:
         url = self.told["firehose" if service == "firehose" else "s3"]
-        keys = LOCAL_KEYS["AWS_ACCESS_KEY_ID"], LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"]
-        return boto3.client(service, REGION, endpoint_url=url, aws_access_key_id=keys[0],
-                            aws_secret_access_key=keys[1])  # fmt: skip
+        keys = self.lake.endpoints.keys
+        return boto3.client(service, REGION, endpoint_url=url, aws_access_key_id=keys.user,
+                            aws_secret_access_key=keys.password)  # fmt: skip
 
     def ask(self, requests: list[Request]) -> None:
         for each in requests:
@@ -232,10 +232,10 @@ def test_a_lake_of_web_logs_takes_in_tables_and_does_not_give_them_up(tmp_path: 
         def visit(times: int) -> None:
             for _ in range(times):
                 nginx.ask(request(b"/", 200))
-            keys = LOCAL_KEYS["AWS_ACCESS_KEY_ID"], LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"]
+            keys = lake.endpoints.keys
             firehose = boto3.client(
                 "firehose", REGION, endpoint_url=lake.run("up")["firehose"],
-                aws_access_key_id=keys[0], aws_secret_access_key=keys[1],
+                aws_access_key_id=keys.user, aws_secret_access_key=keys.password,
             )  # fmt: skip
             lake.eventually(lambda: len(nginx.log.read_text().splitlines()) == times)
             forward(nginx.log, FirehoseOutput(firehose, "shop-request"))

@@ -119,7 +119,7 @@ def topic(lake: RunningLake, name: str) -> bytes:
     """All values in a topic, joined."""
     consumer = Consumer(
         {
-            "bootstrap.servers": lake.run("up", str(lake.home.parent / "wider.yaml"))["kafka"],
+            **lake.endpoints.kafka.settings,
             "group.id": f"reading-{time.monotonic_ns()}",
             "auto.offset.reset": "earliest",
         }

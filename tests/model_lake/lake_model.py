@@ -34,7 +34,7 @@ class Model:
         """Tables without rows, and topics of as many partitions as their shapes ask for."""
         with self.lake.connect() as source:
             create_tables(source)
-        kafka = AdminClient({"bootstrap.servers": self.lake.run("up", "--no-stream")["kafka"]})
+        kafka = AdminClient(self.lake.endpoints.kafka.settings)
         topics = [
             NewTopic(naming.topic_name(PIPELINE, "public", shape.name), shape.partitions, 1)
             for shape in ALL_SHAPES

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutations.broken_access import ACCESS
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_day import FIRST_DAY
@@ -362,6 +363,7 @@ MUTATIONS = (
     *SIZES,
     *TOPICS,
     *EPOCHS,
+    *ACCESS,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,

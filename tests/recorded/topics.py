@@ -8,13 +8,14 @@ from collections.abc import Iterable
 
 from confluent_kafka import Consumer, Message, TopicPartition
 
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.topics import end_offsets
 from tests.recorded.recording import Record
 
 _WAIT_S = 60.0
 
 
-def read_topics(kafka: str, topics: Iterable[str]) -> list[Record]:
+def read_topics(kafka: Broker, topics: Iterable[str]) -> list[Record]:
     """Every record that the topics hold at this moment; AssertionError if some do not come."""
     ends = {
         (topic, partition): end
@@ -22,7 +23,7 @@ def read_topics(kafka: str, topics: Iterable[str]) -> list[Record]:
         for partition, end in partitions.items()
         if end
     }
-    consumer = Consumer({"bootstrap.servers": kafka, "group.id": "record", "log_level": 0})
+    consumer = Consumer({**kafka.settings, "group.id": "record"})
     try:
         consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in ends])
         records: list[Record] = []
@@ -36,7 +37,7 @@ def read_topics(kafka: str, topics: Iterable[str]) -> list[Record]:
         consumer.close()
 
 
-def snapshots_ended(kafka: str, topic: str) -> int:
+def snapshots_ended(kafka: Broker, topic: str) -> int:
     """How many snapshots the connector says that it has completed, of whatever kind."""
     said = [json.loads(record.value or b"{}") for record in read_topics(kafka, [topic])]
     return sum(notification.get("type") == "COMPLETED" for notification in said)

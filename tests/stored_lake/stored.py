@@ -22,9 +22,12 @@ from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.local.components import aws
-from cdclake.local.components.installed import LOCAL_KEYS, REGION
+from cdclake.local.components.connect import ConnectApi
+from cdclake.local.components.installed import REGION
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.lake import LakeState, LocalLake, aws_environment
 from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.credentials import aws_keys
 from cdclake.local.process.home import Home
 from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Plan, Table
@@ -77,8 +80,8 @@ class StoredLake:
     def session(self, spark: SparkSession) -> SparkSession:
         """Return a session of the same JVM with the jobs' catalog in place of the tests'."""
         system = spark._jvm.java.lang.System  # type: ignore[union-attr]
-        system.setProperty("aws.accessKeyId", LOCAL_KEYS["AWS_ACCESS_KEY_ID"])
-        system.setProperty("aws.secretAccessKey", LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"])
+        system.setProperty("aws.accessKeyId", self.lake.endpoints.keys.user)
+        system.setProperty("aws.secretAccessKey", self.lake.endpoints.keys.password)
         system.setProperty("http.nonProxyHosts", "127.0.0.1")
         catalog = f"spark.sql.catalog.{naming.CATALOG}"
         session = spark.newSession()
@@ -124,7 +127,11 @@ def stored_lake(archive: Path, folder: Path, port: int) -> Iterator[StoredLake]:
     """Unpack the archive and run its local AWS as long as the block lasts."""
     unpack(archive, folder)
     home, url = Home(folder / "home"), f"http://127.0.0.1:{port}"
-    endpoints = Endpoints(source=None, kafka="", connect="", s3=url, glue=url, logs="")
+    home.create()  # adds what earlier versions did not have
+    keys = aws_keys(home)
+    endpoints = Endpoints(
+        None, Broker("", keys), ConnectApi("", keys), s3=url, glue=url, logs="", keys=keys
+    )
     state = LakeState.load(home)
     plan = Plan.from_json(state.plan)
     lake = LocalLake(home=home, state=state, plan=plan, endpoints=endpoints, dsn="")

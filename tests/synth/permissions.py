@@ -55,14 +55,13 @@ def _fits(
 ) -> bool:
     assert statement["Effect"] == "Allow"
     actions = [str(each) for each in listed(statement["Action"])]
-    resources = [_rendered(each) for each in listed(statement["Resource"])]
+    resources = [rendered(each) for each in listed(statement["Resource"])]
     return (
         any(fnmatchcase(action, each) for each in actions)
         and any(fnmatchcase(resource, each) for each in resources)
         and all(
             any(
-                fnmatchcase(context.get(key.split(":")[1], ""), _rendered(v))
-                for v in listed(values)
+                fnmatchcase(context.get(key.split(":")[1], ""), rendered(v)) for v in listed(values)
             )
             for condition in statement.get("Condition", {}).values()
             for key, values in condition.items()
@@ -70,14 +69,14 @@ def _fits(
     )
 
 
-def _rendered(value: Any) -> str:
+def rendered(value: Any) -> str:
     """The text that CloudFormation would put there."""
     if not isinstance(value, dict):
         return str(value)
     [(function, argument)] = value.items()
     match function:
         case "Fn::Join":
-            return str(argument[0]).join(_rendered(part) for part in argument[1])
+            return str(argument[0]).join(rendered(part) for part in argument[1])
         case "Fn::Sub":
             return re.sub(r"\$\{(.+?)\}", lambda found: KNOWN[found[1]], argument)
         case "Ref" if argument in KNOWN:

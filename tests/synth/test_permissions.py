@@ -19,6 +19,14 @@ TABLE = f"arn:aws:glue:{HERE}:table/cdc_iceberg/orders_changes"
 JOB = f"arn:aws:glue:{HERE}:job"
 ORDER = f"{STATE}/control/stream.json"
 LEASE = f"{STATE}/control/leases/orders.json"
+PROGRESS = f"{STATE}/control/progress.json"
+RESYNC = f"{STATE}/control/repairs/orders.resync.json"
+REPLAY = f"{STATE}/control/repairs/orders.replay.json"
+OUTCOME = f"{STATE}/control/repaired/orders.resync.json"
+RESUME = f"{STATE}/control/resume/orders.json"
+REPORT = f"{STATE}/control/reports/maintain_tables-1a.json"
+WIDENED = f"{STATE}/control/widened.json"
+RELATIONS = f"{STATE}/control/relations.json"
 FILE = f"{WAREHOUSE}/cdc_iceberg.db/orders/data/a.parquet"
 CHECKPOINTS = f"{STATE}/checkpoints/shop"
 CHECKPOINT = f"{CHECKPOINTS}/stream/commits/1"
@@ -31,15 +39,17 @@ Call = tuple[str, str] | tuple[str, str, dict[str, str]]
 EVERY_JOB: list[Call] = [
     ("s3:GetObject", CODE),
     ("s3:GetObject", LEASE),
-    ("s3:PutObject", LEASE),
-    ("s3:DeleteObject", LEASE),
+    ("s3:GetObject", ORDER),
+    ("s3:GetObject", RESYNC),
+    ("s3:GetObject", PROGRESS),
     ("s3:ListBucket", STATE),
-    ("s3:PutObject", ORDER),
     ("kms:GenerateDataKey", KEY, S3),
     ("cloudwatch:PutMetricData", "*", {"namespace": "Glue"}),
     ("cloudwatch:PutMetricData", "*", {"namespace": "cdclake"}),
     ("glue:GetConnection", f"arn:aws:glue:{HERE}:connection/shop-network"),
 ]
+HOLDS: list[Call] = [("s3:PutObject", LEASE), ("s3:DeleteObject", LEASE)]
+REPORTS: Call = ("s3:PutObject", REPORT)
 TABLES: list[Call] = [
     ("s3:PutObject", FILE),
     ("s3:DeleteObject", FILE),
@@ -51,6 +61,14 @@ GROUP: Call = (
     "kafka-cluster:AlterGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/shop-stream-1a-driver-0"
 )  # fmt: skip
 STREAM: list[Call] = [
+    *HOLDS,
+    ("s3:PutObject", PROGRESS),
+    ("s3:PutObject", RESYNC),
+    ("s3:DeleteObject", RESYNC),
+    ("s3:PutObject", REPLAY),
+    ("s3:DeleteObject", REPLAY),
+    ("s3:PutObject", OUTCOME),
+    ("s3:DeleteObject", RESUME),
     ("glue:CreateTable", TABLE),
     ("s3:PutObject", CHECKPOINT),
     ("kafka-cluster:Connect", CLUSTER),
@@ -64,6 +82,9 @@ LOOKING: list[Call] = [
     ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders"),
     ("secretsmanager:GetSecretValue", LOGIN),
     ("kms:Decrypt", KEY, {"ViaService": "secretsmanager.eu-west-1.amazonaws.com"}),
+    REPORTS,
+    ("s3:PutObject", RESUME),
+    ("s3:PutObject", REPLAY),
 ]
 OFFSETS: Call = ("kafka-cluster:ReadData", f"{TOPIC}/__cdclake-offsets.shop")
 KEEPER: list[Call] = [
@@ -76,6 +97,10 @@ KEEPER: list[Call] = [
 NOBODY: list[Call] = [
     ("s3:PutObject", CODE),
     ("s3:DeleteObject", CODE),
+    ("s3:DeleteObject", ORDER),
+    ("s3:DeleteObject", PROGRESS),
+    ("s3:DeleteObject", REPORT),
+    ("s3:PutObject", f"{STATE}/control/another.json"),
     ("s3:PutObject", f"{WAREHOUSE}/another.db/t/a.parquet"),
     ("s3:GetObject", "arn:aws:s3:::anothers/control/x"),
     ("s3:DeleteBucket", STATE),
@@ -95,11 +120,17 @@ NOBODY: list[Call] = [
 ]
 MAY: dict[str, list[Call]] = {
     "StreamChanges": [*EVERY_JOB, *TABLES, *STREAM],
-    "ApplyChanges": [*EVERY_JOB, *TABLES],
-    "MaintainTables": [*EVERY_JOB, *TABLES],
-    "RebuildTables": [*EVERY_JOB, *TABLES],
-    "VerifyTables": [*EVERY_JOB, *LOOKING],
-    "Operate": [*EVERY_JOB, *LOOKING, OFFSETS],
+    "ApplyChanges": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
+    "MaintainTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
+    "RebuildTables": [*EVERY_JOB, *TABLES, *HOLDS, REPORTS],
+    "VerifyTables": [*EVERY_JOB, *LOOKING, ("s3:PutObject", WIDENED)],
+    "Operate": [
+        *EVERY_JOB,
+        *LOOKING,
+        OFFSETS,
+        ("s3:PutObject", RESYNC),
+        ("s3:PutObject", RELATIONS),
+    ],
     "StreamKeeper": KEEPER,
     "SchedulesMaintain": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
     "FilesCopiesDoer": [("s3:PutObject", CODE), ("kms:GenerateDataKey", KEY, S3)],
@@ -160,7 +191,11 @@ OF_ANYBODY = [call for calls in (*MAY.values(), NOBODY) for call in calls]
 # The same right by another of the role's own statements.
 READS: list[Call] = [("s3:GetObject", FILE), ("glue:GetTable", TABLE)]
 ALSO: dict[str, list[Call]] = {
-    "StreamKeeper": [("s3:ListBucket", STATE), ("kms:GenerateDataKey", KEY, S3)],
+    "StreamKeeper": [
+        ("s3:GetObject", ORDER),
+        ("s3:ListBucket", STATE),
+        ("kms:GenerateDataKey", KEY, S3),
+    ],
     "Operate": [GROUP],
     "StreamChanges": [*READS, ("kafka-cluster:DescribeTopic", f"{TOPIC}/shop.public.orders")],
     **dict.fromkeys(("ApplyChanges", "MaintainTables", "RebuildTables"), READS),

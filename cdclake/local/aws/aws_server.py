@@ -1,6 +1,7 @@
-"""S3, Glue, Secrets Manager and Kinesis on one port, with any access key.
+"""S3, Glue, Secrets Manager and Kinesis on one port, for one key pair.
 
-`python -m cdclake.local.aws.aws_server --port N --data DIR`.
+`python -m cdclake.local.aws.aws_server --port N --data DIR`; AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY are the keys with which requests must be signed.
 
 moto answers on 127.0.0.1; the stores make it durable. Requests that may change something run one at
 a time, and their changes are written before the response is sent. After a kill at any point, the
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import threading
 from io import BytesIO
@@ -31,6 +33,7 @@ from cdclake.local.aws.index import Index
 from cdclake.local.aws.kinesis_store import REFUSED, KinesisStore
 from cdclake.local.aws.s3_store import S3Store
 from cdclake.local.aws.secret_store import SecretStore
+from cdclake.local.aws.signature import SignedRequests
 
 DEFAULT_REGION = "us-east-1"
 HEALTH = "/_cdclake/health"
@@ -152,7 +155,9 @@ def main() -> int:
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--faults", type=AwsFaults.parse, metavar="SEED:KIND,...[@SHARE]")
     args = parser.parse_args()
-    with Server(args.port, DurableAws(args.data, args.faults)) as server:
+    aws = DurableAws(args.data, args.faults)
+    keys = os.environ["AWS_ACCESS_KEY_ID"], os.environ["AWS_SECRET_ACCESS_KEY"]
+    with Server(args.port, SignedRequests(aws, *keys, open_paths=(HEALTH,))) as server:
         server.serve_forever()
     return 0
 

@@ -6,7 +6,8 @@ import os
 import sys
 
 from cdclake.local.components.connect import DIRECT
-from cdclake.local.components.installed import LOCAL_KEYS, environment, shell
+from cdclake.local.components.installed import aws_variables, environment, shell
+from cdclake.local.process.credentials import aws_keys
 from cdclake.local.process.home import PROJECT, Home
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
@@ -26,8 +27,8 @@ def component(home: Home, port: int) -> Component:
             *("--port", str(port), "--data", str(home.data(NAME))),
             *faults,
         ),
-        # moto requires credentials in the environment, although it never uses them.
-        env=environment(**LOCAL_KEYS),
+        # The keys that the server demands of its clients.
+        env=environment(**aws_variables(aws_keys(home))),
         shell=shell(),
         cwd=str(PROJECT),
         port=port,

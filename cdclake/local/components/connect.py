@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 
 from cdclake.debezium.worker import OWN_PROVIDER, properties, worker_settings
+from cdclake.local.components import jaas
 from cdclake.local.components.installed import (
-    LOCAL_KEYS,
     REGION,
+    aws_variables,
     environment,
     jar_folder,
     jvm,
     shell,
 )
+from cdclake.local.components.kafka import CLIENT_SETTINGS
+from cdclake.local.process.credentials import Login, aws_keys, connect_login
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
@@ -25,8 +30,23 @@ HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 OFFSETS_TOPIC = "_connect_offsets"
 PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
+AUTHENTICATION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 # Ignores a proxy from the environment: the server is on this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectApi:
+    """URL of Connect's REST API and the login of its clients."""
+
+    url: str
+    login: Login
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of a request."""
+        words = f"{self.login.user}:{self.login.password}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(words).decode()}"}
 
 
 def config_file(home: Home) -> Path:
@@ -36,6 +56,7 @@ def config_file(home: Home) -> Path:
 
 def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
     """Write the configuration, and the plugin as a folder of links to the jars' folders."""
+    jaas.write_rest_login(home)
     plugins = home.run / "plugins"
     shutil.rmtree(plugins, ignore_errors=True)
     plugin = plugins / "cdclake"
@@ -53,18 +74,20 @@ def component(home: Home, port: int) -> Component:
     spec = Spec(
         name=NAME,
         argv=(*jvm(home, NAME, f"128m:{HEAP_MB}m", WORKER), str(config_file(home))),
-        env=environment(**LOCAL_KEYS),
+        env=environment(**aws_variables(aws_keys(home))),
         shell=shell(),
         cwd=str(home.run),
         port=port,
         log=str(home.log(NAME)),
     )
-    return Component(spec, lambda: answers(port), timeout_s=90.0)
+    api = ConnectApi(f"http://127.0.0.1:{port}", connect_login(home))
+    return Component(spec, lambda: answers(api), timeout_s=90.0)
 
 
-def answers(port: int) -> bool:
+def answers(api: ConnectApi) -> bool:
     """Return True if the worker lists its connectors."""
-    with DIRECT.open(f"http://127.0.0.1:{port}/connectors", timeout=2) as response:
+    request = urllib.request.Request(f"{api.url}/connectors", headers=api.headers)
+    with DIRECT.open(request, timeout=2) as response:
         return isinstance(json.load(response), list)
 
 
@@ -78,9 +101,15 @@ def _settings(home: Home, port: int, kafka_port: int, aws_port: int) -> dict[str
     return {
         **worker_settings(OWN_PROVIDER, **aws),
         "bootstrap.servers": f"127.0.0.1:{kafka_port}",
+        **{
+            f"{client}{setting}": value
+            for client in ("", "producer.", "consumer.", "admin.")
+            for setting, value in CLIENT_SETTINGS.items()
+        },
         "group.id": "cdclake-connect",
         "listeners": f"http://127.0.0.1:{port}",
         "rest.advertised.host.name": "127.0.0.1",
+        "rest.extension.classes": AUTHENTICATION,
         "plugin.path": home.run / "plugins",
         # The jars list their plugins, so scanning them is unnecessary.
         "plugin.discovery": "service_load",

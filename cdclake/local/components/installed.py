@@ -7,20 +7,13 @@ import shutil
 from pathlib import Path
 
 from cdclake.errors import InputError
-from cdclake.local.components import class_archive
+from cdclake.local.components import class_archive, jaas
+from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import PROJECT, Home, write_atomically
 
 JARS = PROJECT / "jars"
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
-# moto accepts any key. These are not secrets and belong to no account.
-LOCAL_KEYS = {
-    "AWS_ACCESS_KEY_ID": "local",
-    "AWS_SECRET_ACCESS_KEY": "local",
-    "AWS_EC2_METADATA_DISABLED": "true",
-    "AWS_CONFIG_FILE": os.devnull,
-    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-}
 PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
@@ -63,6 +56,17 @@ def environment(**more: str) -> dict[str, str]:
     return {"TZ": "UTC", "LANG": "C.UTF-8", **more}
 
 
+def aws_variables(keys: Login) -> dict[str, str]:
+    """Return the variables with which AWS's clients use these keys and no others of the machine."""
+    return {
+        "AWS_ACCESS_KEY_ID": keys.user,
+        "AWS_SECRET_ACCESS_KEY": keys.password,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+
+
 def shell() -> dict[str, str]:
     """Return the shell's variables that components need, without others such as proxies."""
     return {name: os.environ[name] for name in PASSED_ON if name in os.environ}
@@ -81,6 +85,7 @@ def jvm(home: Home, profile: str, heap: str, main_class: str) -> tuple[str, ...]
         "-XX:+UseSerialGC",  # two shared cores: fewer threads, less memory
         "-XX:+ExitOnOutOfMemoryError",  # a dead process can be restarted, a hanging one cannot
         "-Duser.timezone=UTC",
+        jaas.option(home),
         f"-Dlog4j.configuration=file:{LOG4J}",
         *("-cp", f"{jar_folder(profile)}/*", main_class),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka.admin import AdminClient
@@ -13,11 +14,33 @@ from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.worker import properties
 from cdclake.errors import ComponentFailed
 from cdclake.local.components.installed import environment, jvm, shell
+from cdclake.local.process.credentials import Login, kafka_login
 from cdclake.local.process.home import Home, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
 
 NAME = "kafka"
+# How every client authenticates; the password is not among them.
+CLIENT_SETTINGS = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """Address of the broker and the login of its clients."""
+
+    address: str
+    login: Login
+
+    @property
+    def settings(self) -> dict[str, str | int | float | bool]:
+        """Settings of a client of confluent-kafka."""
+        return {
+            "bootstrap.servers": self.address,
+            **CLIENT_SETTINGS,
+            "sasl.username": self.login.user,
+            "sasl.password": self.login.password,
+            "log_level": 0,
+        }
 
 
 def config_file(home: Home) -> Path:
@@ -44,11 +67,12 @@ def component(home: Home, port: int) -> Component:
         port=port,
         log=str(home.log(NAME)),
     )
+    broker = Broker(f"127.0.0.1:{port}", kafka_login(home))
     admin: list[AdminClient] = []  # one client for all polls, created by the first
 
     def ready() -> bool:
         if not admin:
-            admin.append(AdminClient({"bootstrap.servers": f"127.0.0.1:{port}", "log_level": 0}))
+            admin.append(AdminClient(broker.settings))
         return bool(admin[0].list_topics(timeout=1).brokers)
 
     return Component(spec, ready)
@@ -68,10 +92,14 @@ def _settings(home: Home, port: int, controller_port: int) -> dict[str, object]:
         "node.id": 1,
         "controller.quorum.voters": f"1@127.0.0.1:{controller_port}",
         "controller.listener.names": "CONTROLLER",
-        "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
-        "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
-        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
-        "inter.broker.listener.name": "PLAINTEXT",
+        "listeners": f"CLIENTS://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller_port}",
+        "advertised.listeners": f"CLIENTS://127.0.0.1:{port}",
+        # A controller takes requests of clients too. The logins are in the JAAS file.
+        "listener.security.protocol.map": "CLIENTS:SASL_PLAINTEXT,CONTROLLER:SASL_PLAINTEXT",
+        "inter.broker.listener.name": "CLIENTS",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.mechanism.controller.protocol": "PLAIN",
         "log.dirs": home.data(NAME),
         # An undeclared topic is a mistake, and would be created with the wrong settings.
         "auto.create.topics.enable": "false",

@@ -1,4 +1,4 @@
-"""Firehose's API, as far as producers use it: for boto3 with this endpoint and any keys.
+"""Firehose's API, as far as producers use it; `SignedRequests` checks their keys.
 
 PutRecord and PutRecordBatch answer when the records are in the journal. Limits and errors are the
 same as on AWS; there are no quotas.

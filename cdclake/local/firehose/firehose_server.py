@@ -19,6 +19,7 @@ from urllib.parse import urlparse
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.local.aws.http_server import Server
+from cdclake.local.aws.signature import SignedRequests
 from cdclake.local.firehose.backup import Backup
 from cdclake.local.firehose.delivery import Delivery, RecordSource
 from cdclake.local.firehose.direct_put import DirectPut
@@ -73,7 +74,9 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
     streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # chosen by `up`
-    with Server(port, DirectPut(streams, journal, Trouble.parse(trouble))) as server:
+    keys = lake.endpoints.keys
+    api = DirectPut(streams, journal, Trouble.parse(trouble))
+    with Server(port, SignedRequests(api, keys.user, keys.password)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for thread in threads:
             thread.start()
@@ -118,7 +121,7 @@ def _delivery(
         plan.lake_database,
         source=_source(lake, plan, journal, stream),
         function=None if handler is None else LocalFunction(handler, stream, trouble=trouble),
-        tables=LogTables(lake.glue, lake.s3, plan.lake_database),
+        tables=LogTables(lake.glue, lake.s3, lake.endpoints.keys, plan.lake_database),
         errors=ErrorPrefix(lake.client("s3"), lake.bucket, stream, name),
         backup=_backup(lake, stream, name),
         trouble=trouble,

@@ -22,8 +22,9 @@ from pyiceberg.types import (
 
 from cdclake import naming
 from cdclake.iceberg.schemas import TableSchema
-from cdclake.local.components.installed import LOCAL_KEYS, REGION
+from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.rows import to_arrow
+from cdclake.local.process.credentials import Login
 
 _DAYS = re.compile(r"days\((\w+)\)")
 _KINDS: Mapping[str, IcebergType] = {
@@ -37,8 +38,7 @@ _KINDS: Mapping[str, IcebergType] = {
 class LogTables:
     """Tables of one database, written with pyiceberg: each append is a commit."""
 
-    def __init__(self, glue: str, s3: str, database: str) -> None:
-        key, secret = LOCAL_KEYS["AWS_ACCESS_KEY_ID"], LOCAL_KEYS["AWS_SECRET_ACCESS_KEY"]
+    def __init__(self, glue: str, s3: str, keys: Login, database: str) -> None:
         self._database = database
         self._catalog = GlueCatalog(
             naming.CATALOG,
@@ -46,8 +46,8 @@ class LogTables:
                 "glue.endpoint": glue,
                 "s3.endpoint": s3,
                 "client.region": REGION,
-                "client.access-key-id": key,
-                "client.secret-access-key": secret,
+                "client.access-key-id": keys.user,
+                "client.secret-access-key": keys.password,
                 "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO",
             },
         )

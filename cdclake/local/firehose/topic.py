@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from confluent_kafka import Consumer, TopicPartition
 
+from cdclake.local.components.kafka import Broker
 from cdclake.local.firehose.records import Record
 
 log = logging.getLogger("cdclake.firehose")
@@ -18,16 +19,15 @@ _POLL_TIMEOUT_S = 0.2
 class TopicSource:
     """Source of the topic's records, from the group's offsets or else from the earliest."""
 
-    def __init__(self, kafka: str, group: str, topic: str) -> None:
+    def __init__(self, kafka: Broker, group: str, topic: str) -> None:
         self._topic = topic
         self._consumer = Consumer(
             {
-                "bootstrap.servers": kafka,
+                **kafka.settings,
                 "group.id": group,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "fetch.wait.max.ms": 100,
-                "log_level": 0,
             }
         )
         # One process reads all partitions, so no rebalance is needed.

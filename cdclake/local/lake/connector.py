@@ -13,7 +13,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.debezium.incremental_snapshot import tables_being_read
 from cdclake.errors import ComponentFailed
-from cdclake.local.components.connect import DIRECT
+from cdclake.local.components.connect import DIRECT, ConnectApi
 from cdclake.plan import Plan
 
 _TIMEOUT_S = 30.0
@@ -24,11 +24,12 @@ _POLL_S = 0.2
 class ConnectorClient:
     """One pipeline's connector; its name is constant, since Connect stores its offsets under it."""
 
-    def __init__(self, connect_url: str, plan: Plan, *, wait_s: float = _WAIT_S) -> None:
+    def __init__(self, connect: ConnectApi, plan: Plan, *, wait_s: float = _WAIT_S) -> None:
         """Create a client; `wait_s` limits the retries while the worker rebalances."""
         self._wait_s = wait_s
         self._name, self._prefix = naming.connector_name(plan.name), plan.name
-        self._connectors = f"{connect_url}/connectors"
+        self._headers = {"Content-Type": "application/json", **connect.headers}
+        self._connectors = f"{connect.url}/connectors"
         self._url = f"{self._connectors}/{self._name}"
 
     def set_config(self, config: dict[str, str]) -> None:
@@ -125,7 +126,7 @@ class ConnectorClient:
         deadline = time.monotonic() + self._wait_s
         while True:
             try:
-                return _request(method, (url or self._url) + path, body)
+                return self._request(method, (url or self._url) + path, body)
             except urllib.error.HTTPError as error:
                 if error.code == 404 and missing_ok:
                     return None
@@ -137,17 +138,12 @@ class ConnectorClient:
                     ) from error
             time.sleep(_POLL_S)
 
-
-def _request(method: str, url: str, body: Any) -> Any:
-    request = urllib.request.Request(
-        url,
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"},
-    )
-    with DIRECT.open(request, timeout=_TIMEOUT_S) as answer:
-        text = answer.read()
-    return json.loads(text) if text else None
+    def _request(self, method: str, url: str, body: Any) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(url, data, self._headers, method=method)
+        with DIRECT.open(request, timeout=_TIMEOUT_S) as answer:
+            text = answer.read()
+        return json.loads(text) if text else None
 
 
 def _message(error: urllib.error.HTTPError) -> str:

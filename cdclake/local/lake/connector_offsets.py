@@ -7,6 +7,7 @@ same epoch: the lake would not take the rows. So a lake whose Kafka was replaced
 from __future__ import annotations
 
 from cdclake.local.components import connect
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.stack import Endpoints
@@ -27,7 +28,7 @@ def offsets_topic(home: Home, endpoints: Endpoints, *, embedded_postgres: bool) 
     return found
 
 
-def are_lost(kafka: str, state: LakeState, topic: str) -> bool:
+def are_lost(kafka: Broker, state: LakeState, topic: str) -> bool:
     """Return True if the connector has streamed, and this topic is not the one with its offsets.
 
     A lake of an earlier version knows no id; its connector has offsets unless the topic is empty.

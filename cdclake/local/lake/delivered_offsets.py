@@ -6,11 +6,12 @@ from collections.abc import Mapping
 
 from cdclake import naming
 from cdclake.jobs.control.progress import Progress
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.topics import group_offsets
 from cdclake.plan import Plan
 
 
-def arrived_offsets(kafka: str, plan: Plan, progress: Progress) -> dict[str, Mapping[int, int]]:
+def arrived_offsets(kafka: Broker, plan: Plan, progress: Progress) -> dict[str, Mapping[int, int]]:
     """Return by table name the offsets of its topic before which every event has been processed.
 
     An event has been processed if it is in the changelog, in quarantine, or under Firehose's error

@@ -14,7 +14,8 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from cdclake.errors import NotRunning
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.local.components.installed import LOCAL_KEYS, REGION
+from cdclake.local.components.installed import REGION, aws_variables
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import stack
 from cdclake.local.lake.source_tls import secured
 from cdclake.local.lake.stack import Endpoints
@@ -61,8 +62,8 @@ class LocalLake:
     dsn: str
 
     @property
-    def kafka(self) -> str:
-        """`host:port` of the broker."""
+    def kafka(self) -> Broker:
+        """The broker, with the login of its clients."""
         return self.endpoints.kafka
 
     @property
@@ -138,7 +139,7 @@ def describe_lake(home: Home, state: LakeState) -> LocalLake:
 def aws_environment(endpoints: Endpoints) -> dict[str, str]:
     """Return the environment that directs all AWS clients of a process to the local AWS."""
     return {
-        **LOCAL_KEYS,
+        **aws_variables(endpoints.keys),
         "AWS_REGION": REGION,
         "AWS_DEFAULT_REGION": REGION,
         "AWS_ENDPOINT_URL": endpoints.s3,

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake.jobs.control.progress import TableProgress
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.topics import TopicContents, read_topic
 
 
@@ -28,7 +29,7 @@ class Gap:
         return asdict(self)
 
 
-def find_gap(kafka: str, topic: str, progress: TableProgress) -> Gap | None:
+def find_gap(kafka: Broker, topic: str, progress: TableProgress) -> Gap | None:
     """Return the gap of a stopped table; None if its topic does not exist."""
     contents = read_topic(kafka, topic, progress.offsets)
     return None if contents is None else measure_gap(contents, progress.offsets)

@@ -7,6 +7,7 @@ and Glue.
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import subprocess
@@ -21,8 +22,9 @@ from cdclake.errors import ComponentFailed
 from cdclake.fail_points import FAIL_POINT_KEY
 from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.job_package import build_job_package, script_of
-from cdclake.local.components import class_archive
+from cdclake.local.components import class_archive, jaas
 from cdclake.local.components.installed import environment, jar_folder, java, shell
+from cdclake.local.components.kafka import CLIENT_SETTINGS
 from cdclake.local.lake.lake import LocalLake, aws_environment
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
 from cdclake.local.process.process_spec import Spec
@@ -31,6 +33,8 @@ from cdclake.local.process.supervisor_client import log_tail
 STREAM = naming.STREAM_COMPONENT
 CLASSES = "spark"  # one archive of classes for all jobs
 LOG4J2 = Path(__file__).resolve().parent / "log4j2.properties"
+# Without the password, which the JVM finds in the JAAS file.
+KAFKA_OPTIONS = {f"kafka.{name}": value for name, value in CLIENT_SETTINGS.items()}
 _JOB_TIMEOUT_S = 3600.0
 
 
@@ -38,7 +42,8 @@ def stream_spec(lake: LocalLake) -> Spec:
     """Return the stream as a process for the supervisor."""
     arguments = {
         "checkpoint": checkpoint_folder(lake).as_uri(),
-        "brokers": lake.kafka,
+        "brokers": lake.kafka.address,
+        "kafka_options": json.dumps(KAFKA_OPTIONS),
     }
     return Spec(
         name=STREAM,
@@ -136,6 +141,7 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
     logging = f"-Dlog4j2.configurationFile={LOG4J2.as_uri()}"
     options = [
         logging,
+        jaas.option(lake.home),
         "-Duser.timezone=UTC",
         "-XX:+ExitOnOutOfMemoryError",
         *_compilers(job),
@@ -148,6 +154,8 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.extraClassPath": _class_path(job),
         "spark.driver.extraJavaOptions": " ".join(options),
+        # The driver listens, on 127.0.0.1; a local master makes the secret itself.
+        "spark.authenticate": "true",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": "2",

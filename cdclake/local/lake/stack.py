@@ -13,8 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from cdclake.local.components import aws, connect, kafka, postgres, postgres_place
+from cdclake.local.components import aws, connect, jaas, kafka, postgres, postgres_place
+from cdclake.local.components.connect import ConnectApi
+from cdclake.local.components.kafka import Broker
 from cdclake.local.process import ports, supervisor_client
+from cdclake.local.process.credentials import Login, aws_keys, connect_login, kafka_login
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
 from cdclake.local.process.supervisor_client import SUPERVISOR, Component
@@ -38,11 +41,12 @@ class Endpoints:
     """Addresses of all components; `source` is None if the lake has an external source."""
 
     source: LocalSource | None
-    kafka: str
-    connect: str
+    kafka: Broker
+    connect: ConnectApi
     s3: str
     glue: str
     logs: str
+    keys: Login  # of everything that is AWS's
     firehose: str = ""  # its API; answers only while a stream needs it
 
 
@@ -58,9 +62,10 @@ def bring_up(home: Home, *, embedded_postgres: bool = True, streaming: bool = Tr
             supervisor_client.remove(home, postgres.NAME)
         wanted = _components(home, assigned, embedded_postgres, streaming)
         prepare = _preparations(home, assigned)
-        dead = [part.spec.name for part in wanted if part.spec.name not in observed.living()]
+        jaas.write(home)
+        starting = _starting(home, wanted, observed)
         with ThreadPoolExecutor(max_workers=len(prepare)) as pool:
-            steps = [pool.submit(prepare[name]) for name in dead if name in prepare]
+            steps = [pool.submit(prepare[name]) for name in starting if name in prepare]
             for step in steps:
                 step.result()
         # On two cores, two JVMs that start at once only delay each other.
@@ -85,11 +90,12 @@ def endpoints(home: Home, *, embedded_postgres: bool = True) -> Endpoints:
     )
     return Endpoints(
         source=source,
-        kafka=f"{HOST}:{port['kafka']}",
-        connect=f"http://{HOST}:{port['connect']}",
+        kafka=Broker(f"{HOST}:{port['kafka']}", kafka_login(home)),
+        connect=ConnectApi(f"http://{HOST}:{port['connect']}", connect_login(home)),
         s3=f"http://{HOST}:{port['aws']}",
         glue=f"http://{HOST}:{port['aws']}",
         logs=str(home.logs),
+        keys=aws_keys(home),
         # The home of an earlier version has no port for it until the next `up`.
         firehose=f"http://{HOST}:{port.get('firehose', '')}",
     )
@@ -190,6 +196,20 @@ def _components(
         kafka.component(home, port["kafka"]),
         connect.component(home, port["connect"]),
     ]
+
+
+def _starting(home: Home, wanted: list[Component], observed: Observed) -> list[str]:
+    """Name the components that are dead or that run as another version described them.
+
+    A running PostgreSQL is left out: it can be prepared only while it is down.
+    """
+    desired, found = _desired(home), []
+    for spec in (part.spec for part in wanted):
+        before = desired.spec(spec.name)
+        is_changed = spec.name != postgres.NAME and before and before.differences(spec)
+        if is_changed or spec.name not in observed.living():
+            found.append(spec.name)
+    return found
 
 
 def _preparations(home: Home, port: dict[str, int]) -> dict[str, Callable[[], None]]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.runtime.source import connect
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import Message, end_offsets, offsets_at, read_messages
 from cdclake.plan import Table
@@ -124,7 +125,7 @@ def scan_of(table: Table, messages: Sequence[Message]) -> Scan:
     return Scan(total_rows=total)
 
 
-def _is_loaded(kafka: str, table: Table, scan: Scan, arrived: Offsets) -> bool:
+def _is_loaded(kafka: Broker, table: Table, scan: Scan, arrived: Offsets) -> bool:
     if scan.ended_ms is None or scan.status not in _READ:
         return False
     ends = offsets_at(kafka, table.topic, scan.ended_ms + 1)

@@ -24,12 +24,13 @@ from cdclake.debezium.topics import PARTITIONS, TOPIC_SETTINGS
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.topic_state import TopicState
+from cdclake.local.components.kafka import Broker
 from cdclake.plan import Plan
 
 _TIMEOUT_S = 20.0
 
 
-def create_topics(kafka: str, plan: Plan) -> None:
+def create_topics(kafka: Broker, plan: Plan) -> None:
     """Create the plan's missing topics; Kafka creates none automatically."""
     admin = _admin(kafka)
     existing = set(admin.list_topics(timeout=_TIMEOUT_S).topics)
@@ -50,7 +51,7 @@ def create_topics(kafka: str, plan: Plan) -> None:
                 ) from error
 
 
-def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
+def end_offsets(kafka: Broker, topics: Iterable[str]) -> dict[str, dict[int, int]]:
     """Return the end offsets by topic and partition; missing topics are left out."""
     consumer = _consumer(kafka)
     try:
@@ -69,7 +70,7 @@ def end_offsets(kafka: str, topics: Iterable[str]) -> dict[str, dict[int, int]]:
         consumer.close()
 
 
-def topic_id(kafka: str, topic: str) -> str:
+def topic_id(kafka: Broker, topic: str) -> str:
     """Return the id that Kafka gave the topic when it was created; "" if it is missing."""
     admin = _admin(kafka)
     if topic not in admin.list_topics(timeout=_TIMEOUT_S).topics:
@@ -81,7 +82,7 @@ def topic_id(kafka: str, topic: str) -> str:
     return base64.urlsafe_b64encode(struct.pack(">qq", *halves)).decode().rstrip("=")
 
 
-def topic_state(kafka: str, topic: str) -> TopicState | None:
+def topic_state(kafka: Broker, topic: str) -> TopicState | None:
     """Return the topic's id and offsets; None if it is missing."""
     found, contents = topic_id(kafka, topic), read_topic(kafka, topic, {})
     if not found or contents is None:
@@ -91,7 +92,7 @@ def topic_state(kafka: str, topic: str) -> TopicState | None:
     return TopicState(id=found, first=first, end=end)
 
 
-def group_offsets(kafka: str, group: str, topic: str) -> dict[int, int]:
+def group_offsets(kafka: Broker, group: str, topic: str) -> dict[int, int]:
     """Return the group's committed offsets by partition; partitions without one are left out."""
     consumer = _consumer(kafka, group)
     try:
@@ -112,7 +113,7 @@ class TopicContents:
     retention_ms: int | None  # None: retention by size, or unlimited
 
 
-def read_topic(kafka: str, topic: str, start: Mapping[int, int]) -> TopicContents | None:
+def read_topic(kafka: Broker, topic: str, start: Mapping[int, int]) -> TopicContents | None:
     """Return the topic's retained records, with the age of those from `start`; None if missing."""
     consumer = _consumer(kafka)
     try:
@@ -176,7 +177,7 @@ class Message:
     value: Mapping[str, Any]
 
 
-def read_messages(kafka: str, topic: str, start: int) -> tuple[int, list[Message]]:
+def read_messages(kafka: Broker, topic: str, start: int) -> tuple[int, list[Message]]:
     """Return the first retained offset of partition 0, and its records from `start` on."""
     consumer, found = _consumer(kafka), []
     try:
@@ -196,7 +197,7 @@ def read_messages(kafka: str, topic: str, start: int) -> tuple[int, list[Message
         consumer.close()
 
 
-def offsets_at(kafka: str, topic: str, time_ms: int) -> dict[int, int]:
+def offsets_at(kafka: Broker, topic: str, time_ms: int) -> dict[int, int]:
     """Return by partition the offset of the first record written at that time or later."""
     consumer = _consumer(kafka)
     try:
@@ -216,7 +217,7 @@ def offsets_at(kafka: str, topic: str, time_ms: int) -> dict[int, int]:
 class MarkerReader:
     """Reader that finds a marker among the heartbeat table's events."""
 
-    def __init__(self, kafka: str, plan: Plan) -> None:
+    def __init__(self, kafka: Broker, plan: Plan) -> None:
         self._consumer = _consumer(kafka)
         topic = plan.heartbeat_rows_topic
         start = self._consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=_TIMEOUT_S)
@@ -237,18 +238,17 @@ class MarkerReader:
         self._consumer.close()
 
 
-def _admin(kafka: str) -> AdminClient:
-    return AdminClient({"bootstrap.servers": kafka, "log_level": 0})
+def _admin(kafka: Broker) -> AdminClient:
+    return AdminClient(kafka.settings)
 
 
-def _consumer(kafka: str, group: str = "cdclake-cli") -> Consumer:
+def _consumer(kafka: Broker, group: str = "cdclake-cli") -> Consumer:
     """Create a consumer that never commits offsets; its group's offsets are at most read."""
     return Consumer(
         {
-            "bootstrap.servers": kafka,
+            **kafka.settings,
             "group.id": group,
             "enable.auto.commit": False,
             "fetch.wait.max.ms": 50,
-            "log_level": 0,
         }
     )

@@ -19,7 +19,10 @@ from typing import Any
 from cdclake.errors import ComponentFailed, InputError
 
 PROJECT = Path(__file__).resolve().parents[3]
-SECRET_NAMES = ("superuser_password", "replication_password", "mask_salt", "home_id")
+SECRET_NAMES = (
+    *("superuser_password", "replication_password", "mask_salt", "home_id"),
+    *("aws_access_key_id", "aws_secret_access_key", "kafka_password", "connect_password"),
+)
 SHORTEST_SECRET = 6  # replacing a shorter text would destroy the message
 # In a DSN as a URL or as words, and in keywords of a Python call.
 PASSWORDS = (
@@ -51,6 +54,11 @@ class Home:
     def run(self) -> Path:
         """Folder of generated configuration and process state."""
         return self.path / "run"
+
+    @property
+    def clients(self) -> Path:
+        """Folder of files with credentials, for the user's own clients."""
+        return self.path / "clients"
 
     @property
     def secrets_file(self) -> Path:

@@ -17,6 +17,7 @@ from cdclake.local.firehose import component
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake import stack
+from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.lake import LakeState, LocalLake, create_bucket_and_database, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
@@ -30,7 +31,8 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     before = LakeState.load(home)
     _refuse_source(before, dsn)
     refuse_to_leave(home, before, plan)
-    stack.bring_up(home, embedded_postgres=False, streaming=False)
+    endpoints = stack.bring_up(home, embedded_postgres=False, streaming=False)
+    write_client_files(home, endpoints)
     state = replace(before, plan=plan.to_json(), pipeline_file=pipeline_file)
     lake = describe_lake(home, state)
     create_bucket_and_database(lake)
@@ -46,6 +48,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         "s3": lake.s3,
         "glue": lake.glue,
         "firehose": lake.endpoints.firehose,
+        "clients": str(home.clients),
         "logs": lake.endpoints.logs,
         "tables": [],
         "web_logs": described(plan),
@@ -68,7 +71,7 @@ def described(plan: Plan) -> list[dict[str, Any]]:
 
 def prepare(lake: LocalLake) -> None:
     """Create missing tables and Kinesis streams; Firehose creates none."""
-    tables = LogTables(lake.glue, lake.s3, lake.plan.lake_database)
+    tables = LogTables(lake.glue, lake.s3, lake.endpoints.keys, lake.plan.lake_database)
     for schema in request_schemas(lake.plan):
         tables.create(schema, f"{lake.warehouse_uri}/{lake.plan.lake_database}.db/{schema.name}")
     for logs in lake.plan.web_logs:

@@ -28,6 +28,7 @@ from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.records import Failure, Record
 from cdclake.local.firehose.rows import read_row
+from cdclake.local.process.credentials import Login
 from cdclake.redrive.objects import Line
 from cdclake.redrive.routed_rows import Redrive, unwrapped
 from tests.recorded.firehose import (
@@ -43,7 +44,7 @@ from tests.recorded.firehose import (
     stream_of,
 )
 from tests.recorded.recording import Recording
-from tests.unit.local.test_aws_server import BUCKET, AwsProcess
+from tests.unit.local.test_aws_server import BUCKET, KEY_ID, SECRET, AwsProcess
 
 RECORDING = Recording.load("changes")
 PLAN = delivered(RECORDING.plan)
@@ -59,8 +60,8 @@ def client(server: AwsProcess, service: str) -> Any:
         service,
         endpoint_url=server.url,
         region_name=REGION,
-        aws_access_key_id="any",
-        aws_secret_access_key="key",
+        aws_access_key_id=KEY_ID,
+        aws_secret_access_key=SECRET,
     )
 
 
@@ -76,8 +77,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AwsProcess]:
 def session(
     server: AwsProcess, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "any")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "key")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY_ID)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
     monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
     with duckdb.connect() as opened:
         for extension in ("avro", "httpfs", "iceberg"):
@@ -89,7 +90,7 @@ def session(
 @pytest.fixture(scope="module")
 def tables(server: AwsProcess) -> LogTables:
     """A log as the jobs make it, empty."""
-    made = LogTables(server.url, server.url, "lake")
+    made = LogTables(server.url, server.url, Login(KEY_ID, SECRET), "lake")
     catalog = made._catalog
     catalog.create_namespace("lake", {"location": f"s3://{BUCKET}/warehouse"})
     schema = Logs(PLAN).schema(LOG)

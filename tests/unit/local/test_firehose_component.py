@@ -10,10 +10,13 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.local.components.connect import ConnectApi
+from cdclake.local.components.kafka import Broker
 from cdclake.local.firehose import component
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.lake.stack import Endpoints
+from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home
 from cdclake.plan import Column, Plan, Table
 from tests.recorded.firehose import stream_of
@@ -55,7 +58,9 @@ def lake_of(folder: Path, plan: Plan, before: Plan = PLAN) -> LocalLake:
     home = Home(folder)
     home.create()
     LakeState(plan=before.to_json()).save(home)
-    where = Endpoints(None, "k:1", "http://c", "http://s", "http://s", str(home.logs))
+    keys = Login("i", "s")
+    broker, connect = Broker("k:1", keys), ConnectApi("http://c", keys)
+    where = Endpoints(None, broker, connect, "http://s", "http://s", str(home.logs), keys)
     return LocalLake(home=home, state=LakeState(), plan=plan, endpoints=where, dsn="")
 
 

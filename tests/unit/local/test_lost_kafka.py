@@ -15,9 +15,11 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.local.components.connect import OFFSETS_TOPIC
+from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import connector_offsets
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.lake.topics import Heartbeat
+from cdclake.local.process.credentials import Login
 from tests.spark.events import MemoryStore, plan_of
 from tests.unit.jobs.test_operate import MemoryBackend
 
@@ -51,7 +53,7 @@ def test_the_connectors_offsets_are_lost_with_their_topic(
     monkeypatch: pytest.MonkeyPatch, state: LakeState, end: int, lost: bool
 ) -> None:
     monkeypatch.setattr(connector_offsets, "end_offsets", lambda *_: {OFFSETS_TOPIC: {0: end}})
-    assert connector_offsets.are_lost("", state, "now") is lost
+    assert connector_offsets.are_lost(Broker("", Login("", "")), state, "now") is lost
 
 
 @pytest.mark.parametrize("words", [["resync"], ["resync", "orders", "--expired"]])

@@ -10,8 +10,10 @@ from cdclake.control_objects import outcome_name, request_name
 from cdclake.errors import ComponentFailed, NotRunning, TableError
 from cdclake.jobs.operations.table_operations import TableOperations
 from cdclake.local import operations_backend
+from cdclake.local.components.connect import ConnectApi
 from cdclake.local.lake import stack
 from cdclake.local.operations_backend import LocalBackend, local_operations
+from cdclake.local.process.credentials import Login
 
 STATES = ("kafka", "connect", "aws", "stream")
 
@@ -26,7 +28,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         failure=None,
         home=None,
         state=SimpleNamespace(paused=False),
-        endpoints=SimpleNamespace(connect=""),
+        endpoints=SimpleNamespace(connect=ConnectApi("", Login("", ""))),
         plan=SimpleNamespace(table=lambda name: SimpleNamespace(name=name, source=name)),
         control=SimpleNamespace(
             read=lambda name: (

@@ -1,0 +1,38 @@
+"""Control objects that each deployed job writes and deletes; every job reads all of them.
+
+On AWS a job's role allows nothing else, so that no job can forge what another one acts on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from cdclake import naming
+from cdclake.control_objects import LEASES, OUTCOMES, PROGRESS, REQUESTS, RESUMES, WIDENED
+from cdclake.deployed_jobs import TABLE_JOBS
+
+_LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
+_REQUESTS, _RESUMES = f"{REQUESTS}/*", f"{RESUMES}/*"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControlAccess:
+    """Names of control objects, with `*` for any text."""
+
+    writes: tuple[str, ...]
+    deletes: tuple[str, ...] = ()
+
+
+CONTROL_ACCESS: Mapping[str, ControlAccess] = {
+    naming.STREAM_JOB: ControlAccess(
+        writes=(PROGRESS, _LEASES, _REQUESTS, f"{OUTCOMES}/*"),
+        deletes=(_LEASES, _REQUESTS, _RESUMES),
+    ),
+    **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
+    # It notes widened types, and requests the replay of what they quarantined.
+    naming.VERIFY_JOB: ControlAccess(
+        writes=(_REPORTS, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
+    ),
+    naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
+}
