@@ -29,7 +29,10 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
         home=None,
         state=SimpleNamespace(paused=False),
         endpoints=SimpleNamespace(connect=ConnectApi("", Login("", ""))),
-        plan=SimpleNamespace(table=lambda name: SimpleNamespace(name=name, source=name)),
+        plan=SimpleNamespace(
+            source_object="cdclake_shop",
+            table=lambda name: SimpleNamespace(name=name, source=name),
+        ),
         control=SimpleNamespace(
             read=lambda name: (
                 SimpleNamespace(content=stored[name], etag="1") if name in stored else None

@@ -19,7 +19,7 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(streaming_start, "READY_TIMEOUT_S", 0.05)
     monkeypatch.setattr(streaming_start, "_POLL_S", 0.01)
     monkeypatch.setattr(stack, "components", lambda home: [])
-    plan = SimpleNamespace(deliveries=())
+    plan = SimpleNamespace(deliveries=(), source_object="cdclake_shop")
     return SimpleNamespace(home=Home(tmp_path), control=None, kafka="", plan=plan)
 
 
