@@ -49,7 +49,7 @@ def test_only_outdated_tables_are_read_again(monkeypatch: pytest.MonkeyPatch) ->
         asked.append((table.name, wait))
 
     monkeypatch.setattr(streaming_start, "streamed_tables", lambda _: tables)
-    monkeypatch.setattr(streaming_start.Progress, "load", lambda _: progress)
+    monkeypatch.setattr(Progress, "load", lambda _: progress)
     monkeypatch.setattr(
         streaming_start, "local_operations", lambda _: SimpleNamespace(resync=resync)
     )
