@@ -55,6 +55,11 @@ ACCESS = (
         (("cdclake/local/process/home.py", '"aws_secret_access_key", ', ""),),
     ),
     Mutation(
+        "clients keep the keys of the first lake", ("tests/unit/local/test_lakes_in_turn.py",),
+        (("cdclake/local/lake/lake.py", "        boto3.setup_default_session()\n",
+          "        pass\n"),),
+    ),
+    Mutation(
         "the folder of credentials is open", _CREDENTIALS,
         (("cdclake/local/lake/client_files.py", "home.clients.chmod(0o700)",
           "home.clients.chmod(0o755)"),),

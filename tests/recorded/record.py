@@ -32,7 +32,7 @@ from cdclake.jobs.runtime.source import write_marker
 from cdclake.local.components import connect
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
-from cdclake.local.lake.lake import aws_environment
+from cdclake.local.lake.lake import use_local_aws
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.stack import Endpoints
@@ -172,7 +172,7 @@ def main(names: list[str]) -> None:
     home = Home(folder / "home")
     try:
         endpoints = stack.bring_up(home)
-        os.environ.update(aws_environment(endpoints))
+        use_local_aws(endpoints)
         for name in names or recording.names():
             Recorder(home, endpoints, name).run()
     finally:

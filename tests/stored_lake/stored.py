@@ -25,7 +25,7 @@ from cdclake.local.components import aws
 from cdclake.local.components.connect import ConnectApi
 from cdclake.local.components.installed import REGION
 from cdclake.local.components.kafka import Broker
-from cdclake.local.lake.lake import LakeState, LocalLake, aws_environment
+from cdclake.local.lake.lake import LakeState, LocalLake, use_local_aws
 from cdclake.local.lake.stack import Endpoints
 from cdclake.local.process.credentials import aws_keys
 from cdclake.local.process.home import Home
@@ -138,7 +138,8 @@ def stored_lake(archive: Path, folder: Path, port: int) -> Iterator[StoredLake]:
     component = aws.component(home, port)
     server = subprocess.Popen(component.spec.argv, env=component.spec.env, cwd=component.spec.cwd)
     try:
-        with patch.dict(os.environ, aws_environment(endpoints)):
+        with patch.dict(os.environ):
+            use_local_aws(endpoints)
             deadline = time.monotonic() + READY_S
             while not _answers(port):
                 assert server.poll() is None, "the local AWS ended"

@@ -126,7 +126,7 @@ def open_lake(home: Home) -> LocalLake:
 def describe_lake(home: Home, state: LakeState) -> LocalLake:
     """Return the lake of a home whose state has a plan, without checking that it runs."""
     endpoints = stack.endpoints(home, embedded_postgres=not state.external)
-    os.environ.update(aws_environment(endpoints))
+    use_local_aws(endpoints)
     return LocalLake(
         home=home,
         state=state,
@@ -134,6 +134,18 @@ def describe_lake(home: Home, state: LakeState) -> LocalLake:
         endpoints=endpoints,
         dsn=source_dsn(home, state, endpoints),
     )
+
+
+def use_local_aws(endpoints: Endpoints) -> None:
+    """Direct the AWS clients that this process creates from now on to this lake.
+
+    boto3's default session keeps the first keys that it has read, which may be another lake's.
+    """
+    os.environ.update(aws_environment(endpoints))
+    session = boto3.DEFAULT_SESSION
+    found = session.get_credentials() if session else None
+    if found is not None and found.access_key != endpoints.keys.user:
+        boto3.setup_default_session()
 
 
 def aws_environment(endpoints: Endpoints) -> dict[str, str]:
