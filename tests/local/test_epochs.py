@@ -1,5 +1,7 @@
 """A lost slot on the real lake: readers keep all rows while the new epoch's snapshot runs."""
 
+import os
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -154,22 +156,28 @@ def test_a_snapshot_that_is_taken_again_leaves_no_row_of_its_first_try(
     lake: RunningLake, file: str
 ) -> None:
     """Connect dies during the snapshot; what was deleted until the second one disappears."""
+    connect, epoch = lake.pid("connect"), lake.run("status")["epoch"] + 1
     lose_slot(lake)
     with lake.connect() as connection:
-        # The connector waits at the last table: its snapshot has read the others.
-        connection.execute("BEGIN; LOCK TABLE wide IN ACCESS EXCLUSIVE MODE")
         up = threading.Thread(target=lambda: lake.run("up", file, expect=None))
         up.start()
+        deadline = time.monotonic() + 240
+        while not connection.execute("SELECT FROM pg_replication_slots").fetchall():
+            assert time.monotonic() < deadline, "no snapshot has begun"
+            time.sleep(0.02)
+        # The connector waits at the last table: its snapshot has read the others.
+        connection.execute("BEGIN")
+        connection.execute("LOCK TABLE wide IN ACCESS EXCLUSIVE MODE")
 
         def has_rows() -> bool:
-            [[rows]] = lake.sql("select count(*) from big_changes where cdc_epoch = 3")
+            [[rows]] = lake.sql(f"select count(*) from big_changes where cdc_epoch = {epoch}")
             return bool(rows)
 
         try:
             lake.eventually(has_rows, 240)
             with lake.connect() as other:
                 other.execute("DELETE FROM big WHERE id % 10 = 7")
-            lake.kill("connect")
+            os.kill(connect, signal.SIGKILL)  # `status` would wait for the lock
         finally:
             connection.execute("ROLLBACK")
         with watched(lake) as watch:
