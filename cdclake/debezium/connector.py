@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from cdclake import naming
 from cdclake.debezium.heartbeat import HEARTBEAT_QUERY
 from cdclake.debezium.record_limit import MAX_EVENT_BYTES
-from cdclake.plan import Plan, Table
+from cdclake.plan import Column, Plan, Table
 
 HEARTBEAT_SECONDS = 10
 # Our converter of masked columns (java/). Debezium logs no value of a name that ends in `secret`.
 MASKS = "cdclake.mask"
 SALT = f"{MASKS}.salt.secret"
 MASK_CONVERTER = "cdclake.connect.MaskConverter"
+# Our converter of arrays with values that Debezium cannot convert (java/).
+_ARRAYS = "cdclake.arrays"
+_OWN_ARRAYS = frozenset({"numeric", "enum"})
 _QUEUE_HEAP_SHARE = 8
 _OVERSIZED = "oversized"  # name of the transform
 
@@ -62,7 +65,7 @@ def connector_config(
         **_connection(plan, address),
         **_capture(plan),
         **_forms(plan),
-        **_masks(plan, mask_salt),
+        **_converters(plan, mask_salt),
         **_keys(plan),
         **_delivery(max_queue_bytes),
         **_transforms(plan, epoch),
@@ -167,25 +170,53 @@ def _forms(plan: Plan) -> dict[str, str]:
     }
 
 
+def _converters(plan: Plan, salt: str) -> dict[str, str]:
+    """Return the settings of our converters."""
+    settings = _masks(plan, salt) | _arrays(plan)
+    names = [name for name in (MASKS, _ARRAYS) if f"{name}.type" in settings]
+    # Not `fail`, which would stop all tables when a table loses its replica identity full: then a
+    # value is not sent and cannot be converted, and the decoders refuse the event (UNSENT_VALUE).
+    settings["event.converting.failure.handling.mode"] = "warn"
+    return settings | ({"converters": ",".join(names)} if names else {})
+
+
 def _masks(plan: Plan, salt: str) -> dict[str, str]:
-    """Return the settings of our converter; Debezium's masks would mask its placeholder too."""
+    """Return the settings of our masks; Debezium's masks would mask its placeholder too."""
     masked: dict[str, list[str]] = {}
     for table in plan.tables:
         for column in table.columns:
             if column.mask is None:
                 continue
             kept = f".{column.truncate_to}" if column.mask == "truncate" else ""
-            spelled = [exactly(table.schema, table.table, name) for name in column.names]
-            masked.setdefault(f"{MASKS}.{column.mask}{kept}", []).extend(spelled)
+            masked.setdefault(f"{MASKS}.{column.mask}{kept}", []).extend(_spelled(table, column))
     if not masked:
         return {}
     return {
-        "converters": MASKS,
         f"{MASKS}.type": MASK_CONVERTER,
         f"{MASKS}.placeholder": plan.placeholder,
         **({SALT: salt} if plan.is_salted else {}),
         **{setting: ",".join(columns) for setting, columns in masked.items()},
     }
+
+
+def _arrays(plan: Plan) -> dict[str, str]:
+    columns = [
+        name
+        for table in plan.tables
+        for column in table.columns
+        if column.column_type.array and column.column_type.base in _OWN_ARRAYS
+        for name in _spelled(table, column)
+    ]
+    if not columns:
+        return {}
+    return {
+        f"{_ARRAYS}.type": "cdclake.connect.ArrayConverter",
+        f"{_ARRAYS}.columns": ",".join(columns),
+    }
+
+
+def _spelled(table: Table, column: Column) -> list[str]:
+    return [exactly(table.schema, table.table, name) for name in column.names]
 
 
 def _keys(plan: Plan) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Ways to break masks: what the connector is told, and what a later mask is refused for."""
+"""Ways to break masks and the conversion of values, and what a later mask is refused for."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ MASKS = (
     Mutation(
         "nobody loads the converter of masks",
         _CONNECTOR_TESTS,
-        ((_CONNECTOR, '        "converters": MASKS,\n', ""),),
+        ((_CONNECTOR, "for name in (MASKS, _ARRAYS) if", "for name in (_ARRAYS,) if"),),
     ),
     Mutation(
         "an unsent masked value has another placeholder",
@@ -47,10 +47,15 @@ MASKS = (
         (
             (
                 _CONNECTOR,
-                "for name in column.names]\n            masked",
-                "for name in column.names[-1:]]\n            masked",
+                "table.table, name) for name in column.names]",
+                "table.table, name) for name in column.names[-1:]]",
             ),
         ),
+    ),
+    Mutation(
+        "an array of an enum with a NULL becomes NULL",
+        _CONNECTOR_TESTS,
+        ((_CONNECTOR, 'frozenset({"numeric", "enum"})', 'frozenset({"numeric"})'),),
     ),
     Mutation(
         "a mask is added next to the clear text",

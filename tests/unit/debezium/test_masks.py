@@ -50,3 +50,19 @@ def test_a_salt_is_given_only_to_hashes() -> None:
     cut = with_columns(Column(source="a", name="a", type="text", mask="truncate", truncate_to=3))
     assert SALT not in cut and cut["converters"] == MASKS
     assert not [name for name in with_columns() if MASKS in name or name == "converters"]
+
+
+def test_arrays_with_values_that_debezium_cannot_convert_are_ours() -> None:
+    config = with_columns(
+        Column(source="prices", name="prices", type="numeric[]", renamed_from=("costs",)),
+        Column(source="moods", name="moods", type="enum[]"),
+        Column(source="counts", name="counts", type="integer[]"),
+        Column(source="email", name="email", type="text", mask="hash"),
+        Column(source="price", name="price", type="numeric"),
+    )
+    assert config["converters"] == "cdclake.mask,cdclake.arrays"
+    assert config["cdclake.arrays.type"] == "cdclake.connect.ArrayConverter"
+    assert config["cdclake.arrays.columns"] == ",".join(
+        f"(?-i)public[.]t[.]{name}" for name in ("prices", "costs", "moods")
+    )
+    assert not [name for name in with_columns() if "arrays" in name]
