@@ -117,9 +117,10 @@ def test_chain_survives_a_collapse_in_its_middle(
 ) -> None:
     engine = Engine(spark)
     ingest_at(OLD)
-    engine.run(engine.event("c", 5, 5, id=0, v="first", big="A"), *moves(engine, 0, before))
+    left, created, *later = moves(engine, before, before + after)
+    engine.run(engine.event("c", 5, 5, id=0, v="first", big="A"), *moves(engine, 0, before), left)
     ingest_at(NOW)
-    engine.run(*moves(engine, before, before + after))
+    engine.run(created, *later)
     expected = {before + after: (str(before + after - 1), "A")}
     assert engine.state() == expected
     rows = engine.lake.read(engine.table.changes).count()

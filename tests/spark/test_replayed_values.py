@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from tests.spark.events import Engine, plan_of
 pytestmark = pytest.mark.spark
 
 LARGE = 3_000_000_000
+NOW_US = time.time_ns() // 1000  # an old event would be refused
 COLUMNS = tuple(
     Column(source=source, name=source, type=kind)
     for source, kind in (("id", "bigint"), ("v", "integer"), ("big", "text"))
@@ -57,7 +59,7 @@ def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applie
     events, expected = SCRIPTS[script]
     engine = Engine(spark, plan_of(columns=COLUMNS))
     for op, lsn, key, value, big in events:
-        engine.run(engine.event(op, lsn, lsn, id=key, v=value, big=big))
+        engine.run(engine.event(op, lsn, lsn, id=key, v=value, big=big, ts=NOW_US))
     assert len(engine.quarantined()) == 1
     engine.run(
         engine.event("d", 10, 10, id=1), engine.event("c", 10, 10, id=2, v=6, big=...),
