@@ -54,6 +54,8 @@ _CHANGED = {
     "timestamptz[]": "years BC lose their era, 5 to 14 October 1582 shift by 10 days, -infinity"
     " becomes the year 292269055",
     "time[]": "24:00 becomes 00:00",
+    "timetz": "a value whose zone has seconds (`+00:19:32`) arrives as NULL",
+    "timetz[]": "an array with such a value, or with several dimensions, arrives as NULL",
 }
 
 _HEAD = """\

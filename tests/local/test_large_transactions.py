@@ -8,7 +8,7 @@ import pytest
 
 from tests.local.running import RunningLake, lake_in
 
-pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(2400)]
 
 ROWS = 500_000
 PIPELINE = """\
@@ -42,8 +42,8 @@ def test_a_transaction_of_500000_rows_arrives(tmp_path: Path) -> None:
             connection.execute("UPDATE mass SET v = id % 1000")
             connection.execute("UPDATE mass SET id = id + %s WHERE id %% 10 = 0", (ROWS,))
         connection.execute("INSERT INTO other VALUES (1)")
-        lake.eventually(lambda: lake.sql("SELECT count(*) FROM other_current") == [[1]], 400)
-        lake.eventually(lambda: in_state(lake) == ROWS, 400)
+        lake.eventually(lambda: lake.sql("SELECT count(*) FROM other_current") == [[1]], 900)
+        lake.eventually(lambda: in_state(lake) == ROWS, 900)
         lake.assert_equal()
         lake.assert_each_identity_once("mass", "id")
         assert {name: lake.pid(name) for name in started} == started
