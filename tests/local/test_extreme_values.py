@@ -84,7 +84,8 @@ def test_the_connector_converts_all_but_known_values(tmp_path: Path) -> None:
         insert = f"INSERT INTO extremes VALUES (%s{', %s' * len(columns)})".encode()
         for number, row in enumerate(rows):
             source.execute(insert, (number, *row))
-        kafka = lake.run("up", str(file))["kafka"]
+        lake.run("up", str(file))
+        kafka = lake.endpoints.kafka
         for number, row in enumerate(rows):
             source.execute(insert, (100 + number, *row))
         source.execute("UPDATE extremes SET id = id + 100 WHERE id >= 100")
