@@ -42,15 +42,21 @@ class SentHeartbeat:
     sent_ms: int
 
     @staticmethod
-    def of(value: bytes) -> SentHeartbeat:
-        """Parse the value of its record."""
-        event: dict[str, Any] = json.loads(value)
-        return SentHeartbeat(
-            epoch=int(event[naming.EPOCH]),
-            is_read=event["op"] == "r",
-            lsn=event["source"].get("lsn") or 0,
-            sent_ms=event.get("ts_ms") or 0,
-        )
+    def of(value: bytes) -> SentHeartbeat | None:
+        """Parse the value of its record; None if it is not one that the connector sends.
+
+        Other clients may write to the topic, and a bad record must not stop all tables.
+        """
+        try:
+            event: dict[str, Any] = json.loads(value)
+            return SentHeartbeat(
+                epoch=int(event[naming.EPOCH]),
+                is_read=event["op"] == "r",
+                lsn=int(event["source"].get("lsn") or 0),
+                sent_ms=int(event.get("ts_ms") or 0),
+            )
+        except (ValueError, LookupError, TypeError, AttributeError):
+            return None
 
 
 class EpochSnapshot:
@@ -108,7 +114,8 @@ def follow_heartbeats(progress: Progress, heartbeats: Iterable[SentHeartbeat]) -
 def _heartbeats(plan: Plan, events: DataFrame) -> Iterable[SentHeartbeat]:
     records = events.where(F.col("topic") == plan.heartbeat_rows_topic)
     rows = records.where("value IS NOT NULL").orderBy("partition", "offset").select("value")
-    return [SentHeartbeat.of(row["value"]) for row in rows.collect()]
+    sent = (SentHeartbeat.of(row["value"]) for row in rows.collect())
+    return [heartbeat for heartbeat in sent if heartbeat is not None]
 
 
 def replaced_by(progress: Progress, table: Table, ranges: Ranges) -> Replaced:

@@ -20,14 +20,18 @@ NOW_AND_THEN = {
 }  # fmt: skip
 
 
+ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + "policies: {new_columns: stop}\n"
+
+
 def alarms(deployed) -> list[str]:
     return [
         each["Properties"]["AlarmName"].removeprefix("shop-") for each in deployed.resources(ALARM)
     ]
 
 
-def test_every_alarm_has_its_page_and_every_page_is_of_something(variants):
-    names = {name for variant in variants.values() for name in alarms(variant)}
+def test_every_alarm_has_its_page_and_every_page_is_of_something(variants, deploy):
+    deployed = (*variants.values(), deploy(ALL_ALARMS))
+    names = {name for each in deployed for name in alarms(each)}
     assert all((PROJECT / naming.runbook(name)).exists() for name in names)
     assert PAGES.keys() == names | NOW_AND_THEN | {"README"}
     for name in names:
@@ -37,7 +41,7 @@ def test_every_alarm_has_its_page_and_every_page_is_of_something(variants):
 
 
 def test_the_list_has_every_page_and_the_alarms_in_the_datas_order(deploy):
-    deployed = deploy(PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE)
+    deployed = deploy(ALL_ALARMS)
     listed = re.findall(r"^\| \[([a-z-]+)\]\(\1[.]md\)", PAGES["README"], re.M)
     assert listed == alarms(deployed)
     linked = set(re.findall(r"\(([a-z-]+)[.]md\)", PAGES["README"]))

@@ -80,3 +80,10 @@ def test_a_table_has_old_rows_until_it_is_swept():
     assert progress.is_replacing(TABLE, 2)
     progress.tables["t"].swept = str(snapshot_start(2, 50))
     assert not progress.is_replacing(TABLE, 2)
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"null", b"{}", b"[1]", b'{"op": "u", "cdc_epoch": "x", "source": {}}']
+)
+def test_a_record_that_is_no_heartbeat_is_left_out(value):
+    assert SentHeartbeat.of(value) is None
