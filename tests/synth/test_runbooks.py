@@ -20,7 +20,8 @@ NOW_AND_THEN = {
 }  # fmt: skip
 
 
-ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + "policies: {new_columns: stop}\n"
+POLICY = "policies: {new_columns: stop}\n"
+ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY
 
 
 def alarms(deployed) -> list[str]:
