@@ -147,6 +147,7 @@ def engine(spark: SparkSession, request: pytest.FixtureRequest) -> Engine:
     return Engine(spark, replace(plan_of(), format_version=request.param))
 
 
+@pytest.mark.slow
 def test_a_late_state_never_lacks_the_rows_of_both_sides(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +190,7 @@ def test_a_value_of_the_epoch_before_does_not_pass_for_a_new_one(engine: Engine)
     assert engine.state() == {1: ("new", "NEW")}
 
 
+@pytest.mark.slow
 def test_a_delivered_table_is_swept_when_its_changelog_has_the_rows(spark: SparkSession) -> None:
     engine = Engine(spark)
     engine.run(engine.event("r", 0, 9, id=1), engine.event("d", 9, 10, id=2))

@@ -96,7 +96,7 @@ def refusal(record: Record, plan: Plan) -> str | None:
     return None
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_both_ways_end_equal(spark: SparkSession, seed: int) -> None:
     both_ways(spark, *TABLES[(seed * 5) % len(TABLES)]).by_firehose(seed)
 
@@ -153,6 +153,7 @@ def test_a_commit_that_brings_earlier_rows_is_seen_at_once_and_applied(log: Fire
     assert log.apply() == 0
 
 
+@pytest.mark.slow
 def test_a_changed_key_takes_along_a_value_that_was_committed_after_it(log: FirehoseLog) -> None:
     """Whatever of an older one it had taken along before, in state and view."""
     e = log.engine.event
@@ -205,6 +206,7 @@ def test_a_new_epoch_sweeps_what_its_snapshot_does_not_bring(log: FirehoseLog) -
     assert log.state() == [(1, "new", None)]
 
 
+@pytest.mark.slow
 def test_a_table_is_swept_of_which_the_new_snapshot_has_no_row(log: FirehoseLog) -> None:
     e = log.engine.event
     log.commit(rows(log, e("c", 10, 10, v="a")))

@@ -91,6 +91,7 @@ def test_short_chain_needs_no_doubling(spark: SparkSession, doublings: list[Data
     assert len(doublings) == 1
 
 
+@pytest.mark.slow
 def test_long_chain_takes_the_newest_value(spark: SparkSession) -> None:
     """Values of other rows that had one of the keys before or after do not count."""
     steps = key_changes._MAX_STEPS_BACK

@@ -53,7 +53,7 @@ def widened(engine: Engine) -> None:
         engine.lake.create(schema)
 
 
-@pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize("applied", [True, pytest.param(False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applied: bool) -> None:
     events, expected = SCRIPTS[script]

@@ -88,7 +88,8 @@ def deletes_of(engine: Engine) -> list[int]:
     return sorted(row["record_count"] for row in rows)
 
 
-@pytest.mark.parametrize("version", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("version", [2, 3])
 def test_a_large_file_is_written_again_only_when_a_tenth_of_it_is_deleted(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, version: int
 ) -> None:
@@ -128,7 +129,7 @@ def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) ->
     assert engine.state() == before == {1: ("5", None), **dict.fromkeys(range(2, 8), (None, None))}
 
 
-@pytest.mark.parametrize("left", [0, 2])
+@pytest.mark.parametrize("left", [pytest.param(0, marks=pytest.mark.slow), 2])
 def test_deletes_never_outnumber_the_rows_when_packed(spark: SparkSession, left: int) -> None:
     """DuckDB 1.5.5 fails in a union over such a table: "Information loss on integer cast"."""
     engine = Engine(spark)
