@@ -89,7 +89,7 @@ def test_an_event_that_cannot_be_decoded_is_quarantined_and_the_rest_goes_on(
     assert status["customers"]["state"] == "streaming"
 
 
-@pytest.mark.slow  # the model test does the same beside every disturbance
+@pytest.mark.slow  # the model test does the same during its disturbances
 def test_maintenance_beside_the_stream_changes_nothing_but_files(lake: RunningLake) -> None:
     with lake.connect() as connection:
         ShopWriter(connection, seed=2).change(transactions=20)
@@ -100,7 +100,7 @@ def test_maintenance_beside_the_stream_changes_nothing_but_files(lake: RunningLa
     lake.assert_equal()
 
 
-@pytest.mark.slow  # the model test does the same beside every disturbance
+@pytest.mark.slow  # the model test does the same during its disturbances
 def test_the_state_can_be_rebuilt_from_the_log(lake: RunningLake) -> None:
     report = lake.run("job", "rebuild_tables")
     assert report["ok"], report

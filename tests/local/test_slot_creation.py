@@ -39,7 +39,7 @@ def wait_for(lake: RunningLake, session: "psycopg.Connection[Any]", query: str) 
 
 
 def waits_for(number: str) -> str:
-    """Whether the connector's session waits for the end of that transaction."""
+    """Return a query: does a session wait for the end of that transaction?"""
     return (
         "select count(*) > 0 from pg_locks where locktype = 'transactionid' and not granted"
         f" and transactionid::text = '{number}'"

@@ -143,7 +143,7 @@ def current(engine: Engine) -> dict[int, Any]:
 
 @pytest.fixture(params=[2, pytest.param(3, marks=pytest.mark.slow)])
 def engine(spark: SparkSession, request: pytest.FixtureRequest) -> Engine:
-    """By row deltas, or by MERGE."""
+    """Return an engine that applies by row deltas, or by MERGE."""
     return Engine(spark, replace(plan_of(), format_version=request.param))
 
 
