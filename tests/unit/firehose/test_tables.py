@@ -44,7 +44,8 @@ from tests.recorded.firehose import (
     stream_of,
 )
 from tests.recorded.recording import Recording
-from tests.unit.local.test_aws_server import BUCKET, KEY_ID, SECRET, AwsProcess
+from tests.unit.local.aws_process import KEY_ID, SECRET, AwsProcess
+from tests.unit.local.test_aws_server import BUCKET
 
 RECORDING = Recording.load("changes")
 PLAN = delivered(RECORDING.plan)
