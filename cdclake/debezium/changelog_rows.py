@@ -18,7 +18,7 @@ from cdclake.debezium import refusals
 from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.debezium.toast_placeholder import unavailable_forms
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.plan import Column, Plan, Table
 
 Event = Mapping[str, Any]
@@ -72,6 +72,7 @@ class LogRows:
         strict = plan.not_representable == "quarantine"
         self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
+        self._lost = [f for f in self._fields if f.is_lost_when_unsent] if self._whole else []
         self._deleted = self._keys
         if self._whole:  # with hard deletes only the changelog has a deleted row's last values
             forgotten = table.deletes == "hard"
@@ -105,8 +106,19 @@ class LogRows:
         for field in self._keys:
             if image.get(field.column.source) is None:
                 raise RefusedEvent(refusals.NULL_KEY)
+        if op == "u" and event.get("before") is None:
+            self._refuse_lost_values(image)
         fields = self._deleted if op == "d" else self._fields
         return _read_fields(fields, image, row, self._whole)
+
+    def _refuse_lost_values(self, image: Mapping[str, Any]) -> None:
+        """Refuse a NULL that may be an unsent value, since its type has no placeholder.
+
+        Under replica identity full the event of an update has the old row as well.
+        """
+        for field in self._lost:
+            if field.source in image and image[field.source] is None:
+                raise RefusedEvent(refusals.unsent_value(field.column))
 
 
 def _refuse_marker(event: Event) -> None:
@@ -126,6 +138,7 @@ class _Field(NamedTuple):
     read: Read
     unsent: frozenset[str]  # placeholders of an unsent value
     holds: Callable[[Any], bool] | None
+    is_lost_when_unsent: bool
 
     @staticmethod
     def of(column: Column, table: Table, placeholder: str, strict: bool) -> _Field:
@@ -139,6 +152,7 @@ class _Field(NamedTuple):
             read=reader(kind),
             unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
             holds=holds(kind) if strict else None,
+            is_lost_when_unsent=not is_key and is_lost_when_unsent(kind),
         )
 
 
@@ -146,7 +160,7 @@ def _read_fields(
     fields: Sequence[_Field], image: Mapping[str, Any], row: dict[str, Any], whole: bool
 ) -> list[str]:
     unavailable = []
-    for column, name, source, _, read, unsent, held in fields:  # unpacked for speed
+    for column, name, source, _, read, unsent, held, _ in fields:  # unpacked for speed
         try:
             value = image[source]
         except KeyError:

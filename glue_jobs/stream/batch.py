@@ -147,11 +147,11 @@ class MicroBatch:
         lake.create(quarantine_schema(plan))
         for table in plan.tables:
             self._create_table(plan, table, lake)
+            self._progress.table(table.name).forget_all_but(column_keys(table))
         kept = {table.name for table in plan.tables}
         for removed in set(self._progress.tables) - kept:
             del self._progress.tables[removed]
-        for table in plan.tables:
-            self._progress.table(table.name).forget_all_but(column_keys(table))
+        self._topics.note_rejoining(plan, self._progress, lake)
         self._readers = {table.name: TableReader(table, plan) for table in plan.tables}
         self._turns.wait(kept)  # a crash may have occurred between append and apply
         for widened in widened_tables(self._created_for, plan):

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.position import EPOCH_DIGITS, LSN_DIGITS, SNAPSHOT_PHASE, STREAM_PHASE
-from cdclake.debezium.toast_placeholder import unavailable_forms
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.debezium.types import Conversion
 from cdclake.iceberg.conversions import is_representable
 from cdclake.iceberg.dialect import SPARK
@@ -339,14 +339,28 @@ def unrepresentable(table: Table, plan: Plan) -> list[Reason]:
 
 
 def _unsent_values(table: Table, placeholder: str) -> list[Reason]:
-    """Refuse placeholders if the replica identity is full; it was not when they were sent."""
+    """Refuse unsent values if the replica identity is full; it was not when they were sent."""
     if not _logs_whole_rows(table):
         return []
     return [
         (unsent, refusals.unsent_value(c))
         for index, c in enumerate(table.columns)
-        if (unsent := _is_placeholder(table, index, placeholder)) is not None
+        if (unsent := _is_unsent(table, index, placeholder)) is not None
     ]
+
+
+def _is_unsent(table: Table, index: int, placeholder: str) -> Expression | None:
+    """Return the condition that the value was not sent; None if the event cannot tell.
+
+    A type without a placeholder arrives as NULL, which may be the value; but under replica identity
+    full the event of an update has the old row as well.
+    """
+    column = table.columns[index]
+    if column.name in table.key or not is_lost_when_unsent(column.column_type):
+        return _is_placeholder(table, index, placeholder)
+    is_update = F.col(naming.OP) == "u"
+    is_null = F.col(_image_name(index)).isNull()
+    return is_update & F.col(f"{_EVENT}.before").isNull() & is_null
 
 
 def _is_unreadable() -> Expression:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from cdclake.errors import TableError
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.topic_state import TopicState, lost_records, other_topic
+from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.runtime.kafka import TopicIds, offsets
 from cdclake.plan import Plan, Table
 
@@ -70,6 +71,21 @@ class TopicCheck:
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
         self._compared_offsets = False
+        self._rejoining: frozenset[str] = frozenset()
+
+    def note_rejoining(self, plan: Plan, progress: Progress, lake: LakeTables) -> None:
+        """Note the tables that the progress does not know although they have a changelog.
+
+        The query has passed the records that their topics hold already; a resync reads the rows.
+        """
+        places = {table: progress.table(table.name) for table in plan.tables}
+        self._rejoining = frozenset(
+            table.name
+            for table, place in places.items()
+            if table.delivery == "stream"
+            and not (place.topic_id or place.offsets)
+            and lake.stamped(table.changes).stamp is not None
+        )
 
     def problems(self, plan: Plan, progress: Progress) -> Iterator[tuple[Table, TableError]]:
         """Yield each flowing table whose topic lacks records that it has not read.
@@ -99,7 +115,7 @@ class TopicCheck:
             if reason is not None:
                 yield table, needs_resync(table, reason)
             elif not place.topic_id and state is not None:
-                _remember(place, state)
+                _remember(place, state, rejoins=table.name in self._rejoining)
 
     def check_gap(self, table: Table, place: TableProgress) -> None:
         """Raise TableError if Kafka lacks records of the gap, unless the table gives it up."""
@@ -121,10 +137,10 @@ def accept_topic(place: TableProgress, topic: TopicState) -> None:
     place.topic_id = topic.id
 
 
-def _remember(place: TableProgress, state: TopicState) -> None:
+def _remember(place: TableProgress, state: TopicState, *, rejoins: bool) -> None:
     """Note the topic's id, and its first offsets: what expires before it is read is then missed."""
     place.topic_id = state.id
-    for partition, first in state.first.items():
+    for partition, first in () if rejoins else state.first.items():
         place.offsets.setdefault(partition, first)
 
 

@@ -15,6 +15,22 @@ _HISTORY, _HISTORY_TESTS = (
 
 MASKS = (
     Mutation(
+        "a NULL of a value that was not sent is taken for the value by Firehose's decoder",
+        ("tests/unit/debezium/test_unsent_values.py",),
+        (("cdclake/debezium/changelog_rows.py", "self._refuse_lost_values(image)", "pass"),),
+    ),
+    Mutation(
+        "a NULL of a value that was not sent is taken for the value by the stream",
+        ("tests/spark/test_recorded.py", "-k", "unsent_value"),
+        (
+            (
+                "glue_jobs/stream/decode.py",
+                'return is_update & F.col(f"{_EVENT}.before").isNull() & is_null',
+                "return None",
+            ),
+        ),
+    ),
+    Mutation(
         "Debezium masks its own placeholder",
         _CONNECTOR_TESTS,
         (

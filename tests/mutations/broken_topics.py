@@ -27,6 +27,10 @@ TOPICS = (
         ((_CHECK, "        place.offsets.setdefault(partition, first)", "        pass"),),
     ),
     Mutation(
+        "a table that rejoins has missed what its topic held", _STATE_TESTS,
+        ((_CHECK, "rejoins=table.name in self._rejoining", "rejoins=False"),),
+    ),
+    Mutation(
         "offsets of another topic are taken over", _STATE_TESTS,
         ((_CHECK, "reached = topic.valid(place.offsets) if is_same else {}",
           "reached = topic.valid(place.offsets)"),),

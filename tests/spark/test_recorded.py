@@ -209,9 +209,13 @@ def test_a_table_that_changes_its_shape_under_either_file(spark, file: str) -> N
     assert found == list(SHIFTING[file].values())
 
 
-def test_a_placeholder_under_identity_full_is_refused(spark):
+@pytest.mark.parametrize("column", ["c_text", "c_smallints"])
+def test_an_unsent_value_under_identity_full_is_refused(spark, column: str) -> None:
+    """With a placeholder and without one."""
     recording = Recording.load("toast")
-    rows = decoded(spark, recording, recording.plan.table("public.unprotected"))
+    table = recording.plan.table("public.unprotected")
+    kept = tuple(c for c in table.columns if c.name in ("id", "v", column))
+    rows = decoded(spark, recording, replace(table, columns=kept))
     reasons = [row[REFUSAL] and row[REFUSAL].partition(":")[0] for row in rows]
     assert reasons == [None, None, "UNSENT_VALUE"]  # the last after the identity was changed
 

@@ -1,6 +1,7 @@
 """A table's offsets against the topic that Kafka has now, and the checkpoint against all topics."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,6 +64,19 @@ def test_a_topic_that_changes_while_the_stream_runs_stops_its_table() -> None:
     assert table == TABLE
     assert error.remedy.startswith(f"run `cdclake resync {TABLE.name}`")
     assert place.topic_id == "now"  # until the table is read again
+
+
+@pytest.mark.parametrize(("stamp", "offsets"), [({}, {}), (None, {0: 5, 1: 0})])
+def test_a_table_that_rejoins_reads_on_where_the_query_is(
+    stamp: dict[str, Any] | None, offsets: dict[int, int]
+) -> None:
+    """The query has passed what its topic held; for a new table these records are the first."""
+    progress, check = Progress(), TopicCheck(FixedTopics())
+    lake: Any = SimpleNamespace(stamped=lambda _: SimpleNamespace(stamp=stamp))
+    check.note_rejoining(PLAN, progress, lake)
+    assert list(check.problems(PLAN, progress)) == []
+    place = progress.table(TABLE.name)
+    assert (place.topic_id, place.offsets) == ("now", offsets)
 
 
 @pytest.mark.parametrize("offset", [4, 10])
