@@ -72,7 +72,6 @@ class LogRows:
         strict = plan.not_representable == "quarantine"
         self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
         self._keys = [field for field in self._fields if field.is_key]
-        self._lost = [f for f in self._fields if f.is_lost_when_unsent] if self._whole else []
         self._deleted = self._keys
         if self._whole:  # with hard deletes only the changelog has a deleted row's last values
             forgotten = table.deletes == "hard"
@@ -106,19 +105,10 @@ class LogRows:
         for field in self._keys:
             if image.get(field.column.source) is None:
                 raise RefusedEvent(refusals.NULL_KEY)
-        if op == "u" and event.get("before") is None:
-            self._refuse_lost_values(image)
         fields = self._deleted if op == "d" else self._fields
-        return _read_fields(fields, image, row, self._whole)
-
-    def _refuse_lost_values(self, image: Mapping[str, Any]) -> None:
-        """Refuse a NULL that may be an unsent value, since its type has no placeholder.
-
-        Under replica identity full the event of an update has the old row as well.
-        """
-        for field in self._lost:
-            if field.source in image and image[field.source] is None:
-                raise RefusedEvent(refusals.unsent_value(field.column))
+        # Under replica identity full the event of an update has the old row as well.
+        lacks_old_row = self._whole and op == "u" and event.get("before") is None
+        return _read_fields(fields, image, row, self._whole, lacks_old_row)
 
 
 def _refuse_marker(event: Event) -> None:
@@ -157,10 +147,14 @@ class _Field(NamedTuple):
 
 
 def _read_fields(
-    fields: Sequence[_Field], image: Mapping[str, Any], row: dict[str, Any], whole: bool
+    fields: Sequence[_Field],
+    image: Mapping[str, Any],
+    row: dict[str, Any],
+    whole: bool,
+    lacks_old_row: bool,
 ) -> list[str]:
     unavailable = []
-    for column, name, source, _, read, unsent, held, _ in fields:  # unpacked for speed
+    for column, name, source, _, read, unsent, held, is_lost in fields:  # unpacked for speed
         try:
             value = image[source]
         except KeyError:
@@ -171,6 +165,8 @@ def _read_fields(
             if not found:
                 unavailable.append(name)
         if value is None:
+            if is_lost and lacks_old_row:  # its type has no placeholder
+                raise RefusedEvent(refusals.unsent_value(column))
             continue
         value = read(value)
         if value in unsent:
