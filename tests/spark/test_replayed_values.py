@@ -54,7 +54,7 @@ def widened(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("applied", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("script", ["an insert", pytest.param("an update", marks=pytest.mark.slow)])
 def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applied: bool) -> None:
     events, expected = SCRIPTS[script]
     engine = Engine(spark, plan_of(columns=COLUMNS))
