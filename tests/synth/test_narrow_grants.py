@@ -1,4 +1,4 @@
-"""What a shared cluster and an account have of others stays out of reach."""
+"""Roles cannot reach what other pipelines own in a shared cluster or account."""
 
 from __future__ import annotations
 

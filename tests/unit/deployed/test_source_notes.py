@@ -1,4 +1,4 @@
-"""What the scheduled source check notes for the stream, with S3 by moto."""
+"""Notes of the scheduled source check for the stream, with S3 by moto."""
 
 from __future__ import annotations
 
