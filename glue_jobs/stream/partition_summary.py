@@ -1,0 +1,220 @@
+"""Summary of the decoded events of one Kafka partition, computed where they are decoded.
+
+The driver decides by it how to process them: the rows themselves stay in the task. A partition's
+events may be decoded in several blocks, files and tasks, whose summaries are combined.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdclake import naming
+from cdclake.debezium.refusals import KEY_MISMATCH, NULL_KEY, OVERSIZED_RECORD
+from cdclake.jobs.stream.decode import ABSENT, MISFITS, REFUSAL
+
+REFUSED = "refused"
+TRUNCATE = "truncate"
+CARRIED_KEY_CHANGE = "carried_key_change"  # a creation with unavailable values: a key changed
+COMPLETE_ROW = "complete_row"  # has a row, and is not refused except for its key
+LACKING_ROW = "lacking_row"  # the same, without a declared column
+MISFIT = "misfit"  # has a value that does not fit the declared type
+
+_ROW_OPERATIONS = pa.array(["c", "u", "r"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionSummary:
+    """Statistics of one Kafka partition's share; LSNs are None without accepted events."""
+
+    partition: int
+    first_offset: int
+    next_offset: int
+    accepted: int
+    has_repeats: bool  # within one block
+    overlaps: bool  # an LSN may be in two blocks, whose events were not compared
+    lowest_lsn: int | None
+    highest_lsn: int | None
+    lowest_deleted_lsn: int | None
+    epoch: int | None
+    lowest_epoch: int | None
+    snapshot_read_at: int | None  # microseconds; one for all rows of a table's snapshot
+    snapshot_read_until: int | None
+    lowest_row_epoch: int | None  # of events with a row; next: their lowest previous commit
+    lowest_row_prev: int | None
+    lowest_row_position: str | None
+    flags: frozenset[str]  # REFUSED and those after it that some event has
+    unavailable: frozenset[str]  # columns with a value that was not sent
+    absent: frozenset[str]  # source names of columns that some event with a row lacks
+    oversized: str | None = None  # reason of an event that was too large for Kafka
+
+    def has(self, sign: str) -> bool:
+        """Return whether some event has the flag."""
+        return sign in self.flags
+
+    def to_json(self) -> str:
+        """Return the summary as one line of JSON."""
+        values = asdict(self).items()
+        return json.dumps({k: sorted(v) if isinstance(v, frozenset) else v for k, v in values})
+
+    @staticmethod
+    def from_json(text: str) -> PartitionSummary:
+        """Parse a summary that `to_json` wrote."""
+        raw = json.loads(text)
+        return PartitionSummary(
+            **{k: frozenset(v) if isinstance(v, list) else v for k, v in raw.items()}
+        )
+
+
+def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> PartitionSummary:
+    """Summarize decoded events of one partition: changelog columns, REFUSAL, ABSENT and MISFITS.
+
+    There must be at least one event. `identity` are the columns that identify an event.
+    """
+    accepted = pc.is_null(rows[REFUSAL])
+    kept, with_row = rows.filter(accepted), rows.filter(_has_row(rows, accepted))
+    lowest, highest = _range(kept[naming.LSN])
+    lowest_epoch, epoch = _range(kept[naming.EPOCH])
+    read_at, read_until = _range(_micros(_of_operation(kept, "r")[naming.COMMITTED_AT]))
+    first, last = _range(rows[naming.OFFSET])
+    return PartitionSummary(
+        partition=partition,
+        first_offset=first,
+        next_offset=last + 1,
+        accepted=kept.num_rows,
+        has_repeats=_has_repeats(kept, identity),
+        overlaps=False,
+        lowest_lsn=lowest,
+        highest_lsn=highest,
+        lowest_deleted_lsn=_lowest(_of_operation(kept, "d")[naming.LSN]),
+        epoch=epoch,
+        lowest_epoch=lowest_epoch,
+        snapshot_read_at=read_at,
+        snapshot_read_until=read_until,
+        lowest_row_epoch=_lowest(with_row[naming.EPOCH]),
+        lowest_row_prev=_lowest(with_row[naming.PREV_COMMIT_LSN]),
+        lowest_row_position=_lowest(with_row[naming.POSITION]),
+        flags=_flags(rows, kept, with_row),
+        unavailable=_names(kept[naming.UNAVAILABLE]),
+        absent=_names(with_row[ABSENT]),
+        oversized=_oversized(rows[REFUSAL]),
+    )
+
+
+def _has_row(rows: pa.Table, accepted: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Match events with a row that are accepted, or refused only for their key.
+
+    A dropped key column makes every key wrong.
+    """
+    is_by_key = pc.or_(
+        pc.starts_with(rows[REFUSAL], NULL_KEY.split(":")[0]),
+        pc.starts_with(rows[REFUSAL], KEY_MISMATCH.split(":")[0]),
+    )
+    counts = pc.or_(accepted, pc.fill_null(is_by_key, False))
+    return pc.and_(counts, pc.is_in(rows[naming.OP], value_set=_ROW_OPERATIONS))
+
+
+def _flags(rows: pa.Table, kept: pa.Table, with_row: pa.Table) -> frozenset[str]:
+    is_carried = pc.is_valid(_of_operation(kept, "c")[naming.UNAVAILABLE])
+    lacks = pc.is_valid(with_row[ABSENT])
+    found = {
+        REFUSED: kept.num_rows < rows.num_rows,
+        TRUNCATE: _of_operation(kept, "t").num_rows > 0,
+        CARRIED_KEY_CHANGE: _any(is_carried),
+        COMPLETE_ROW: _any(pc.invert(lacks)),
+        LACKING_ROW: _any(lacks),
+        MISFIT: _any(pc.is_valid(rows[MISFITS])),
+    }
+    return frozenset(name for name, is_so in found.items() if is_so)
+
+
+def _of_operation(rows: pa.Table, op: str) -> pa.Table:
+    return rows.filter(pc.equal(rows[naming.OP], op))
+
+
+def _any(condition: pa.ChunkedArray) -> bool:
+    return bool(pc.any(condition).as_py())
+
+
+def _range(values: pa.ChunkedArray) -> tuple[Any, Any]:
+    found = pc.min_max(values).as_py()
+    return found["min"], found["max"]
+
+
+def _lowest(values: pa.ChunkedArray) -> Any:
+    return pc.min(values).as_py()
+
+
+def _micros(times: pa.ChunkedArray) -> pa.ChunkedArray:
+    return times.cast(pa.int64())
+
+
+def _has_repeats(kept: pa.Table, identity: Sequence[str]) -> bool:
+    """Return whether an event occurs twice; nearly all blocks show by their LSNs that none does."""
+    if len(np.unique(kept[naming.LSN].to_numpy())) == kept.num_rows:
+        return False
+    distinct = kept.group_by(list(identity), use_threads=False).aggregate([])
+    return bool(distinct.num_rows < kept.num_rows)
+
+
+def _names(lists: pa.ChunkedArray) -> frozenset[str]:
+    return frozenset(pc.unique(pc.list_flatten(lists)).to_pylist())
+
+
+def _oversized(refusals: pa.ChunkedArray) -> str | None:
+    is_oversized = pc.fill_null(pc.starts_with(refusals, OVERSIZED_RECORD), False)
+    return max(refusals.filter(is_oversized).to_pylist(), default=None)
+
+
+def combined(summaries: Iterable[PartitionSummary]) -> list[PartitionSummary]:
+    """Combine the summaries of each partition's blocks into one, sorted by partition."""
+    found: dict[int, PartitionSummary] = {}
+    for summary in summaries:
+        known = found.get(summary.partition)
+        found[summary.partition] = summary if known is None else _combine(known, summary)
+    return [found[partition] for partition in sorted(found)]
+
+
+_LOWEST = (
+    "first_offset", "lowest_lsn", "lowest_deleted_lsn", "lowest_epoch", "snapshot_read_at",
+    "lowest_row_epoch", "lowest_row_prev", "lowest_row_position",
+)  # fmt: skip
+_GREATEST = ("next_offset", "highest_lsn", "epoch", "snapshot_read_until", "oversized")
+_UNIONS = ("flags", "unavailable", "absent")
+
+
+def _combine(one: PartitionSummary, other: PartitionSummary) -> PartitionSummary:
+    both = asdict(one), asdict(other)
+    return PartitionSummary(
+        partition=one.partition,
+        accepted=one.accepted + other.accepted,
+        has_repeats=one.has_repeats or other.has_repeats,
+        overlaps=one.overlaps or other.overlaps or _share_lsns(one, other),
+        **{name: _known(both, name, min) for name in _LOWEST},
+        **{name: _known(both, name, max) for name in _GREATEST},
+        **{name: both[0][name] | both[1][name] for name in _UNIONS},
+    )
+
+
+def _known(both: Sequence[Mapping[str, Any]], name: str, choose: Any) -> Any:
+    return choose((v for values in both if (v := values[name]) is not None), default=None)
+
+
+def _share_lsns(one: PartitionSummary, other: PartitionSummary) -> bool:
+    """Return whether an LSN may be in both blocks, as in those of an initial snapshot."""
+    if one.lowest_lsn is None or other.lowest_lsn is None:
+        return False
+    assert one.highest_lsn is not None and other.highest_lsn is not None
+    return one.lowest_lsn <= other.highest_lsn and other.lowest_lsn <= one.highest_lsn
+
+
+def show(summaries: Sequence[PartitionSummary], sign: str) -> bool:
+    """Return whether some event has the flag."""
+    return any(part.has(sign) for part in summaries)
