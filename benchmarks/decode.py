@@ -7,6 +7,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from cdclake.jobs.stream.batch_stats import REFUSED
+from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.reader import TableReader
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -25,10 +28,7 @@ from benchmarks.storage import in_folder
 from cdclake import naming
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.stream.batch_stats import REFUSED
-from cdclake.jobs.stream.decode import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine, refused_records
-from cdclake.jobs.stream.reader import TableReader
 from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 
 BARE = "bare_from_json"

@@ -14,6 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cdclake.jobs.stream.reader import TableReader
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.append import BARE as BARE_APPEND
@@ -33,7 +34,6 @@ from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.stream.reader import TableReader
 from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 from cdclake.local.demo.interrupts import ending_in_order
 

@@ -48,15 +48,24 @@ class Digits(str):
     __slots__ = ()
 
 
-def reader(column_type: ColumnType) -> Read:
-    """Return the decoder of a non-null field to the changelog's value, which JSON can represent.
+def reader(column_type: ColumnType, *, non_finite: bool = False) -> Read:
+    """Return the decoder of a non-null field to the changelog's value.
 
     Numbers with a fraction must be passed as `Digits`. It refuses every form that Debezium does not
-    write for the type.
+    write for the type, and unless `non_finite` the numbers that JSON cannot represent.
     """
     if column_type.array or column_type.base in _ANY_FORM:
         return json_text
-    return _READERS[column_type.log]
+    read = _READERS[column_type.log]
+    return _or_non_finite(read) if non_finite and column_type.log in ("float", "double") else read
+
+
+def _or_non_finite(read: Read) -> Read:
+    def read_number(value: Any) -> float:
+        is_spelled = isinstance(value, str) and value in _SPELLED_NON_FINITE
+        return float(value) if is_spelled else read(value)
+
+    return read_number
 
 
 def json_text(value: Any) -> str:

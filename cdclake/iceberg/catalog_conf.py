@@ -25,6 +25,10 @@ def catalog_conf(warehouse: str) -> dict[str, str]:
         "spark.sql.codegen.cache.maxEntries": "10000",
         # A batch's rows are cached for seconds, which does not pay for choosing a compression.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
+        # Rows are passed to Python in blocks of so many. Larger ones take as long, and more memory.
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
+        # Otherwise a column of a block could not have more than 2 GB.
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
         # Otherwise Spark writes the unused text of the plan for each query of a batch.
         "spark.sql.ui.explainMode": "simple",
         # Spark keeps the plans of its last queries for its UI, 1,000 by default, even without a UI:

@@ -7,7 +7,7 @@ the stamp records how far (by time of ingestion) the changelog is applied.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -40,15 +40,6 @@ from cdclake.plan import Table
 MAX_DELTA_EVENTS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
-    """Rows just appended to the changelog, still cached; `follows` is the ingestion before."""
-
-    rows: DataFrame
-    facts: ChangeStats
-    follows: int
-
-
 def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
     """Read how far the state is applied from its newest stamp."""
     stamp = lake.stamped(table.name).stamp
@@ -61,33 +52,23 @@ def ingested_through(lake: LakeTables, table: Table) -> int:
     return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
 
 
-def apply_changes(
-    lake: LakeTables,
-    table: Table,
-    *,
-    through: int,
-    batch: Batch | None = None,
-) -> int:
+def apply_changes(lake: LakeTables, table: Table, *, through: int) -> int:
     """Apply rows ingested up to `through` that the state lacks; return the number of events.
 
-    Uses `batch` instead of reading the changelog if the state holds everything ingested before it.
     Retries if its commit conflicts with another writer's or ends with an unknown outcome, which the
     state's stamp resolves. Raises CommitConflict if that persists.
     """
     reach("before_state_commit")
-    applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))
+    applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through))
     reach("after_state_commit")
     return applied
 
 
-def _apply(lake: LakeTables, table: Table, through: int, batch: Batch | None) -> int:
+def _apply(lake: LakeTables, table: Table, through: int) -> int:
     applied = applied_through(lake, table)
     if applied.ingested >= through:
         return 0
     until = AppliedThrough(through)
-    if batch is not None and applied.ingested == batch.follows:
-        merge_pending(lake, table, batch.rows, batch.facts, applied, until)
-        return batch.facts.events
     with persisted(_ingested(lake, table, after=applied.ingested, through=through)) as pending:
         facts = stats_of(table, pending)
         merge_pending(lake, table, pending, facts, applied, until)

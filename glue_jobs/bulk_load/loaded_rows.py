@@ -13,7 +13,8 @@ from cdclake.debezium.position import SNAPSHOT_PHASE, Position, history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
 from cdclake.jobs.stream.append import LOAD_PARTITION
-from cdclake.jobs.stream.decode import FACT_COLUMNS, REFUSAL, Reason, first_reason, unrepresentable
+from cdclake.jobs.stream.changelog_columns import FACT_COLUMNS, REFUSAL
+from cdclake.jobs.stream.refusal_reasons import Reason, first_reason, unrepresentable
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json

@@ -19,9 +19,10 @@ from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
 from cdclake.jobs.bulk_load.loaded_rows import RECORD, last_loaded, loaded_events
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.jobs.stream.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
-from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine, refusals
 from cdclake.plan import Plan, Table
 
@@ -61,8 +62,7 @@ class TableLoad:
         rows = self._rows_to_append(events, ingested_at, with_sweep=not is_first)
         append_changes(
             rows,
-            self.lake,
-            self.table.changes,
+            TableHandle(self.lake, self.table.changes),
             read_from=stamped.snapshot_id,
             follows=before.ingested_through,
             stamp=stamp,

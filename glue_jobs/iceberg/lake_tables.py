@@ -89,22 +89,7 @@ class LakeTables:
 
     def stamped(self, table: str) -> StampedSnapshot:
         """Load the table's current snapshot and its newest stamp."""
-        loaded = self.load(table)
-        current = loaded.currentSnapshot()
-        if current is None:
-            return StampedSnapshot(None, None, None, None)
-        oldest = loaded.history().get(0).timestampMillis()
-        snapshot = current
-        while snapshot is not None:
-            stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
-            if stamp is not None:
-                stamped_at = snapshot.timestampMillis()
-                newest = current.snapshotId()
-                is_current = snapshot.snapshotId() == newest
-                return StampedSnapshot(newest, stamp, stamped_at, oldest, is_current)
-            parent = snapshot.parentId()
-            snapshot = None if parent is None else loaded.snapshot(parent)
-        return StampedSnapshot(current.snapshotId(), None, None, oldest)
+        return stamped_snapshot(self.load(table))
 
     def load(self, table: str) -> Any:
         """Load the table as Iceberg's Table object."""
@@ -125,6 +110,25 @@ class LakeTables:
         self._java.CommitMetadata.withCommitProperties(properties, task, thrown)
         if task.error is not None:
             raise task.error
+
+
+def stamped_snapshot(table: Any) -> StampedSnapshot:
+    """Return the current snapshot and its newest stamp of Iceberg's Table object."""
+    current = table.currentSnapshot()
+    if current is None:
+        return StampedSnapshot(None, None, None, None)
+    oldest = table.history().get(0).timestampMillis()
+    snapshot = current
+    while snapshot is not None:
+        stamp = snapshot.summary().get(naming.STAMP_PROPERTY)
+        if stamp is not None:
+            stamped_at = snapshot.timestampMillis()
+            newest = current.snapshotId()
+            is_current = snapshot.snapshotId() == newest
+            return StampedSnapshot(newest, stamp, stamped_at, oldest, is_current)
+        parent = snapshot.parentId()
+        snapshot = None if parent is None else table.snapshot(parent)
+    return StampedSnapshot(current.snapshotId(), None, None, oldest)
 
 
 class _JavaCallable:

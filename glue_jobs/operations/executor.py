@@ -40,8 +40,9 @@ from cdclake.jobs.operations.stale_rows import (
     count_read_rows,
     delete_stale_rows,
 )
+from cdclake.jobs.stream.changelog_job import Ranges
 from cdclake.jobs.stream.kafka_range import read_gap
-from cdclake.jobs.stream.table_batch import Ranges, TableBatch
+from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
@@ -73,7 +74,7 @@ class OperationExecutor:
         events: DataFrame,
         ranges: Mapping[str, Ranges],
         progress: Progress,
-        batch_of: Callable[[Table], TableBatch],
+        stream_of: Callable[[Table], TableStream],
     ) -> None:
         """Carry out all requests that can be done; call it after the batch's changelog commits.
 
@@ -88,7 +89,7 @@ class OperationExecutor:
                     content = self._with_end(plan, request.table, content, events, ranges, progress)
                 if progress.table(table).state != "streaming":
                     continue
-                result = _result(content, progress, batch_of(request.table))
+                result = _result(content, progress, stream_of(request.table))
             except Fenced:
                 raise  # the request is for the other stream
             except Exception as error:  # the outcome carries it; the stream has other work
@@ -170,50 +171,50 @@ def scan_end(notifications: Iterator[Json], table: Table) -> ScanEnd | None:
 
 
 def _result(
-    request: ReplayRequest | ResyncRequest, progress: Progress, batch: TableBatch
+    request: ReplayRequest | ResyncRequest, progress: Progress, stream: TableStream
 ) -> Json | None:
     if isinstance(request, ReplayRequest):
-        return _replay(progress, batch)
-    return _resync(request, progress, batch)
+        return _replay(progress, stream)
+    return _resync(request, progress, stream)
 
 
-def _replay(progress: Progress, batch: TableBatch) -> Json:
-    done = replay_quarantine(batch, epoch=progress.epoch)
-    mine = progress.table(batch.table.name)
+def _replay(progress: Progress, stream: TableStream) -> Json:
+    done = replay_quarantine(stream, epoch=progress.epoch)
+    mine = progress.table(stream.table.name)
     mine.quarantined = max(0, mine.quarantined - done.released)
     return asdict(done)
 
 
-def _resync(request: ResyncRequest, progress: Progress, batch: TableBatch) -> Json | None:
+def _resync(request: ResyncRequest, progress: Progress, stream: TableStream) -> Json | None:
     """Delete stale rows once all rows of the snapshot are in the changelog; None if not yet."""
-    mine, ended = progress.table(batch.table.name), request.ended
+    mine, ended = progress.table(stream.table.name), request.ended
     if request.rejoins:
         mine.missed_below = mine.missed_below or request.position
     if Position.parse(request.position).epoch < progress.epoch:
         # The signal was lost with the old epoch, and the new one began with a snapshot of all.
         mine.missed_below = None
-        _release_markers(mine, batch, str(epoch_start(progress.epoch)))
+        _release_markers(mine, stream, str(epoch_start(progress.epoch)))
         return {"rows": 0, "ghosts": 0, "epoch": progress.epoch}
     if ended is None:
         return None
     if ended.status not in _READ:
-        return {"error": f"the connector did not read {batch.table.source}: {ended.status}"}
+        return {"error": f"the connector did not read {stream.table.source}: {ended.status}"}
     if any(mine.offsets.get(partition, 0) < end for partition, end in ended.offsets.items()):
         return None
-    if unread := unread_markers(batch, request.position):
+    if unread := unread_markers(stream, request.position):
         return {"error": f"{len(unread)} rows are too large to be read, for example {unread[0]}"}
-    found = count_read_rows(batch, request.position)
+    found = count_read_rows(stream, request.position)
     if found < ended.rows:
-        return {"error": _not_appended(ended.rows, found, batch.table.name)}
-    ghosts = delete_stale_rows(batch, request.position)
-    _release_markers(mine, batch, None)
-    return {"rows": ended.rows, "ghosts": ghosts, "older_values": _note_missed(mine, batch)}
+        return {"error": _not_appended(ended.rows, found, stream.table.name)}
+    ghosts = delete_stale_rows(stream, request.position)
+    _release_markers(mine, stream, None)
+    return {"rows": ended.rows, "ghosts": ghosts, "older_values": _note_missed(mine, stream)}
 
 
-def _release_markers(mine: TableProgress, batch: TableBatch, below: str | None) -> None:
+def _release_markers(mine: TableProgress, stream: TableStream, below: str | None) -> None:
     """Drop the markers of rows that were too large once, and have been read since."""
     if mine.oversized is not None:
-        mine.quarantined = max(0, mine.quarantined - release_markers(batch, below))
+        mine.quarantined = max(0, mine.quarantined - release_markers(stream, below))
         mine.oversized = None
 
 
@@ -225,7 +226,7 @@ def _not_appended(read: int, found: int, table: str) -> str:
     )
 
 
-def _note_missed(mine: TableProgress, batch: TableBatch) -> int:
+def _note_missed(mine: TableProgress, stream: TableStream) -> int:
     """Count rows that may have values older than changes that the table missed.
 
     `status` shows them as the table's last error.
@@ -234,12 +235,12 @@ def _note_missed(mine: TableProgress, batch: TableBatch) -> int:
     if mine.missed_below is None:
         mine.last_error = None
         return 0
-    rows = count_older_values(batch, mine.missed_below)
+    rows = count_older_values(stream, mine.missed_below)
     if rows:
         mine.last_error = (
             f"{rows} rows changed during the resync, and their events lacked large values that may "
             "have changed while the table was not in the pipeline: run "
-            f"`cdclake resync {batch.table.name}` or `cdclake up` to read them"
+            f"`cdclake resync {stream.table.name}` or `cdclake up` to read them"
         )
     else:
         mine.missed_below = mine.last_error = None

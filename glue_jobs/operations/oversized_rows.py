@@ -17,19 +17,19 @@ from cdclake.debezium.oversized import Marker
 from cdclake.debezium.position import history_part
 from cdclake.debezium.refusals import OVERSIZED_RECORD
 from cdclake.iceberg.dialect import SPARK
-from cdclake.jobs.stream.table_batch import TableBatch
+from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Table
 
 _AT = "cdc__marked_at"
 _KEY = "cdc__key_{}"
 
 
-def unread_markers(batch: TableBatch, position: str) -> list[str]:
+def unread_markers(stream: TableStream, position: str) -> list[str]:
     """Return the reasons of markers whose rows a resync that began at `position` did not read."""
     newest: dict[tuple[str, ...], tuple[Marker, str]] = {}
     unknown: list[str] = []
-    for row in _markers(batch):
-        marker = _parsed(row, batch.table)
+    for row in _markers(stream):
+        marker = _parsed(row, stream.table)
         if history_part(marker.position) < history_part(position):
             continue
         if marker.key is None:
@@ -38,40 +38,40 @@ def unread_markers(batch: TableBatch, position: str) -> list[str]:
             newest[marker.key] = (marker, row["reason"])
     # A row whose delete was too large is gone: it is stale, and nothing is to be read.
     open_markers = [marker for marker, _ in newest.values() if marker.op != "d"]
-    settled = _settled(batch, open_markers) if open_markers else set()
+    settled = _settled(stream, open_markers) if open_markers else set()
     unread = [m.key for m in open_markers if m.key is not None and m.key not in settled]
     return [*unknown, *(newest[key][1] for key in unread)]
 
 
-def release_markers(batch: TableBatch, below: str | None = None) -> int:
+def release_markers(stream: TableStream, below: str | None = None) -> int:
     """Remove the table's markers, or those below a position, from the quarantine; count them.
 
     Call it when every row of the table has been read since. Idempotent.
     """
-    rows = [row for row in _markers(batch) if below is None or _is_below(row, batch.table, below)]
+    rows = [row for row in _markers(stream) if below is None or _is_below(row, stream.table, below)]
     if rows:
         places = " OR ".join(_places(rows))
-        quarantine = batch.lake.qualified(naming.QUARANTINE)
-        batch.lake.spark.sql(f"DELETE FROM {quarantine} WHERE {_of(batch.table)} AND ({places})")
+        quarantine = stream.lake.qualified(naming.QUARANTINE)
+        stream.lake.spark.sql(f"DELETE FROM {quarantine} WHERE {_of(stream.table)} AND ({places})")
     return len(rows)
 
 
-def _markers(batch: TableBatch) -> list[Row]:
+def _markers(stream: TableStream) -> list[Row]:
     """Read the table's markers; they are small and few, since a table stops after too many."""
-    kept = batch.lake.read(naming.QUARANTINE).where(_of(batch.table))
+    kept = stream.lake.read(naming.QUARANTINE).where(_of(stream.table))
     found = kept.where(F.col("reason").startswith(OVERSIZED_RECORD))
     return found.select("partition", "offset", "value", "reason").orderBy("offset").collect()
 
 
-def _settled(batch: TableBatch, markers: Sequence[Marker]) -> set[tuple[str, ...]]:
+def _settled(stream: TableStream, markers: Sequence[Marker]) -> set[tuple[str, ...]]:
     """Return the keys with a later event that has their whole row, or deletes it."""
-    table = batch.table
+    table = stream.table
     names = [_KEY.format(number) for number in range(len(table.key))]
-    marked = batch.lake.spark.createDataFrame(
+    marked = stream.lake.spark.createDataFrame(
         [(*(marker.key or ()), marker.position) for marker in markers],
         ", ".join(f"{name} string" for name in (*names, _AT)),
     )
-    log = batch.lake.read(table.changes).where(
+    log = stream.lake.read(table.changes).where(
         f"{naming.OP} IN ('r', 'd', 't') OR {naming.UNAVAILABLE} IS NULL"
     )
     found = marked.join(log, F.expr(_later_event_of_key(table, names)), "left_semi")

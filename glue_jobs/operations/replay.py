@@ -7,7 +7,7 @@ changelog already has are recognized by their identity.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -21,12 +21,13 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import next_stamp
-from cdclake.jobs.stream.batch_stats import PartitionSummary
-from cdclake.jobs.stream.decode import REFUSAL, Reason
+from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.decoded_rows import DecodedRows, decoded_again
 from cdclake.jobs.stream.deduplicate import not_in_log, without_repeats
 from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
-from cdclake.jobs.stream.reader import Decoded
-from cdclake.jobs.stream.table_batch import TableBatch
+from cdclake.jobs.stream.partition_summary import PartitionSummary
+from cdclake.jobs.stream.refusal_reasons import Reason
+from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Table
 
 
@@ -44,26 +45,27 @@ class Replayed:
         return self.replayed + self.known
 
 
-def replay_quarantine(batch: TableBatch, *, epoch: int) -> Replayed:
+def replay_quarantine(stream: TableStream, *, epoch: int) -> Replayed:
     """Append the quarantined events that are accepted now, and apply them to the state table.
 
     The changelog's stamp keeps its Kafka offsets. `epoch` is the stream's, for a changelog that has
     no stamp yet. Idempotent.
     """
-    with batch.reader.read_late(_held(batch), _too_old(batch.table)) as decoded:
+    table, plan = stream.table, stream.plan
+    with decoded_again(_held(stream), table, plan, _too_old(table)) as decoded:
         accepted = sum(part.accepted for part in decoded.parts)
-        replayed = _append(batch, decoded, epoch) if accepted else 0
+        replayed = _append(stream, decoded, epoch) if accepted else 0
         if accepted:
-            _release(batch, decoded.rows)
+            _release(stream, decoded.rows)
         refused = _reasons(decoded.rows)
     return Replayed(replayed=replayed, known=accepted - replayed, refused=refused)
 
 
-def _held(batch: TableBatch) -> DataFrame:
+def _held(stream: TableStream) -> DataFrame:
     """Return the table's quarantined records as Kafka had them, all from one snapshot."""
-    snapshot = batch.lake.stamped(naming.QUARANTINE).snapshot_id
-    held = batch.lake.read(naming.QUARANTINE, snapshot)
-    mine = (F.col("topic") == batch.table.topic) & (F.col("table") == batch.table.name)
+    snapshot = stream.lake.stamped(naming.QUARANTINE).snapshot_id
+    held = stream.lake.read(naming.QUARANTINE, snapshot)
+    mine = (F.col("topic") == stream.table.topic) & (F.col("table") == stream.table.name)
     return held.where(mine).select(*RECORD_COLUMNS)
 
 
@@ -74,19 +76,20 @@ def _too_old(table: Table) -> Reason:
     return may_revive & (F.col(naming.COMMITTED_AT) < since), refusals.TOO_OLD
 
 
-def _append(batch: TableBatch, decoded: Decoded, epoch: int) -> int:
-    stamped, stamp = batch.read_stamp()
-    rows = without_repeats(decoded.rows.where(F.col(REFUSAL).isNull()), batch.table)
+def _append(stream: TableStream, decoded: DecodedRows, epoch: int) -> int:
+    changelog = stream.read_changelog()
+    stamped, stamp = changelog.stamped, changelog.stamp
+    rows = without_repeats(decoded.rows.where(F.col(REFUSAL).isNull()), stream.table)
     if stamped.snapshot_id is not None:
-        log = batch.lake.read(batch.table.changes, stamped.snapshot_id)
+        log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
         lowest = min(part.lowest_lsn for part in decoded.parts if part.lowest_lsn is not None)
-        rows = not_in_log(rows, log, batch.table, lowest)
+        rows = not_in_log(rows, log, stream.table, lowest)
     marked = _marked(stamp, decoded.parts, epoch)
     with persisted(rows):
-        return batch.add(rows, read_from=stamped.snapshot_id, stamp=marked)
+        return stream.add(rows, read_from=stamped.snapshot_id, stamp=marked)
 
 
-def _marked(stamp: ChangesStamp, summaries: list[PartitionSummary], epoch: int) -> ChangesStamp:
+def _marked(stamp: ChangesStamp, summaries: Sequence[PartitionSummary], epoch: int) -> ChangesStamp:
     """Add these events' LSNs to the stamp, so that redelivered events are looked up."""
     marked = next_stamp(
         stamp, summaries, epoch=stamp.epoch or epoch, ingested_at=stamp.ingested_through
@@ -94,13 +97,13 @@ def _marked(stamp: ChangesStamp, summaries: list[PartitionSummary], epoch: int) 
     return replace(marked, offsets=stamp.offsets)
 
 
-def _release(batch: TableBatch, decoded: DataFrame) -> None:
+def _release(stream: TableStream, decoded: DataFrame) -> None:
     """Delete exactly the accepted records from quarantine."""
     accepted = decoded.where(F.col(REFUSAL).isNull()).select(naming.PARTITION, naming.OFFSET)
-    batch.lake.spark.sql(
-        f"MERGE INTO {batch.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
-        f"ON q.topic = {SPARK.text(batch.table.topic)} AND q.`table` = "
-        f"{SPARK.text(batch.table.name)} AND q.partition = s.{naming.PARTITION} "
+    stream.lake.spark.sql(
+        f"MERGE INTO {stream.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
+        f"ON q.topic = {SPARK.text(stream.table.topic)} AND q.`table` = "
+        f"{SPARK.text(stream.table.name)} AND q.partition = s.{naming.PARTITION} "
         f"AND q.offset = s.{naming.OFFSET} WHEN MATCHED THEN DELETE",
         accepted=accepted.distinct(),
     )

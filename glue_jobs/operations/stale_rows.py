@@ -26,47 +26,48 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.latest_row import history_part
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import SYNTHETIC_PARTITION
-from cdclake.jobs.stream.table_batch import TableBatch
+from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Table
 
 
-def delete_stale_rows(batch: TableBatch, position: str) -> int:
+def delete_stale_rows(stream: TableStream, position: str) -> int:
     """Delete the rows whose newest event is below `position`; return how many there were.
 
     Call it when all events of the snapshot are in the changelog. Idempotent: a second call finds
     no rows.
     """
-    stamped, stamp = batch.read_stamp()
+    changelog = stream.read_changelog()
+    stamped, stamp = changelog.stamped, changelog.stamp
     if stamped.snapshot_id is None:
         return 0
-    log = batch.lake.read(batch.table.changes, stamped.snapshot_id)
-    with persisted(_deletes(log, batch.table, position)) as deletes:
-        return batch.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
+    log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
+    with persisted(_deletes(log, stream.table, position)) as deletes:
+        return stream.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
 
 
-def count_read_rows(batch: TableBatch, position: str) -> int:
+def count_read_rows(stream: TableStream, position: str) -> int:
     """Count the keys with an event at or after `position`: at least the rows that were read.
 
     A row that the connector has read is one of them, or was changed meanwhile. There are fewer if
     the changelog has not taken rows: then nothing is known of those that are missing.
     """
-    rows = batch.lake.read(batch.table.changes).where(
+    rows = stream.lake.read(stream.table.changes).where(
         f"{history_part(naming.POSITION)} >= {SPARK.text(history_of(position))}"
         f" AND {naming.OP} <> 't'"
     )
-    return rows.select(*(F.col(SPARK.name(name)) for name in batch.table.key)).distinct().count()
+    return rows.select(*(F.col(SPARK.name(name)) for name in stream.table.key)).distinct().count()
 
 
-def count_older_values(batch: TableBatch, position: str) -> int:
+def count_older_values(stream: TableStream, position: str) -> int:
     """Count the rows with an event since `position` that have an older value, or lack a value.
 
     Such a value is correct if the lake missed no change of the table. If it did, the value may
     have changed meanwhile.
     """
-    table, below = batch.table, history_of(position)
+    table, below = stream.table, history_of(position)
     if not table.toastable:
         return 0
-    rows = batch.lake.read(table.changes).where(F.col(naming.OP) != "t")
+    rows = stream.lake.read(table.changes).where(F.col(naming.OP) != "t")
     newest_values = {name: _newest_value(name) for name in table.toastable}
     recent = _by_key(rows, table, **newest_values).where(
         f"{history_part(naming.POSITION)} >= {SPARK.text(below)} AND {naming.OP} <> 'd'"

@@ -1,17 +1,13 @@
 """Append to a changelog: one stamped commit, which fails if another writer appended meanwhile.
 
-Iceberg appends never conflict with each other. So each append is an overwrite of the rows ingested
-after the stamp that its writer has read, validated from the snapshot with that stamp: there is
-nothing to overwrite, and rows that another writer has appended since are in that range.
+The files of rows are written before (`changelog_job`, `row_files`); a commit only adds them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -21,8 +17,9 @@ from cdclake.errors import Fenced
 from cdclake.fail_points import reach
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, policy
-from cdclake.jobs.iceberg.lake_tables import LakeTables
-from cdclake.jobs.stream.batch_stats import PartitionSummary
+from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.stream.partition_summary import PartitionSummary
+from cdclake.jobs.stream.row_files import write_rows
 
 # Partitions of rows without a Kafka record: sweeps and deletes of stale rows; bulk loads.
 SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
@@ -30,8 +27,7 @@ SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
 
 def append_changes(
     rows: DataFrame,
-    lake: LakeTables,
-    log: str,
+    changelog: TableHandle,
     *,
     read_from: int | None,
     follows: int,
@@ -39,38 +35,40 @@ def append_changes(
 ) -> None:
     """Append `rows` (the changelog's columns) with `stamp` in the same commit.
 
+    All rows have the time of ingestion `stamp.ingested_through`; see `commit_files`.
+    """
+    files = write_rows(rows, changelog.target())
+    commit_files(files, changelog, read_from=read_from, follows=follows, stamp=stamp)
+
+
+def commit_files(
+    files: Sequence[str],
+    changelog: TableHandle,
+    *,
+    read_from: int | None,
+    follows: int,
+    stamp: ChangesStamp,
+) -> None:
+    """Add described files to a changelog with `stamp`, in one commit; there may be no file.
+
     `read_from` is the snapshot whose stamp the writer has read (None: the changelog was empty), and
     `follows` the time of ingestion in that stamp. All rows have the later time of ingestion
-    `stamp.ingested_through`. Raises Fenced, with nothing written, if another writer has appended
+    `stamp.ingested_through`. Raises Fenced, with nothing committed, if another writer has appended
     after `read_from`.
     """
-    writer = (
-        lake.completed(rows, log)
-        .writeTo(lake.qualified(log))
-        .option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp.to_json())
-        .option("isolation-level", "serializable")
-        .option("fanout-enabled", "true")
-    )
-    if read_from is not None:
-        writer = writer.option("validate-from-snapshot-id", str(read_from))
     reach("before_changelog_commit")
     try:
-        writer.overwrite(_ingested_after(follows))
+        changelog.append(files, read_from=read_from, newer_than=follows, stamp=stamp.to_json())
     except Py4JJavaError as error:
         refused = cause_of(error, Kind.COMMIT_REFUSED)
         if refused is None:
             raise
         raise Fenced(
-            f"another stream has written to {log} since this one read its stamp: {refused.reason}",
+            f"another stream has written to {changelog.name} since this one read its stamp:"
+            f" {refused.reason}",
             policy(Kind.FENCED).remedy,
         ) from error
     reach("after_changelog_commit")
-
-
-def _ingested_after(micros: int) -> Expression:
-    # A literal, because a data source filter cannot call timestamp_micros.
-    at = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-    return F.expr(f"{naming.INGESTED_AT} > timestamp'{at.isoformat()}'")
 
 
 def ingested_at_column(micros: int) -> str:

@@ -6,12 +6,14 @@ commit's LSN, which a restart may change (contract, section 3).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.stream.batch_stats import PartitionSummary
+from cdclake.jobs.stream.partition_summary import PartitionSummary
 from cdclake.plan import Table
 
 
@@ -20,9 +22,9 @@ def identity(table: Table) -> list[str]:
     return [naming.EPOCH, naming.PHASE, naming.LSN, naming.OP, *table.key]
 
 
-def may_repeat_within(summaries: list[PartitionSummary]) -> bool:
-    """Return whether the batch may hold an event twice, since two rows have the same LSN."""
-    return any(part.rows_at_one_lsn > 1 for part in summaries)
+def may_repeat_within(summaries: Sequence[PartitionSummary]) -> bool:
+    """Return whether the batch may hold an event twice."""
+    return any(part.has_repeats or part.overlaps for part in summaries)
 
 
 def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
@@ -36,7 +38,7 @@ def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
     return numbered.where(F.col("cdc__copy") == 1).drop("cdc__copy")
 
 
-def may_repeat(summaries: list[PartitionSummary], stamp: ChangesStamp) -> bool:
+def may_repeat(summaries: Sequence[PartitionSummary], stamp: ChangesStamp) -> bool:
     """Return whether the batch may repeat events of the changelog, which then must be queried.
 
     That is so if it starts at or below a high-water mark. Marks are only valid in the stamp's

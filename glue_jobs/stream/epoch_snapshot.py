@@ -9,21 +9,15 @@ heartbeat therefore has to follow; what the topics hold then is the snapshot.
 
 from __future__ import annotations
 
-import json
 import logging
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
-from cdclake import naming
 from cdclake.debezium.position import epoch_start, snapshot_start
 from cdclake.jobs.control.progress import Progress
-from cdclake.jobs.stream.batch_survey import BatchSurvey
-from cdclake.jobs.stream.table_batch import Ranges, Replaced
+from cdclake.jobs.stream.changelog_job import DecodedBatch, Ranges
+from cdclake.jobs.stream.heartbeats import SentHeartbeat
+from cdclake.jobs.stream.table_stream import Replaced
 from cdclake.jobs.stream.topic_check import Topics
 from cdclake.plan import Plan, Table
 
@@ -32,40 +26,13 @@ log = logging.getLogger("cdclake.stream")
 SETTLE_MS = 5_000  # between two streamed heartbeats, for what was sent before the first one
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SentHeartbeat:
-    """Heartbeat as the connector sent it."""
-
-    epoch: int
-    is_read: bool  # a row of a snapshot, not a streamed change
-    lsn: int
-    sent_ms: int
-
-    @staticmethod
-    def of(value: bytes) -> SentHeartbeat | None:
-        """Parse the value of its record; None if it is not one that the connector sends.
-
-        Other clients may write to the topic, and a bad record must not stop all tables.
-        """
-        try:
-            event: dict[str, Any] = json.loads(value)
-            return SentHeartbeat(
-                epoch=int(event[naming.EPOCH]),
-                is_read=event["op"] == "r",
-                lsn=int(event["source"].get("lsn") or 0),
-                sent_ms=int(event.get("ts_ms") or 0),
-            )
-        except (ValueError, LookupError, TypeError, AttributeError):
-            return None
-
-
 class EpochSnapshot:
     """Tracking of the newest epoch's snapshot in the stream's progress."""
 
     def __init__(self, topics: Topics) -> None:
         self._topics = topics
 
-    def note(self, plan: Plan, events: DataFrame, seen: BatchSurvey, progress: Progress) -> None:
+    def note(self, plan: Plan, seen: DecodedBatch, progress: Progress) -> None:
         """Note a new epoch, and the end of its snapshot with the topics' ends at that time."""
         if seen.epoch > progress.epoch:
             log.info("epoch %d begins: its snapshot replaces all rows", seen.epoch)
@@ -75,7 +42,7 @@ class EpochSnapshot:
             return
         if is_complete and not seen.has_read_heartbeat:
             return
-        if follow_heartbeats(progress, _heartbeats(plan, events)):
+        if follow_heartbeats(progress, seen.heartbeats):
             self._complete(plan, progress)
 
     def _complete(self, plan: Plan, progress: Progress) -> None:
@@ -109,13 +76,6 @@ def follow_heartbeats(progress: Progress, heartbeats: Iterable[SentHeartbeat]) -
         has_settled = heartbeat.sent_ms - progress.streaming_since_ms >= SETTLE_MS
         is_complete = has_settled and progress.snapshot > progress.complete_snapshot
     return is_complete
-
-
-def _heartbeats(plan: Plan, events: DataFrame) -> Iterable[SentHeartbeat]:
-    records = events.where(F.col("topic") == plan.heartbeat_rows_topic)
-    rows = records.where("value IS NOT NULL").orderBy("partition", "offset").select("value")
-    sent = (SentHeartbeat.of(row["value"]) for row in rows.collect())
-    return [heartbeat for heartbeat in sent if heartbeat is not None]
 
 
 def replaced_by(progress: Progress, table: Table, ranges: Ranges) -> Replaced:

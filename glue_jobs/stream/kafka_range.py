@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from cdclake.errors import TableError
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of, policy
 from cdclake.jobs.runtime.kafka import partitions
-from cdclake.jobs.stream.table_batch import Ranges
+from cdclake.jobs.stream.changelog_job import Ranges
 from cdclake.plan import Table
 
 log = logging.getLogger("cdclake.stream")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.debezium.refusals import KEY_MISMATCH, NULL_KEY, OVERSIZED_RECORD
-from cdclake.jobs.stream.decode import ABSENT, MISFITS, REFUSAL
+from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 
 REFUSED = "refused"
 TRUNCATE = "truncate"

@@ -11,7 +11,7 @@ from cdclake import naming
 from cdclake.fail_points import reach
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.stream.decode import REFUSAL
+from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.plan import Table
 
 _PLACE = ("partition", "offset")  # of a record in its topic

@@ -9,7 +9,7 @@ offsets.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,17 +19,19 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium.position import Position
 from cdclake.iceberg.dialect import SPARK
-from cdclake.jobs.stream.batch_stats import (
+from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
+from cdclake.jobs.stream.partition_summary import (
     COMPLETE_ROW,
-    IS_ROW,
     LACKING_ROW,
     MISFIT,
     PartitionSummary,
 )
-from cdclake.jobs.stream.decode import REFUSAL
-from cdclake.jobs.stream.fields import ABSENT, MISFITS
 from cdclake.plan import Column, Table
 from cdclake.postgres.file_lines import renamed_line
+
+# Refused for its key: a dropped key column makes every key wrong.
+_BY_KEY = f"({REFUSAL} LIKE 'NULL_KEY%' OR {REFUSAL} LIKE 'KEY_MISMATCH%')"
+_IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({REFUSAL} IS NULL OR {_BY_KEY})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,20 +69,26 @@ def column_keys(table: Table) -> frozenset[str]:
 
 
 def find_drift(
-    decoded: DataFrame, table: Table, summaries: Iterable[PartitionSummary], known: KnownColumns
+    table: Table,
+    parts: Sequence[PartitionSummary],
+    known: KnownColumns,
+    decode: Callable[[], DataFrame],
 ) -> Drift:
-    """Find drift in decoded events; queries them again only if the summaries are suspicious."""
-    parts = list(summaries)
+    """Find drift in a batch's events; `decode` is called only if the summaries are suspicious."""
     if not any(part.flags & {COMPLETE_ROW, LACKING_ROW, MISFIT} for part in parts):
         return Drift(known=known)
-    absent = _absent(decoded) if any(part.has(LACKING_ROW) for part in parts) else set[str]()
+    absent = {source for part in parts for source in part.absent}
     if not _is_odd(parts, absent, table, known):
         present = [column for column in table.columns if column.source not in absent]
         if _were_all_seen(present, parts, known):
             return Drift(known=KnownColumns(first_seen=known.first_seen))
-        first = decoded.where(IS_ROW).agg(F.min(naming.POSITION)).collect()[0][0]
+        first = min(at for part in parts if (at := part.lowest_row_position) is not None)
         found = {column.source: first for column in present}
         return Drift(known=KnownColumns(first_seen=_seen_too(known.first_seen, table, found)))
+    return _drift_of_rows(decode(), table, known)
+
+
+def _drift_of_rows(decoded: DataFrame, table: Table, known: KnownColumns) -> Drift:
     firsts = _first_present(decoded, table)
     first_seen = _seen_too(known.first_seen, table, _lowest(firsts))
     gone = _gone(decoded, table, known, first_seen, firsts)
@@ -91,12 +99,6 @@ def find_drift(
         gone=tuple(gone),
         retyped=tuple(source for source in retyped if source not in gone),
     )
-
-
-def _absent(decoded: DataFrame) -> set[str]:
-    """Return the source names of columns that some event lacks."""
-    names = decoded.where(IS_ROW).select(F.explode(ABSENT).alias("source")).distinct()
-    return {row["source"] for row in names.collect()}
 
 
 def _is_odd(
@@ -152,7 +154,7 @@ def _first_present(decoded: DataFrame, table: Table) -> list[_First]:
         for index, c in enumerate(table.columns)
         for fact in (naming.POSITION, naming.OFFSET)
     ]
-    rows = decoded.where(IS_ROW).groupBy(naming.PARTITION).agg(*lowest).collect()
+    rows = decoded.where(_IS_ROW).groupBy(naming.PARTITION).agg(*lowest).collect()
 
     def held(row: Row, fact: str) -> dict[str, Any]:
         values = {c.source: row[f"{fact}_{index}"] for index, c in enumerate(table.columns)}
@@ -190,7 +192,7 @@ def _gone(
         key, source = column_key(column), column.source
         if key not in first_seen:
             continue
-        later = f"{IS_ROW} AND {_holds(ABSENT, source)}"
+        later = f"{_IS_ROW} AND {_holds(ABSENT, source)}"
         later += f" AND {naming.POSITION} > {SPARK.text(first_seen[key])}"
         if key not in known.first_seen:
             read = [

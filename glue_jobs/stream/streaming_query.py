@@ -14,13 +14,12 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
-from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.stream.batch import MicroBatch, RequestedOperations
 from cdclake.jobs.stream.checkpoint import discard_unusable
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.stream.handover import Handover
 from cdclake.jobs.stream.kafka_range import MAX_POLL_RECORDS, POLL_RECORDS_OPTION, RECORD_COLUMNS
 from cdclake.jobs.stream.restarts import Restarts
-from cdclake.jobs.stream.table_batch import RequestedOperations
 from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan
 

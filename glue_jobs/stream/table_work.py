@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
-from cdclake.jobs.stream.table_batch import Ranges
-from cdclake.plan import Table
+from cdclake.jobs.stream.changelog_job import Ranges
+from cdclake.jobs.stream.table_stream import Outcome, Portion, Replaced, TableStream
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One table's share of a batch."""
+    """One table's part of a batch."""
 
-    table: Table
-    events: DataFrame
+    stream: TableStream
+    records: DataFrame
     ranges: Ranges
     apply_now: bool
-    later: Sequence[tuple[DataFrame, Ranges]] = ()  # the rest of a gap that is too large at once
+    portion: Portion | None  # None: a gap, whose records have a job of their own
 
-    def steps(self) -> Iterator[Work]:
-        """Yield the work that fits into memory at once, in order."""
-        for events, ranges in ((self.events, self.ranges), *self.later):
-            yield replace(self, events=events, ranges=ranges, later=())
+    def append(self, *, epoch: int, replaced: Replaced) -> Outcome:
+        """Append the records to the changelog."""
+        if self.portion is not None:
+            return self.stream.append(self.portion, epoch=epoch, replaced=replaced)
+        return self.stream.run(self.records, self.ranges, epoch=epoch, replaced=replaced)
 
     @property
     def size(self) -> int:
@@ -33,5 +34,5 @@ class Work:
 
 
 def in_order(work: Sequence[Work]) -> list[Work]:
-    """Sort by size, largest first, with tables that are only appended to before the others."""
-    return sorted(work, key=lambda turn: (turn.apply_now, -turn.size))
+    """Sort by size, largest first."""
+    return sorted(work, key=lambda turn: -turn.size)

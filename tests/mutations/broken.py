@@ -27,7 +27,7 @@ _DECODE = "glue_jobs/stream/decode.py"
 _COMMITS = "glue_jobs/apply/changelog_commits.py"
 _KEY_CHANGES = "glue_jobs/apply/key_changes.py"
 _FIELDS = "glue_jobs/stream/fields.py"
-_BATCH = "glue_jobs/stream/table_batch.py"
+_BATCH = "glue_jobs/stream/table_stream.py"
 _REPEATS = "glue_jobs/stream/deduplicate.py"
 _APPLY = "glue_jobs/apply/state_table.py"
 _MERGE = "cdclake/iceberg/merge.py"
@@ -79,7 +79,7 @@ MUTATIONS = (
     ),
     Mutation(
         "no sweep where a table's first batch holds two epochs", _cases("S5"),
-        ((_BATCH, "has_older = min(_epochs(summaries), default=newest) < newest",
+        ((_BATCH, "has_older = min(_epochs(parts), default=newest) < newest",
           "has_older = False"),),
     ),
     Mutation(
@@ -191,12 +191,8 @@ MUTATIONS = (
     Mutation(
         "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
         (("glue_jobs/apply/state_table.py",
-          "applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through, batch))",
-          "applied = _apply(lake, table, through, batch)"),),
-    ),
-    Mutation(
-        "a batch stands for the log although the state is behind", _engine("left_behind"),
-        ((_APPLY, "applied.ingested == batch.follows", "applied.ingested >= 0"),),
+          "applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through))",
+          "applied = _apply(lake, table, through)"),),
     ),
     Mutation(
         "round decimals", _engine("not_rounded"),
@@ -230,12 +226,12 @@ MUTATIONS = (
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),
-        ((_BATCH, "if not decoded.show(REFUSED):", "if decoded.parts:"),),
+        ((_BATCH, "self._quarantine(portion) if portion.share.has(REFUSED) else 0", "0"),),
     ),
     Mutation(
         "quarantine a replayed event again", _cases("F7"),
         (("glue_jobs/stream/quarantine.py", '"left_anti"', '"left"'),
-         (_BATCH, "if partition in ranges and ranges[partition][0] < offset:", "if False:")),
+         (_BATCH, "if partition in portion.ranges and portion.ranges[partition][0] < offset:", "if False:")),
     ),
     Mutation(
         "any type will do", _cases("Y13"),

@@ -7,7 +7,7 @@ from tests.mutations.mutation import Mutation
 MICRO_BATCH = "tests/spark/test_micro_batch.py"
 
 _BATCH = "glue_jobs/stream/batch.py"
-_TABLE_BATCH = "glue_jobs/stream/table_batch.py"
+_TABLE_STREAM = "glue_jobs/stream/table_stream.py"
 _SCHEDULER = "glue_jobs/stream/apply_scheduler.py"
 _THINNING_TESTS = ("tests/unit/jobs/test_thinning.py",)
 _SNAPSHOTS, _SNAPSHOT_TESTS = (
@@ -23,8 +23,8 @@ _PACKING, _PACKING_TESTS = (
 BATCHES = (
     Mutation(
         "rows before the first heartbeat are of no epoch", (MICRO_BATCH, "-k", "first_heartbeat"),
-        ((_TABLE_BATCH, "log_now.epoch or min(_epochs(decoded.parts), default=0)",
-          "log_now.epoch"),),
+        ((_TABLE_STREAM, "changelog.stamp.epoch) or min(_epochs(parts), default=0)",
+          "changelog.stamp.epoch)"),),
     ),
     Mutation(
         "refuse a delete for values that nobody needs",
@@ -61,7 +61,7 @@ BATCHES = (
     ),
     Mutation(
         "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),
-        ((_BATCH, "if packed and outcome.applying:", "if False:"),),
+        ((_BATCH, "(to_compact, self._packing.compact)", "(None, self._packing.compact)"),),
     ),
     Mutation(
         "pack or thin what another job holds", (*_PACKING_TESTS, *_THINNING_TESTS),
@@ -73,7 +73,7 @@ BATCHES = (
     ),
     Mutation(
         "no snapshot is thinned while they stream", (MICRO_BATCH, "-k", "thinned"),
-        ((_BATCH, "if thinned:", "if False:"),),
+        ((_BATCH, "(to_expire, self._thinning.thin)", "(None, self._thinning.thin)"),),
     ),
     Mutation(
         "forget the newest stamp's snapshot", _SNAPSHOT_TESTS,

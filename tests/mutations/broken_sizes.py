@@ -6,12 +6,11 @@ from tests.mutations.mutation import Mutation
 
 TOPICS = ("tests/unit/debezium/test_topics.py",)
 MARKERS = ("tests/unit/debezium/test_oversized.py",)
-SLICES = ("tests/unit/jobs/test_batch_slices.py",)
 CONF = ("tests/unit/iceberg/test_catalog_conf.py",)
 LARGE = "tests/spark/test_oversized.py"
 
 _CONNECTOR = "cdclake/debezium/connector.py"
-_BATCH = "glue_jobs/stream/batch.py"
+_ERRORS = "glue_jobs/stream/table_errors.py"
 
 SIZES = (
     Mutation(
@@ -41,39 +40,16 @@ SIZES = (
     Mutation(
         "a row that is too large passes for a deleted one", (LARGE, "-k", "deletes_nothing"),
         (("glue_jobs/operations/executor.py",
-          "if unread := unread_markers(batch, request.position):", "if unread := []:"),),
+          "if unread := unread_markers(stream, request.position):", "if unread := []:"),),
     ),
     Mutation(
         "a repaired row stays in quarantine", (LARGE, "-k", "deletes_nothing"),
         (("glue_jobs/operations/executor.py",
-          "    _release_markers(mine, batch, None)\n", ""),),
+          "    _release_markers(mine, stream, None)\n", ""),),
     ),
     Mutation(
         "no policy stops a table for its size", (LARGE, "-k", "policy"),
-        ((_BATCH, 'plan.oversized_records == "stop"', "False"),),
-    ),
-    Mutation(
-        "a batch is as large as it is", (LARGE, "-k", "heartbeats_last"),
-        ((_BATCH, "if is_whole and not self._slices.fits", "if False and not self._slices.fits"),),
-    ),
-    Mutation(
-        "a heartbeat is in the lake before what it follows", (LARGE, "-k", "heartbeats_last"),
-        (("glue_jobs/stream/batch_slices.py", "(piece.topic in own, piece)", "piece"),),
-    ),
-    Mutation(
-        "a gap is read whole", (LARGE, "-k", "gap"),
-        ((_BATCH, "return self._slices.of_gap(records, table.topic, missed)",
-          "return [(records, missed)]"),),
-    ),
-    Mutation(
-        "a poll of large records is bounded by their number alone", SLICES,
-        (("glue_jobs/stream/batch_slices.py", "min([MAX_POLL_RECORDS, *fitting])",
-          "MAX_POLL_RECORDS"),),
-    ),
-    Mutation(
-        "the slices are read with Kafka's own bound of a poll", (LARGE, "-k", "heartbeats_last"),
-        (("glue_jobs/stream/batch_slices.py", "options = self._brokers | poll_bound(pieces)",
-          "options = self._brokers"),),
+        ((_ERRORS, 'plan.oversized_records == "stop"', "False"),),
     ),
     Mutation(
         "consumers keep the records of their last poll for minutes", CONF,

@@ -11,7 +11,7 @@ _STATE = "glue_jobs/control/topic_state.py"
 _CHECK = "glue_jobs/stream/topic_check.py"
 _CHECKPOINT = "glue_jobs/stream/checkpoint.py"
 _PROGRESS = "glue_jobs/control/progress.py"
-_TABLE_BATCH = "glue_jobs/stream/table_batch.py"
+_TABLE_STREAM = "glue_jobs/stream/table_stream.py"
 
 TOPICS = (
     Mutation(
@@ -43,7 +43,7 @@ TOPICS = (
     Mutation(
         "the stamp keeps what the new topic does not reach", (*_LOST_TESTS, "-k", "created_again"),
         (("glue_jobs/stream/batch.py", ".accept_topic(topic)", ""),
-         (_TABLE_BATCH, "stamp.offsets_in(self.topic_id).items()", "stamp.offsets.items()")),
+         (_TABLE_STREAM, "taken=changelog.stamp.offsets_in(self.place.topic_id)", "taken=changelog.stamp.offsets")),
     ),
     Mutation(
         "rows that never came make rows stale", (*_LOST_TESTS, "-k", "never_reached"),
@@ -51,7 +51,7 @@ TOPICS = (
     ),
     Mutation(
         "columns are remembered after the append alone", (*_LOST_TESTS, "-k", "first_seen"),
-        ((_TABLE_BATCH, "                self.remember(drift.known)", "                pass"),),
+        ((_TABLE_STREAM, "            self.remember(drift.known)", "            pass"),),
     ),
     Mutation(
         "a stream that wakes up overwrites the progress", _STATE_TESTS,

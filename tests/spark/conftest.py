@@ -1,6 +1,7 @@
 """A Spark session with an Iceberg catalog in a temporary folder, shared by the tests here."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ def spark(tmp_path_factory):
     from pyspark.sql import SparkSession
 
     os.environ.pop("SPARK_CONF_DIR", None)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     [driver] = (PROJECT / "jars" / "debezium").glob("postgresql-*.jar")
     settings = {
         "spark.driver.extraClassPath": f"{PROJECT}/jars/spark/*:{driver}",
@@ -38,6 +40,8 @@ def spark(tmp_path_factory):
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",  # as the jobs have it; next, too
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
         "spark.sql.codegen.cache.maxEntries": "10000",
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.extensions": (

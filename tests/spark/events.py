@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -10,12 +10,11 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.position import epoch_start
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import StoredObject
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
-from cdclake.jobs.stream.reader import TableReader
-from cdclake.jobs.stream.schema_drift import KnownColumns
-from cdclake.jobs.stream.table_batch import Outcome, Replaced, TableBatch
+from cdclake.jobs.stream.table_stream import Outcome, Replaced, TableStream
 from cdclake.plan import Column, Plan, Table
 
 RECORD = (
@@ -80,7 +79,7 @@ class Engine:
     plan: Plan = field(default_factory=plan_of)
     leases: Leases = field(default_factory=FreeLeases)
     next_offset: int = 0
-    known: KnownColumns = field(default_factory=KnownColumns)
+    place: TableProgress = field(default_factory=TableProgress)
 
     def __post_init__(self) -> None:
         self.table = self.plan.tables[0]
@@ -106,19 +105,22 @@ class Engine:
         The snapshot of a later epoch is complete, unless `replaced` says otherwise.
         """
         frame = self.spark.createDataFrame(records, RECORD)
-        batch = self.batch(apply_now=how.pop("apply_now", True))
+        stream, apply_now = self.stream(), how.pop("apply_now", True)
         epoch = how.pop("epoch", 1)
         complete = Replaced(str(epoch_start(epoch)), is_swept=False) if epoch > 1 else Replaced()
-        done = batch.run(frame, ranges, epoch=epoch, replaced=how.pop("replaced", complete))
+        done = stream.run(frame, ranges, epoch=epoch, replaced=how.pop("replaced", complete))
         if done.drift is not None:
-            self.known = done.drift.known
+            self.place.first_seen = dict(done.drift.known.first_seen)
+            self.place.suspected = list(done.drift.known.suspected)
+        if apply_now:
+            stream.apply()
         return done
 
-    def batch(self, *, apply_now: bool = True) -> TableBatch:
-        """What works on the table in a batch, under the plan of now."""
-        reader = TableReader(self.table, self.plan)
-        return TableBatch(
-            self.lake, self.plan, self.table, self.leases, reader, apply_now, self.known
+    def stream(self, *, apply_now: bool = True) -> TableStream:
+        """The table's stream under the plan of now; without `apply_now` it updates no state."""
+        table = self.table if apply_now else replace(self.table, apply="schedule")
+        return TableStream(
+            lake=self.lake, plan=self.plan, table=table, leases=self.leases, place=self.place
         )
 
     def declare(self, plan: Plan) -> None:

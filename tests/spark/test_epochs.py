@@ -17,7 +17,7 @@ from cdclake.jobs.apply.state_table import applied_through, apply_changes, inges
 from cdclake.jobs.control.progress import Progress, TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot
-from cdclake.jobs.stream.table_batch import Replaced
+from cdclake.jobs.stream.table_stream import Replaced
 from tests.spark.events import Engine, plan_of
 from tests.spark.test_micro_batch import Stream
 

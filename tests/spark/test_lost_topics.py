@@ -14,7 +14,7 @@ from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import executor
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch
-from cdclake.jobs.stream.table_batch import TableBatch
+from cdclake.jobs.stream.table_stream import TableBatch
 from cdclake.jobs.stream.topic_check import TopicCheck
 from tests.spark.events import RECORD, Engine, MemoryStore
 from tests.spark.test_micro_batch import Stream
@@ -96,7 +96,7 @@ def test_rows_that_never_reached_the_changelog_make_no_row_stale(
     monkeypatch.setattr(executor, "read_gap", lambda *_: (None, {}))
     operations = OperationExecutor(store, {})  # type: ignore[arg-type]
     nothing = spark.createDataFrame([], RECORD)
-    operations.run(engine.plan, nothing, {}, progress, lambda _: engine.batch())
+    operations.run(engine.plan, nothing, {}, progress, lambda _: engine.stream())
     error = store.stored[outcome_name(name, "resync")].content["error"]
     assert f"read 2 rows and only {arrived} of them are in the changelog" in error
     assert engine.state() == before

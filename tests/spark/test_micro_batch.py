@@ -18,10 +18,10 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch
-from cdclake.jobs.stream import inline_compaction, table_batch
+from cdclake.jobs.stream import inline_compaction, table_stream
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch import MicroBatch
-from cdclake.jobs.stream.table_batch import Outcome, TableBatch
+from cdclake.jobs.stream.table_stream import Outcome, TableBatch
 from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
@@ -354,7 +354,7 @@ def test_a_fenced_stream_ends_and_stops_no_table(
     one = stream.one
     records = stream.records((one, one.event("c", 10, 10, v="a")))
     with monkeypatch.context() as patched, pytest.raises(Fenced):
-        patched.setattr(table_batch, "append_changes", fenced)
+        patched.setattr(table_stream, "append_changes", fenced)
         stream.run(*records)
     places = stream.progress().tables.values()  # only the columns that it saw are known
     assert {(place.state, place.last_error, *place.offsets) for place in places} == {

@@ -19,7 +19,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, expire_snapshots
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows
-from cdclake.jobs.stream import stamp_renewal, table_batch
+from cdclake.jobs.stream import stamp_renewal, table_stream
 from cdclake.jobs.stream.append import append_changes
 from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_stamp
 from cdclake.plan import Column
@@ -45,11 +45,11 @@ def asleep_before_its_commit(
     """The next append stops between its look at the log and its commit, while others write."""
 
     def wakes_up(*args: object, **how: object) -> None:
-        monkeypatch.setattr(table_batch, "append_changes", append_changes)
+        monkeypatch.setattr(table_stream, "append_changes", append_changes)
         meanwhile()
         append_changes(*args, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(table_batch, "append_changes", wakes_up)
+    monkeypatch.setattr(table_stream, "append_changes", wakes_up)
 
 
 def lsns(engine: Engine) -> list[int]:
@@ -108,7 +108,7 @@ def test_a_repair_that_wakes_up_after_a_takeover_is_refused(
     position = str(just_after(engine.log()[-1]["cdc_position"]))
     asleep_before_its_commit(monkeypatch, lambda: engine.run(e("c", 20, 20, id=2, v="b")))
     with pytest.raises(Fenced):
-        delete_stale_rows(engine.batch(), position)
+        delete_stale_rows(engine.stream(), position)
     assert (lsns(engine), stamp_of(engine).offsets) == ([10, 20], {0: 2})
     assert engine.state() == {1: ("ghost", None), 2: ("b", None)}
 
@@ -127,7 +127,7 @@ def test_an_owner_is_refused_when_another_one_repaired(
     young = time.time_ns() // 1000  # else its replay would be refused
     engine.run(e("c", 10, 10, id=1, v="1.00"), e("c", 20, 20, id=2, v="NaN", ts=young))
     engine.declare(replace(engine.plan, not_representable="null"))
-    asleep_before_its_commit(monkeypatch, lambda: replay_quarantine(engine.batch(), epoch=1))
+    asleep_before_its_commit(monkeypatch, lambda: replay_quarantine(engine.stream(), epoch=1))
     with pytest.raises(Fenced):
         engine.run(e("c", 30, 30, id=3, v="3.00"), offset=2)
     engine.run(e("c", 30, 30, id=3, v="3.00"), offset=2)

@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from cdclake.jobs.stream.batch_slices import BatchSlices, measured_pieces
 from pyspark.sql import SparkSession
 
 from cdclake.control_objects import outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations import executor
 from cdclake.jobs.stream import batch_slices
-from cdclake.jobs.stream.batch_slices import BatchSlices, measured_pieces
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 from tests.spark.test_micro_batch import Stream
 from tests.spark.test_repairs import asked, known, notification

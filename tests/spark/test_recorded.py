@@ -18,8 +18,8 @@ from cdclake.debezium.types import parse_type
 from cdclake.iceberg.conversions import is_representable, to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
-from cdclake.jobs.stream.decode import REFUSAL, EventDecoder
-from cdclake.jobs.stream.fields import ABSENT, ODD
+from cdclake.jobs.stream.changelog_columns import ABSENT, REFUSAL
+from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.plan import Column, Table
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, rows_of
@@ -74,28 +74,6 @@ def _decoded(spark, recording: Recording, table: Table) -> list[Any]:
     return sorted(
         rows.selectExpr("*", MICROS, *states).collect(), key=lambda row: row[naming.OFFSET]
     )
-
-
-@pytest.mark.parametrize(
-    ("name", "lake_name"),
-    [("types", "typed"), ("types", "refused"), ("toast", "whole"), ("schema", "labelled")],
-    ids=lambda part: part,
-)
-def test_a_plain_decoding_is_right_for_all_that_it_does_not_call_odd(
-    spark, name: str, lake_name: str
-) -> None:
-    recording = Recording.load(name)
-    table = recording.plan.table(lake_name)
-    events = spark.createDataFrame(records_of(recording, table), RECORD)
-    decoder = EventDecoder(table, recording.plan)
-    plain = {row[naming.OFFSET]: row for row in decoder.decode_plain(events).collect()}
-    right = {row[naming.OFFSET]: row for row in decoder.decode(events).collect()}
-    assert {at: row[ODD] for at, row in plain.items()} == {
-        at: row[ODD] for at, row in right.items()
-    }
-    for at, row in plain.items():
-        assert row[ODD] or repr(row) == repr(right[at])  # NaN is not equal to itself
-    assert not all(row[ODD] for row in plain.values())
 
 
 def state_form(column: Column) -> str:

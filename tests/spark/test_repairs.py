@@ -72,7 +72,7 @@ def test_replayed_events_take_their_place_in_the_order(numbers: Engine) -> None:
     numbers.run(e("u", 40, 40, id=1, v="4.00"), e("d", 50, 50, id=2), e("c", 60, 60, id=3, v="NaN"))
     before = numbers.lake.stamped(numbers.table.changes).stamp
     mend(numbers)
-    done = replay_quarantine(numbers.batch(), epoch=1)
+    done = replay_quarantine(numbers.stream(), epoch=1)
     assert (done.replayed, done.known, done.refused) == (3, 0, {})
     assert {key: str(v) for key, (v, _) in numbers.state().items()} == {1: "4.00", 3: "None"}
     assert [row["cdc_lsn"] for row in numbers.log()] == [10, 20, 30, 40, 50, 60]
@@ -89,10 +89,10 @@ def test_what_is_still_refused_stays_as_it_was(numbers: Engine) -> None:
     e = numbers.event
     numbers.run((b'{"id": 7}', b"{rubbish"), e("c", 10, 10, id=1, v="NaN"))
     before = numbers.quarantined()[0]
-    same = replay_quarantine(numbers.batch(), epoch=1)
+    same = replay_quarantine(numbers.stream(), epoch=1)
     assert (same.replayed, sum(same.refused.values()), len(numbers.quarantined())) == (0, 2, 2)
     mend(numbers)
-    done = replay_quarantine(numbers.batch(), epoch=1)
+    done = replay_quarantine(numbers.stream(), epoch=1)
     [(reason, count)] = done.refused.items()
     assert (done.replayed, count, reason.split(":")[0]) == (1, 1, "UNREADABLE_VALUE")
     assert numbers.quarantined() == [before]
@@ -114,7 +114,7 @@ def test_a_replayed_event_brings_no_row_back_whose_tombstone_is_purged(
                 MaintainedTable(numbers.lake, numbers.table, name, datetime.now(UTC), timedelta(30))
             )
     mend(numbers)
-    done = replay_quarantine(numbers.batch(), epoch=1)
+    done = replay_quarantine(numbers.stream(), epoch=1)
     assert (done.replayed, done.refused) == (2, {TOO_OLD: 1})
     assert set(numbers.state()) == {3}
     assert [row["offset"] for row in numbers.quarantined()] == [0]
@@ -129,12 +129,12 @@ def test_a_crash_before_the_quarantine_is_emptied_changes_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(replay, "_release", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            replay_quarantine(numbers.batch(), epoch=1)
+            replay_quarantine(numbers.stream(), epoch=1)
     log, state = log_of(numbers), numbers.state()
     assert len(log) == 2 and len(numbers.quarantined()) == 1
-    again = replay_quarantine(numbers.batch(), epoch=1)
+    again = replay_quarantine(numbers.stream(), epoch=1)
     assert (again.replayed, again.known) == (0, 1)
-    assert replay_quarantine(numbers.batch(), epoch=1).released == 0
+    assert replay_quarantine(numbers.stream(), epoch=1).released == 0
     assert (log_of(numbers), numbers.state(), numbers.quarantined()) == (log, state, [])
 
 
@@ -144,7 +144,7 @@ def test_an_event_that_was_sent_and_refused_twice_is_applied_once(numbers: Engin
     numbers.run(refused)
     numbers.run(refused)  # a restarted connector sends it again, with another offset
     mend(numbers)
-    done = replay_quarantine(numbers.batch(), epoch=1)
+    done = replay_quarantine(numbers.stream(), epoch=1)
     assert (done.replayed, done.known, len(numbers.log())) == (1, 1, 1)
     numbers.run(refused, e("c", 20, 20, id=2, v="2.00"))  # and once more after the replay
     assert [row["cdc_lsn"] for row in numbers.log()] == [10, 20]
@@ -175,10 +175,10 @@ def test_what_a_new_reading_did_not_find_is_swept(engine: Engine) -> None:
         e("r", 20, 30, id=1, v="read", incremental=True), e("u", 30, 35, id=3, v="changed"),
         e("c", 40, 45, id=4, v="new"),
     )  # fmt: skip
-    assert delete_stale_rows(engine.batch(), position) == 1
+    assert delete_stale_rows(engine.stream(), position) == 1
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
     log = log_of(engine)
-    assert delete_stale_rows(engine.batch(), position) == 0
+    assert delete_stale_rows(engine.stream(), position) == 0
     assert log_of(engine) == log
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == {1: ("read", None), 3: ("changed", None), 4: ("new", None)}
@@ -190,7 +190,7 @@ def test_a_large_value_unchanged_while_its_row_was_read_stays(engine: Engine) ->
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
     position = known(engine)
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
-    assert delete_stale_rows(engine.batch(), position) == 0
+    assert delete_stale_rows(engine.stream(), position) == 0
     engine.run(e("c", 30, 30, id=2, v="b"))
     assert engine.state() == {1: ("2", "LARGE"), 2: ("b", None)}
     rebuild_state(engine.lake, engine.table)
@@ -201,7 +201,7 @@ def test_a_change_that_comes_after_the_sweep_brings_its_row_back_whole(engine: E
     """Kafka promises no order between the topic of the rows and that of the reading's end."""
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="1", big="LARGE"))
-    assert delete_stale_rows(engine.batch(), known(engine)) == 1
+    assert delete_stale_rows(engine.stream(), known(engine)) == 1
     assert engine.state() == {}
     engine.run(e("u", 20, 20, id=1, v="2", big=...), apply_now=False)
     view = current_view(
@@ -230,17 +230,17 @@ def test_values_that_are_older_than_a_gap_are_counted(engine: Engine) -> None:
         e("u", 30, 30, id=2, v="3", big=...),
         e("u", 30, 31, id=3, v="2", big="SENT"), e("d", 30, 32, id=4),
     )  # fmt: skip
-    assert delete_stale_rows(engine.batch(), position) == 1
-    assert count_older_values(engine.batch(), position) == 1
+    assert delete_stale_rows(engine.stream(), position) == 1
+    assert count_older_values(engine.stream(), position) == 1
     engine.run(e("u", 40, 40, id=1, v="3", big="SENT"))
-    assert count_older_values(engine.batch(), position) == 0
+    assert count_older_values(engine.stream(), position) == 0
 
 
 def test_a_swept_row_can_come_back_and_soft_deletes_keep_its_values(spark: SparkSession) -> None:
     engine = Engine(spark, plan_of(deletes="soft", replica_identity="full"))
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="kept", big="B"))
-    assert delete_stale_rows(engine.batch(), known(engine)) == 1
+    assert delete_stale_rows(engine.stream(), known(engine)) == 1
     [row] = engine.lake.read(engine.table.name).collect()
     assert (row["v"], row["big"], row["cdc_deleted"]) == ("kept", "B", True)
     engine.run(e("r", 20, 20, id=1, v="here", big="C", incremental=True))
@@ -251,7 +251,7 @@ def test_keys_that_are_gone_already_are_no_ghosts(engine: Engine) -> None:
     e = engine.event
     engine.run(e("c", 10, 10, id=1, v="truncated"), e("t", 20, 20, id=None))
     engine.run(e("c", 30, 30, id=2, v="deleted"), e("d", 40, 40, id=2))
-    assert delete_stale_rows(engine.batch(), known(engine)) == 0
+    assert delete_stale_rows(engine.stream(), known(engine)) == 0
 
 
 # --- requests ------------------------------------------------------------------------------------
@@ -271,7 +271,7 @@ def asked(engine: Engine, store: MemoryStore, progress: Progress, *said: object)
     frame = engine.spark.createDataFrame(records, RECORD)
     ranges = {engine.plan.notification_topic: {0: (0, len(said))}} if said else {}
     repairs_of = OperationExecutor(store, {})  # type: ignore[arg-type]
-    repairs_of.run(engine.plan, frame, ranges, progress, lambda _: engine.batch())
+    repairs_of.run(engine.plan, frame, ranges, progress, lambda _: engine.stream())
 
 
 def test_a_resync_is_swept_when_all_that_was_read_is_in_the_log(

@@ -66,7 +66,7 @@ def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applie
         engine.event("u", 11, 11, id=2, v=7, big=...),
     )  # fmt: skip
     widened(engine)
-    replay_quarantine(engine.batch(apply_now=applied), epoch=1)
+    replay_quarantine(engine.stream(apply_now=applied), epoch=1)
     assert engine.quarantined() == []
     assert current(engine) == expected
     if applied:

@@ -16,7 +16,7 @@ from cdclake.jobs.maintenance.actions import (
     purge_tombstones,
 )
 from cdclake.jobs.reader.duck import extension_file
-from cdclake.jobs.stream import table_batch
+from cdclake.jobs.stream import table_stream
 from tests.spark.events import Engine, deletes_to_open, plan_of
 
 pytestmark = pytest.mark.spark
@@ -38,7 +38,7 @@ def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
 
     def ingest_at(moment: datetime) -> None:
         micros = int(moment.timestamp() * 1_000_000)
-        monkeypatch.setattr(table_batch, "moment_after", lambda _: micros)
+        monkeypatch.setattr(table_stream, "moment_after", lambda _: micros)
 
     ingest_at(now - 2 * TOMBSTONE_HORIZON)
     engine.run(*(e("c", 10, 10 + key, id=key, v="a", ts=committed) for key in (1, 2, 3)))

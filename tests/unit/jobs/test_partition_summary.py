@@ -8,7 +8,7 @@ import pytest
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.jobs.stream.decode import ABSENT, MISFITS, REFUSAL
+from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 from cdclake.jobs.stream.partition_summary import (
     CARRIED_KEY_CHANGE,
     COMPLETE_ROW,

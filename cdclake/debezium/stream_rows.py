@@ -1,0 +1,282 @@
+"""Decoder from Kafka records to rows of `<t>_changes`, one at a time, as the stream defines them.
+
+This is the meaning of an event for the stream. Its faster decoder (`cdclake.jobs.stream`) only takes
+events that it can prove to give exactly this row, and leaves the others to this one. It differs from
+Firehose's (`changelog_rows`), which sees no key and one event at a time: the key comes from the
+record and is compared with the row, a field that is missing is reported instead of refused, since
+the stream compares it with earlier events, and numbers may be NaN or infinite.
+
+If a JSON object has a field twice, the last one counts; a converter does not write that.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cdclake import naming
+from cdclake.debezium import refusals
+from cdclake.debezium.changelog_rows import Event, Place, epoch_of, sequence_of
+from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
+from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
+from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
+from cdclake.plan import Column, Plan, Table
+
+_OPERATIONS = ("c", "u", "r", "d", "t")
+_INTEGERS = frozenset({"smallint", "integer"})  # a single value may be too large for the column
+_decode = json.JSONDecoder(parse_float=Digits, parse_constant=Digits).decode
+
+
+class StreamRow(NamedTuple):
+    """Row of a record; if it is refused, only its facts are reliable, and may be None."""
+
+    values: dict[str, Any]  # the changelog's columns without `cdc_ingested_at`; times in us
+    refusal: str | None  # why the record is refused
+    absent: list[str] | None  # source names of declared columns without a field
+    misfits: list[str] | None  # source names of fields that are not of the declared type
+
+
+class StreamRows:
+    """Decoder of one table's Kafka records."""
+
+    def __init__(self, table: Table, plan: Plan) -> None:
+        self._whole = table.replica_identity == "full"
+        strict = plan.not_representable == "quarantine"
+        self._fields = [_Field.of(c, table, plan.placeholder, strict) for c in table.columns]
+        self._keys = [field for field in self._fields if field.is_key]
+        # With hard deletes only the changelog has a deleted row's last values.
+        self._forgets = table.deletes == "hard"
+        self._nothing: Mapping[str, Any] = {
+            **dict.fromkeys(column.name for column in table.columns),
+            **dict.fromkeys(_FACTS),
+        }
+
+    def row(self, key: bytes | None, value: bytes | None, place: Place) -> StreamRow | None:
+        """Return the record's row; None for a tombstone, which has none."""
+        if value is None:
+            return None
+        row = {**self._nothing, naming.PARTITION: place.partition, naming.OFFSET: place.offset}
+        image = _Image()
+        try:
+            event = _object(value)
+            if event is None:
+                raise RefusedEvent(refusals.UNREADABLE_VALUE)
+            refusal = self._read(event, key, row, image)
+        except RefusedEvent as refused:
+            refusal = str(refused)
+        return StreamRow(row, refusal, image.absent or None, image.misfits or None)
+
+    def _read(
+        self, event: Event, key: bytes | None, row: dict[str, Any], image: _Image
+    ) -> str | None:
+        """Fill in the row; return the first reason to refuse it."""
+        problem = _read_facts(event, row)
+        op = row[naming.OP]
+        after, before = _row(event, "after"), _row(event, "before") if self._whole else None
+        fields = before if op == "d" else after
+        if op in ("c", "u", "r", "d") and fields is not None:
+            image.read(self._fields, fields)
+        marker = event.get(naming.OVERSIZED)
+        if type(marker) is dict and isinstance(marker.get("reason"), str):
+            return str(marker["reason"])
+        if image.is_unreadable:
+            return refusals.UNREADABLE_VALUE
+        if problem is not None or op == "t":
+            return problem
+        keys = self._key_of(key)
+        refusal = self._key_refusal(op, keys, after)
+        lacks_old_row = self._whole and op == "u" and before is None
+        refusal = refusal or self._value_refusal(op, image, lacks_old_row=lacks_old_row)
+        self._fill(op, row, image, keys)
+        return refusal
+
+    def _key_of(self, key: bytes | None) -> Mapping[str, Any] | None:
+        """Return the values of the record's key by column, None if it is unreadable."""
+        try:
+            fields = None if key is None else _object(key)
+            if fields is None:
+                return None
+            found = {field.name: fields.get(field.source) for field in self._keys}
+            return {
+                field.name: None if found[field.name] is None else field.read(found[field.name])
+                for field in self._keys
+            }
+        except RefusedEvent:
+            return None
+
+    def _key_refusal(
+        self, op: str, keys: Mapping[str, Any] | None, after: Mapping[str, Any] | None
+    ) -> str | None:
+        if keys is None:
+            return refusals.UNREADABLE_KEY
+        if op != "d" and after is None:
+            return refusals.NO_ROW
+        if None in keys.values():
+            return refusals.NULL_KEY
+        if op == "d" or after is None:
+            return None
+        values = {f.name: after.get(f.source) for f in self._keys}
+        is_same = all(
+            values[f.name] is not None and f.read(values[f.name]) == keys[f.name]
+            for f in self._keys
+        )
+        return None if is_same else refusals.KEY_MISMATCH
+
+    def _value_refusal(self, op: str, image: _Image, *, lacks_old_row: bool) -> str | None:
+        """Return the first reason among the values: those that were not sent come first."""
+        if self._whole:
+            for field in self._fields:
+                is_lost = field.is_lost_when_unsent and lacks_old_row
+                is_null = image.values.get(field.name) is None
+                if field.name in image.unsent or (is_lost and is_null):
+                    return refusals.unsent_value(field.column)
+        for field in self._fields:
+            value = image.values.get(field.name)
+            if value is None or field.holds is None or field.holds(value):
+                continue
+            if field.is_key or not (op == "d" and self._forgets):
+                return refusals.not_representable(field.column)
+        return None
+
+    def _fill(
+        self, op: str, row: dict[str, Any], image: _Image, keys: Mapping[str, Any] | None
+    ) -> None:
+        row.update(image.values)
+        if op == "d" and keys is not None:
+            row.update(keys)
+        listed = [f.name for f in self._fields if f.name in image.unsent | image.unnamed]
+        row[naming.UNAVAILABLE] = listed or None
+
+
+class _Field(NamedTuple):
+    """Column with the decoder of its field."""
+
+    column: Column
+    name: str
+    source: str
+    is_key: bool
+    read: Read
+    unsent: frozenset[str]  # placeholders of an unsent value
+    holds: Callable[[Any], bool] | None
+    is_lost_when_unsent: bool
+
+    @staticmethod
+    def of(column: Column, table: Table, placeholder: str, strict: bool) -> _Field:
+        kind, is_key = column.column_type, column.name in table.key
+        may_be_unsent = kind.toastable and not is_key
+        return _Field(
+            column=column,
+            name=column.name,
+            source=column.source,
+            is_key=is_key,
+            read=reader(kind, non_finite=True),
+            unsent=frozenset(unavailable_forms(kind, placeholder) if may_be_unsent else ()),
+            holds=holds(kind) if strict else None,
+            is_lost_when_unsent=not is_key and is_lost_when_unsent(kind),
+        )
+
+    def image(self, fields: Mapping[str, Any]) -> Any:
+        """Return the field under its current name or, without it, an earlier one."""
+        if self.source in fields:
+            return fields[self.source]
+        earlier = (fields.get(name) for name in self.column.names[1:])
+        return next((value for value in earlier if value is not None), None)
+
+
+class _Image:
+    """Values of a row's fields, and what is wrong with them."""
+
+    __slots__ = ("absent", "is_unreadable", "misfits", "unnamed", "unsent", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        self.absent: list[str] = []
+        self.misfits: list[str] = []
+        self.unsent: set[str] = set()  # a placeholder was sent
+        self.unnamed: set[str] = set()  # a renamed column that has a field under none of its names
+        self.is_unreadable = False
+
+    def read(self, fields: Sequence[_Field], image: Mapping[str, Any]) -> None:
+        """Read all columns' fields."""
+        for field in fields:
+            if field.source not in image:
+                self.absent.append(field.source)
+                names = field.column.renamed_from
+                if names and not any(name in image for name in names):
+                    self.unnamed.add(field.name)
+            self._read_one(field, field.image(image))
+
+    def _read_one(self, field: _Field, value: Any) -> None:
+        if value is None:
+            return
+        try:
+            read = field.read(value)
+        except RefusedEvent:
+            self.is_unreadable = True
+            if not (field.column.column_type.base in _INTEGERS and type(value) is int):
+                self.misfits.append(field.source)
+            return
+        if read in field.unsent:
+            self.unsent.add(field.name)
+        else:
+            self.values[field.name] = read
+
+
+def _object(text: bytes) -> Event | None:
+    """Parse a JSON object, without the schema that a converter may have wrapped it with."""
+    try:
+        found = _decode(text.decode())
+    except (ValueError, RecursionError):
+        return None
+    if type(found) is dict and "payload" in found and "schema" in found:
+        found = found["payload"]
+    return found if type(found) is dict else None
+
+
+def _row(event: Event, name: str) -> Mapping[str, Any] | None:
+    """Return the event's row; raise RefusedEvent if it is neither an object nor null."""
+    row = event.get(name)
+    if row is not None and type(row) is not dict:
+        raise RefusedEvent(refusals.UNREADABLE_VALUE)
+    return row
+
+
+_FACTS = (
+    naming.OP, naming.POSITION, naming.TX_ID, naming.COMMITTED_AT, naming.PARTITION, naming.OFFSET,
+    naming.UNAVAILABLE, naming.EPOCH, naming.LSN, naming.PREV_COMMIT_LSN, naming.PHASE,
+)  # fmt: skip
+
+
+def _read_facts(event: Event, row: dict[str, Any]) -> str | None:
+    """Fill in the columns about the event itself; return the first reason to refuse it."""
+    source = _row(event, "source") or {}
+    op, phase = event.get("op"), SNAPSHOT_PHASE if event.get("op") == "r" else STREAM_PHASE
+    row[naming.PHASE] = phase
+    row[naming.OP] = op if type(op) is str else None
+    row[naming.TX_ID] = _optional(source, "txId")
+    row[naming.COMMITTED_AT] = _optional(source, "ts_us")
+    problems = [] if op in _OPERATIONS else [refusals.UNKNOWN_OPERATION]
+    try:
+        row[naming.PREV_COMMIT_LSN], row[naming.LSN] = sequence_of(source)
+    except RefusedEvent as refused:
+        problems.append(str(refused))
+    try:
+        row[naming.EPOCH] = epoch_of(event)
+    except RefusedEvent as refused:
+        problems.append(str(refused))
+    if row[naming.LSN] is not None and row[naming.EPOCH] is not None:
+        row[naming.POSITION] = position_text(
+            row[naming.EPOCH],
+            row[naming.PREV_COMMIT_LSN],
+            phase,
+            row[naming.LSN],
+            row[naming.OFFSET] or 0,
+        )
+    return problems[0] if problems else None
+
+
+def _optional(source: Mapping[str, Any], name: str) -> int | None:
+    value = source.get(name)
+    return None if value is None else bigint(value)

@@ -1,0 +1,50 @@
+"""Descriptions of data files, in the JSON of Iceberg's `ContentFileParser` (release 1.10).
+
+The form is not a promised one: a test compares it with what Iceberg writes for a file of Spark.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from cdclake.jobs.iceberg.file_metrics import FileMetrics
+
+
+def describe_data_file(
+    path: str,
+    *,
+    size: int,
+    rows: int,
+    metrics: FileMetrics,
+    spec_id: int,
+    partition: Mapping[str, Any],
+) -> str:
+    """Return the description of a Parquet file; `partition` has values by partition field id."""
+    return json.dumps(
+        {
+            "spec-id": spec_id,
+            "content": "DATA",
+            "file-path": path,
+            "file-format": "parquet",
+            "partition": partition,
+            "file-size-in-bytes": size,
+            "record-count": rows,
+            "column-sizes": _mapped(metrics.sizes),
+            "value-counts": _mapped(metrics.values),
+            "null-value-counts": _mapped(metrics.nulls),
+            "nan-value-counts": _mapped(metrics.nans),
+            "lower-bounds": _mapped({k: v.hex().upper() for k, v in metrics.lower.items()}),
+            "upper-bounds": _mapped({k: v.hex().upper() for k, v in metrics.upper.items()}),
+        }
+    )
+
+
+def path_of(description: str) -> str:
+    """Return the path of a described file."""
+    return str(json.loads(description)["file-path"])
+
+
+def _mapped(values: Mapping[int, Any]) -> dict[str, list[Any]]:
+    return {"keys": list(values), "values": list(values.values())}

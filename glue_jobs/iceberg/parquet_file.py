@@ -1,0 +1,79 @@
+"""Parquet data files for an Iceberg table, written in a Spark task without Spark's writer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_FIELD_ID = b"PARQUET:field_id"
+_ZSTD_LEVEL = 3  # Iceberg's default codec and level
+_TYPES: dict[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "timestamp": pa.timestamp("us"),
+    "timestamptz": pa.timestamp("us", "UTC"),
+}
+
+
+def arrow_schema(iceberg_schema: str) -> pa.Schema:
+    """Return the Arrow schema of Iceberg's schema in JSON, with its field ids at every level."""
+    return pa.schema([_field(each) for each in json.loads(iceberg_schema)["fields"]])
+
+
+def _field(field: dict[str, Any]) -> pa.Field:
+    return _with_id(field["name"], _type(field["type"]), field["id"], not field["required"])
+
+
+def _with_id(name: str, kind: pa.DataType, number: int, nullable: bool) -> pa.Field:
+    return pa.field(name, kind, nullable, {_FIELD_ID: str(number).encode()})
+
+
+def _type(kind: Any) -> pa.DataType:
+    if isinstance(kind, str):
+        if kind.startswith("decimal("):
+            precision, scale = kind[len("decimal(") : -1].split(",")
+            return pa.decimal128(int(precision), int(scale))
+        return _TYPES[kind]
+    match kind["type"]:
+        case "list":
+            optional = not kind["element-required"]
+            return pa.list_(
+                _with_id("element", _type(kind["element"]), kind["element-id"], optional)
+            )
+        case "map":
+            key = _with_id("key", _type(kind["key"]), kind["key-id"], False)
+            optional = not kind["value-required"]
+            value = _with_id("value", _type(kind["value"]), kind["value-id"], optional)
+            return pa.map_(key, value)
+        case _:
+            return pa.struct([_field(each) for each in kind["fields"]])
+
+
+def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """Return the rows with the schema's columns and types, and NULL in columns that they lack."""
+    columns = [
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def encode(rows: pa.Table) -> tuple[pa.Buffer, pq.FileMetaData]:
+    """Encode rows that `completed` returned; return the file's bytes and its footer."""
+    sink = pa.BufferOutputStream()
+    options = {"compression": "zstd", "compression_level": _ZSTD_LEVEL, "store_schema": False}
+    with pq.ParquetWriter(sink, rows.schema, **options) as writer:
+        writer.write_table(rows)
+    content = sink.getvalue()
+    return content, pq.read_metadata(pa.BufferReader(content))

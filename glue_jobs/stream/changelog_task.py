@@ -1,0 +1,192 @@
+"""Work of one Spark task: decode Kafka records of all topics and write the changelogs' files.
+
+A task returns descriptions of its files and summaries of their events, and never the rows. What it
+writes is in no table until the driver commits it, so a task that is repeated leaves only orphans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdclake import naming
+from cdclake.jobs.iceberg.file_target import FileTarget
+from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
+from cdclake.jobs.stream.deduplicate import identity
+from cdclake.jobs.stream.heartbeats import heartbeats_json
+from cdclake.jobs.stream.partition_summary import summarize
+from cdclake.jobs.stream.plan_decoders import PlanDecoders, decoders_of, runs_of
+from cdclake.jobs.stream.row_files import FILE_BYTES
+
+HELD_BYTES = 4 * FILE_BYTES  # of all tables in one task
+
+# One row per file, and one per topic and partition with what was read.
+RESULT = pa.schema(
+    {
+        "topic": pa.string(),
+        "partition": pa.int32(),
+        "first": pa.int64(),  # offset; NULL in the row of a file
+        "following": pa.int64(),
+        "size": pa.int64(),  # bytes of the values
+        "deferred": pa.int64(),  # bytes of the largest value that was left out; 0: none
+        "heartbeats": pa.string(),
+        "file": pa.string(),  # description of the file; NULL if no event was accepted
+        "summary": pa.string(),
+    }
+)
+RESULT_DDL = (
+    "topic string, partition int, first bigint, following bigint, size bigint, deferred bigint,"
+    " heartbeats string, file string, summary string"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableTarget:
+    """Table that a task writes for, and the records that its changelog lacks."""
+
+    file: FileTarget
+    ingested_at: int  # microseconds since 1970, of all rows
+    taken: Mapping[int, int]  # by partition: the changelog has the records before this offset
+
+
+@dataclass(frozen=True, slots=True)
+class ChangelogTask:
+    """Function for `mapInArrow`; it is pickled, so the decoders are made in the Python worker."""
+
+    plan_json: str
+    targets: Mapping[str, TableTarget]  # by topic
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Process batches of Kafka records; yield rows of RESULT.
+
+        Each batch has topic, partition, offset, key, value and `size`. A value that is NULL though
+        it has a size was left out for a later job.
+        """
+        work = _Work(decoders_of(self.plan_json), self.targets)
+        for batch in batches:
+            yield from _results(work.take(batch))
+        yield from _results(work.finish())
+
+
+def _results(rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    listed = list(rows)
+    if listed:
+        yield pa.RecordBatch.from_pylist(listed, RESULT)
+
+
+@dataclass(slots=True)
+class _Read:
+    """What was read of one topic's partition."""
+
+    first: int
+    following: int
+    size: int = 0
+    deferred: int = 0
+    heartbeats: list[bytes] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Held:
+    """Decoded events of one table and partition that are not in a file yet."""
+
+    blocks: list[pa.Table] = field(default_factory=list)
+    size: int = 0
+
+
+class _Work:
+    """State of one task."""
+
+    def __init__(self, decoders: PlanDecoders, targets: Mapping[str, TableTarget]) -> None:
+        self._decoders = decoders
+        self._targets = targets
+        self._read: dict[tuple[str, int], _Read] = {}
+        self._held: dict[tuple[str, int], _Held] = {}
+
+    def take(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+        """Take records; yield a result for each file that is full."""
+        for topic, partition, records in runs_of(batch):
+            self._note(topic, partition, records)
+            target = self._targets.get(topic)
+            if target is not None:
+                self._decode(topic, partition, target, records)
+        yield from self._write_full()
+
+    def finish(self) -> Iterator[dict[str, Any]]:
+        """Write what is held; yield all results that are left."""
+        for place in list(self._held):
+            yield self._write(place)
+        for (topic, partition), read in self._read.items():
+            beats = heartbeats_json(read.heartbeats) if read.heartbeats else None
+            yield {
+                "topic": topic,
+                "partition": partition,
+                "first": read.first,
+                "following": read.following,
+                "size": read.size,
+                "deferred": read.deferred,
+                "heartbeats": beats,
+            }
+
+    def _note(self, topic: str, partition: int, records: pa.RecordBatch) -> None:
+        """Note offsets, sizes and heartbeats of a run of records."""
+        ends = pc.min_max(records["offset"])
+        first, last = ends["min"].as_py(), ends["max"].as_py()
+        read = self._read.setdefault((topic, partition), _Read(first, last + 1))
+        read.first, read.following = min(read.first, first), max(read.following, last + 1)
+        read.size += pc.sum(records["size"]).as_py() or 0
+        left_out = pc.and_(pc.is_null(records["value"]), pc.is_valid(records["size"]))
+        largest = pc.max(records["size"].filter(left_out)).as_py() or 0
+        read.deferred = max(read.deferred, largest)
+        if topic == self._decoders.plan.heartbeat_rows_topic:
+            read.heartbeats += records["value"].drop_null().to_pylist()
+
+    def _decode(
+        self, topic: str, partition: int, target: TableTarget, records: pa.RecordBatch
+    ) -> None:
+        wanted = _wanted(records, target, partition)
+        if wanted.num_rows == 0:
+            return
+        decoder = self._decoders.decoder(self._decoders.tables[topic])
+        rows = decoder.decode(
+            wanted["value"].to_pylist(),
+            wanted["key"].to_pylist(),
+            partition,
+            wanted["offset"].to_numpy(),
+        ).rows
+        if rows.num_rows:
+            held = self._held.setdefault((topic, partition), _Held())
+            held.blocks.append(rows)
+            held.size += rows.nbytes
+
+    def _write_full(self) -> Iterator[dict[str, Any]]:
+        for place in [place for place, held in self._held.items() if held.size >= FILE_BYTES]:
+            yield self._write(place)
+        while sum(held.size for held in self._held.values()) > HELD_BYTES:
+            yield self._write(max(self._held, key=lambda place: self._held[place].size))
+
+    def _write(self, place: tuple[str, int]) -> dict[str, Any]:
+        """Write the events of one table and partition; return the file and its summary."""
+        topic, partition = place
+        target, table = self._targets[topic], self._decoders.tables[topic]
+        events = pa.concat_tables(self._held.pop(place).blocks)
+        accepted = events.filter(pc.is_null(events[REFUSAL])).drop_columns(FINDINGS)
+        file = None
+        if accepted.num_rows:
+            at = pa.repeat(pa.scalar(target.ingested_at, pa.timestamp("us", "UTC")), len(accepted))
+            file = target.file.write(accepted.append_column(naming.INGESTED_AT, at))
+        summary = summarize(events, partition, identity(table))
+        return {"topic": topic, "partition": partition, "file": file, "summary": summary.to_json()}
+
+
+def _wanted(records: pa.RecordBatch, target: TableTarget, partition: int) -> pa.RecordBatch:
+    """Select the records that the changelog lacks, without those that were left out."""
+    offsets = records["offset"]
+    is_left_out = pc.and_(pc.is_null(records["value"]), pc.is_valid(records["size"]))
+    wanted = pc.invert(is_left_out)
+    if partition in target.taken:
+        wanted = pc.and_(wanted, pc.greater_equal(offsets, target.taken[partition]))
+    return records if pc.all(wanted).as_py() else records.filter(wanted)

@@ -1,0 +1,117 @@
+"""Fast decoding of one column of a block of events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
+from cdclake.jobs.stream.event_structs import field_name, keeps_text
+from cdclake.jobs.stream.value_proofs import (
+    is_no_negative_zero,
+    is_real,
+    kept_text,
+    representable,
+)
+from cdclake.plan import Column, Plan, Table
+
+Flags = npt.NDArray[np.bool_]
+_TYPES = {
+    "boolean": pa.bool_(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float64(),  # as a real, a wider number would be rounded in silence
+    "double": pa.float64(),
+    "string": pa.string(),
+}
+
+
+class DecodedColumn(NamedTuple):
+    """Values in the changelog's type; flags by event, None if there are none."""
+
+    values: pa.Array
+    unproved: Flags | None
+    unsent: Flags | None
+
+
+class ColumnDecoder:
+    """Decoder of one column."""
+
+    def __init__(self, index: int, column: Column, table: Table, plan: Plan) -> None:
+        kind, self._is_key = column.column_type, column.name in table.key
+        self.name = column.name
+        self.is_lost_when_unsent = not self._is_key and is_lost_when_unsent(kind)
+        self._kind, self._keeps_text = kind, keeps_text(column)
+        self._read = attrgetter(field_name(index))
+        self._whole = table.replica_identity == "full"
+        may_be_unsent = kind.toastable and not self._is_key
+        forms = unavailable_forms(kind, plan.placeholder) if may_be_unsent else ()
+        self._placeholders = pa.array(forms, pa.string()) if forms else None
+        is_checked = plan.not_representable == "quarantine"
+        self._is_held = representable(kind) if is_checked else None
+
+    def decode(self, images: Sequence[Any]) -> DecodedColumn:
+        """Decode the column of these rows."""
+        values, unproved = self._values(images)
+        unsent = None
+        if self._placeholders is not None:
+            is_unsent = pc.is_in(values, value_set=self._placeholders)
+            if pc.any(is_unsent).as_py():
+                unsent = _flags(is_unsent)
+                values = pc.if_else(is_unsent, pa.scalar(None, values.type), values)
+        if unsent is not None and self._whole:
+            unproved, unsent = _either(unproved, unsent), None
+        if self._is_held is not None:
+            unproved = _either(unproved, _unless(self._is_held(values), when_null=True))
+        if self._is_key:
+            unproved = _either(unproved, _flags(pc.is_null(values)))
+        return DecodedColumn(values, unproved, unsent)
+
+    def _values(self, images: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
+        found = list(map(self._read, images))
+        if self._keeps_text:
+            return self._texts(found)
+        values = pa.array(found, _TYPES[self._kind.log])
+        if self._kind.log not in ("float", "double"):
+            return values, None
+        unproved = _unless(is_no_negative_zero(values), when_null=True)
+        if self._kind.log == "float":
+            reals = values.cast(pa.float32())
+            unproved = _either(unproved, _unless(is_real(values, reals), when_null=True))
+            values = reals
+        return values, unproved
+
+    def _texts(self, found: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
+        texts: list[str | None] = []
+        unproved = []
+        for index, raw in enumerate(found):
+            try:
+                texts.append(kept_text(raw, self._kind))
+            except ValueError:
+                texts.append(None)
+                unproved.append(index)
+        flags = np.zeros(len(found), bool)
+        flags[unproved] = True
+        return pa.array(texts, pa.string()), flags if unproved else None
+
+
+def _flags(condition: pa.Array) -> Flags:
+    return condition.to_numpy(zero_copy_only=False).astype(bool)
+
+
+def _unless(condition: pa.Array, *, when_null: bool) -> Flags | None:
+    """Return where the condition does not hold; None if it holds everywhere."""
+    holds = condition.fill_null(when_null)
+    return None if pc.all(holds).as_py() else ~_flags(holds)
+
+
+def _either(one: Flags | None, other: Flags | None) -> Flags | None:
+    if one is None or other is None:
+        return other if one is None else one
+    return one | other

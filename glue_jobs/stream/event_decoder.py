@@ -1,0 +1,54 @@
+"""Decoding of Kafka records to a DataFrame of changelog rows; refused events get a reason.
+
+The row is a pure function of the record and the table's declaration: the same event gives the same
+row in every batch. The stream's job (`changelog_job`) decodes without it; this is for the rows that
+Spark has to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.stream.changelog_columns import decoded_columns
+from cdclake.jobs.stream.plan_decoders import decoders_of, runs_of
+from cdclake.plan import Plan, Table
+
+
+class EventDecoder:
+    """Decoder of one table's Kafka records."""
+
+    def __init__(self, table: Table, plan: Plan) -> None:
+        self._task = _DecodeTask(table.name, plan.to_json())
+        columns = decoded_columns(table).items()
+        self._schema = ", ".join(f"{SPARK.name(name)} {kind}" for name, kind in columns)
+
+    def decode(self, records: DataFrame) -> DataFrame:
+        """Decode records of the table's topic.
+
+        The result has the changelog's columns without `cdc_ingested_at`, and the findings of
+        `changelog_columns`, in no particular order. Kafka tombstones are dropped, since they carry
+        no row.
+        """
+        passed = records.select("topic", "partition", "offset", "key", "value")
+        return passed.mapInArrow(self._task, self._schema)
+
+
+@dataclass(frozen=True, slots=True)
+class _DecodeTask:
+    table: str
+    plan_json: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoders = decoders_of(self.plan_json)
+        decoder = decoders.decoder(decoders.plan.table(self.table))
+        for batch in batches:
+            for _, partition, records in runs_of(batch):
+                values, keys = (records[name].to_pylist() for name in ("value", "key"))
+                offsets = records["offset"].to_numpy()
+                rows = decoder.decode(values, keys, partition, offsets).rows
+                yield from rows.to_batches()

@@ -1,0 +1,50 @@
+"""Decoders of a plan's tables in a Python worker, which serves many tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+
+from cdclake.jobs.stream.block_decoder import BlockDecoder
+from cdclake.plan import Plan, Table
+
+_BY_PLAN: dict[str, PlanDecoders] = {}
+
+
+class PlanDecoders:
+    """The plan's tables by topic, with a decoder for each that has had events."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.tables = {table.topic: table for table in plan.tables}
+        self._decoders: dict[str, BlockDecoder] = {}
+
+    def decoder(self, table: Table) -> BlockDecoder:
+        """Return the table's decoder."""
+        if table.name not in self._decoders:
+            self._decoders[table.name] = BlockDecoder(table, self.plan)
+        return self._decoders[table.name]
+
+
+def decoders_of(plan_json: str) -> PlanDecoders:
+    """Return the decoders of a plan; a worker keeps those of the last one only."""
+    if plan_json not in _BY_PLAN:
+        _BY_PLAN.clear()
+        _BY_PLAN[plan_json] = PlanDecoders(Plan.from_json(plan_json))
+    return _BY_PLAN[plan_json]
+
+
+def runs_of(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:
+    """Divide Kafka records where the topic or the partition changes."""
+    if batch.num_rows == 0:
+        return
+    topics = batch["topic"].dictionary_encode()
+    codes, partitions = topics.indices.to_numpy(), batch["partition"].to_numpy()
+    changes = np.flatnonzero((np.diff(codes) != 0) | (np.diff(partitions) != 0)) + 1
+    bounds = [0, *(int(at) for at in changes), batch.num_rows]
+    for start, end in pairwise(bounds):
+        topic = topics.dictionary[int(codes[start])].as_py()
+        yield topic, int(partitions[start]), batch.slice(start, end - start)

@@ -1,0 +1,66 @@
+"""Files written from rows that Spark has: deduplicated ones, sweeps, replayed events, bulk loads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from cdclake import naming
+from cdclake.jobs.iceberg.data_file import path_of
+from cdclake.jobs.iceberg.file_target import FileTarget
+from cdclake.jobs.iceberg.object_writer import read_object
+
+FILE_BYTES = 64 * 1024 * 1024  # of Arrow memory, from which on a file is written
+
+
+def write_rows(rows: DataFrame, target: FileTarget) -> list[str]:
+    """Write rows in the changelog's columns; return the descriptions of the files.
+
+    All rows must have the same time of ingestion. Nothing is committed.
+    """
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    written = rows.coalesce(cores).mapInArrow(_writer(target), "file string").collect()
+    return [row["file"] for row in written]
+
+
+def _writer(target: FileTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        held: list[pa.RecordBatch] = []
+        for batch in batches:
+            held.append(batch)
+            if sum(each.nbytes for each in held) >= FILE_BYTES:
+                yield _write_blocks(held, target)
+                held = []
+        if held:
+            yield _write_blocks(held, target)
+
+    return write
+
+
+def _write_blocks(blocks: Sequence[pa.RecordBatch], target: FileTarget) -> pa.RecordBatch:
+    rows = pa.Table.from_batches(blocks)
+    partitions = pc.unique(rows[naming.PARTITION]).to_pylist()
+    parts = [rows.filter(pc.equal(rows[naming.PARTITION], each)) for each in partitions]
+    files = [target.write(part) for part in parts]
+    return pa.RecordBatch.from_pydict({"file": pa.array(files, pa.string())})
+
+
+def read_rows(spark: SparkSession, files: Sequence[str], like: DataFrame) -> DataFrame:
+    """Read files that are in no table yet, by their descriptions; the columns are those of `like`.
+
+    The result is deterministic: every evaluation reads the same files.
+    """
+    names = like.columns
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for path in batch.column("path").to_pylist():
+                stored = pq.read_table(pa.BufferReader(read_object(path)), columns=names)
+                yield from stored.to_batches()
+
+    paths = spark.createDataFrame([(path_of(file),) for file in files], "path string")
+    return paths.mapInArrow(read, like.schema)

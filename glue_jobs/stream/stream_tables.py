@@ -1,0 +1,97 @@
+"""Tables of the stream: one object for each, which lasts as long as the plan has the table."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from pyspark.sql import SparkSession
+
+from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.iceberg.widening import widened_tables
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys
+from cdclake.jobs.stream.table_errors import stop_after
+from cdclake.jobs.stream.table_stream import TableStream
+from cdclake.plan import Plan
+from cdclake.stream_requests import request_replay
+
+
+class StreamTables:
+    """Creation of the Iceberg tables, and the streams of the tables that exist."""
+
+    def __init__(self, control: ObjectStore, leases: Leases, progress: Progress) -> None:
+        self._control = control
+        self._leases = leases
+        self._progress = progress
+        self.noting = threading.RLock()  # of the threads that change the progress
+        self._created_for: Plan | None = None
+        self._streams: dict[str, TableStream] = {}  # by table; of Firehose's tables, too
+        self._lake: LakeTables | None = None
+
+    def follow(self, plan: Plan, spark: SparkSession) -> bool:
+        """Create all Iceberg tables, whether or not events arrive; return True for a new plan."""
+        if plan == self._created_for:
+            return False
+        self._lake = lake = LakeTables(spark, plan.lake_database)
+        lake.create(quarantine_schema(plan))
+        for table in plan.tables:
+            place = self._progress.table(table.name)
+            place.forget_all_but(column_keys(table))
+            self._streams[table.name] = TableStream(
+                lake=lake,
+                plan=plan,
+                table=table,
+                leases=self._leases,
+                place=place,
+                remember=lambda known, name=table.name: self._remember(name, known),
+            )
+            self._create(self._streams[table.name])
+        kept = {table.name for table in plan.tables}
+        for removed in set(self._progress.tables) - kept:
+            del self._progress.tables[removed]
+        self._streams = {name: self._streams[name] for name in kept}
+        for widened in widened_tables(self._created_for, plan):
+            # Events that the previous batch quarantined, with any earlier request to replay them.
+            request_replay(self._control, widened)
+        self._created_for = plan
+        return True
+
+    @property
+    def lake(self) -> LakeTables:
+        """The lake of the plan that was followed last."""
+        if self._lake is None:
+            raise RuntimeError("no plan was followed")
+        return self._lake
+
+    def of(self, table: str) -> TableStream:
+        """Return the table's stream."""
+        return self._streams[table]
+
+    def __iter__(self) -> Iterator[TableStream]:
+        """Yield the tables that the stream writes."""
+        return (s for s in self._streams.values() if s.table.delivery == "stream")
+
+    def is_created(self, stream: TableStream) -> bool:
+        """Create the table now if that failed before; return whether it exists as planned."""
+        if not stream.is_created:
+            self._create(stream)
+        return stream.is_created
+
+    def _create(self, stream: TableStream) -> None:
+        """Create changelog and state; stop the table if they cannot be evolved."""
+        try:
+            for schema in (changes_schema, state_schema):
+                stream.lake.create(schema(stream.table, stream.plan))
+            stream.is_created = True
+        except Exception as error:
+            stop_after(error, stream, {})
+
+    def _remember(self, name: str, known: KnownColumns) -> None:
+        """Store before the append which columns were seen: a replayed batch has no such event."""
+        with self.noting:
+            self._progress.table(name).first_seen = dict(known.first_seen)
+            self._progress.save(self._control)

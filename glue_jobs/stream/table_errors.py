@@ -1,0 +1,56 @@
+"""Errors of single tables: each stops or holds back its table, or fails the whole stream."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+from cdclake.errors import TableError
+from cdclake.jobs.iceberg.error_policy import hold_reason, stop_reason
+from cdclake.jobs.stream.changelog_job import Ranges
+from cdclake.jobs.stream.schema_drift import describe_drift
+from cdclake.jobs.stream.table_stream import Outcome, TableStream
+
+log = logging.getLogger("cdclake.stream")
+
+
+def stop(stream: TableStream, ranges: Ranges, reason: str, columns: Sequence[str] = ()) -> None:
+    """Stop the table before this batch; it resumes at the start of its ranges."""
+    stream.place.keep_offsets(ranges)
+    stream.place.stop(reason, columns)
+    log.error("table %s stopped: %s", stream.table.name, reason)
+
+
+def stop_after(error: Exception, stream: TableStream, ranges: Ranges) -> None:
+    """Stop the table, or hold it back, after an error; raise it if the stream must fail."""
+    name = stream.table.name
+    held, stopped = hold_reason(name, error), stop_reason(name, error)
+    if held is not None:
+        log.warning("table %s: held back", name, exc_info=error)
+        stream.place.keep_offsets(ranges)
+        stream.place.hold(held, time.time())
+    elif stopped is not None:
+        stop(stream, ranges, stopped)
+    else:
+        raise error
+
+
+def judge(stream: TableStream, outcome: Outcome) -> None:
+    """Stop the table on schema drift or after too many refused events."""
+    place, plan, table = stream.place, stream.plan, stream.table
+    if outcome.drift is not None:
+        place.first_seen = dict(outcome.drift.known.first_seen)
+        place.suspected = list(outcome.drift.known.suspected)
+        if outcome.drift.stop_offsets:
+            place.quarantined += outcome.quarantined
+            message, remedy = describe_drift(table, outcome.drift)
+            error = TableError(table.name, message, remedy)
+            stop(stream, {}, str(error), columns=outcome.drift.columns)
+            return
+    if outcome.oversized is not None:
+        log.error("table %s: %s", table.name, outcome.oversized)
+        stops = plan.oversized_records == "stop"
+        place.note_oversized(table.name, outcome.oversized, stops=stops)
+    if place.note_refused(outcome.quarantined, plan.stop_table_after):
+        log.error("table %s stopped: %s", table.name, place.last_error)
