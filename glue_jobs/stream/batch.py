@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor, wait
 from typing import Protocol, TypeVar
 
 from pyspark import inheritable_thread_target
@@ -113,7 +113,7 @@ class MicroBatch:
         laps.end("decode")
         self._note_decoded(plan, decoded)
         work = self._work(plan, records, decoded, changelogs)
-        self._append_all(work)
+        work = self._append_all(work)
         laps.end("append")
         applying = self._apply_all(work)
         laps.end("apply")
@@ -217,21 +217,27 @@ class MicroBatch:
             topic_check.accept_topic(place, topic)
         return records, missed
 
-    def _append_all(self, work: Iterable[Work]) -> None:
-        """Append to all changelogs that have new events or rows to replace."""
+    def _append_all(self, work: Sequence[Work]) -> list[Work]:
+        """Append to all changelogs that have new events or rows to replace.
+
+        Returns the work on tables that no error has stopped; their states may be updated.
+        """
         due = [
             turn
             for turn in work
             if turn.ranges or not replaced_by(self._progress, turn.stream.table, {}).is_swept
         ]
-        _run_all(self._commits, self._append, in_order(due))
+        failed: set[str] = set()
+        _run_all(self._commits, lambda turn: self._append(turn, failed), in_order(due))
+        return [turn for turn in work if turn.stream.table.name not in failed]
 
-    def _append(self, turn: Work) -> None:
+    def _append(self, turn: Work, failed: set[str]) -> None:
         stream = turn.stream
         try:
             replaced = replaced_by(self._progress, stream.table, turn.ranges)
             outcome = turn.append(epoch=self._progress.epoch, replaced=replaced)
         except Exception as error:
+            failed.add(stream.table.name)
             with self._tables.noting:
                 stop_after(error, stream, turn.ranges)
             return
@@ -253,9 +259,7 @@ class MicroBatch:
         due = [
             turn.stream
             for turn in work
-            if turn.stream.place.state != "stopped"
-            and turn.apply_now
-            and turn.stream.table.name in self._turns.waiting
+            if turn.apply_now and turn.stream.table.name in self._turns.waiting
         ]
         seconds: list[float] = []
         _run_all(self._states, lambda stream: self._apply(stream, seconds), due)
@@ -277,19 +281,20 @@ class MicroBatch:
         """Compact the state of one table, expire one's snapshots and renew one's stamps."""
         flowing = {t.stream.table.name: t.stream for t in work if t.stream.place.state != "stopped"}
         to_compact = self._packing.chosen(plan)
+        if to_compact in flowing:
+            stream = flowing[to_compact]
+            self._run(stream, lambda: self._packing.compact(stream.lake, plan, stream.table))
         to_expire = self._thinning.chosen(stream.table for stream in flowing.values())
-        for name, maintain in (
-            (to_compact, self._packing.compact),
-            (to_expire, self._thinning.thin),
-        ):
-            if name is None or name not in flowing:
-                continue
-            stream = flowing[name]
-            try:
-                maintain(stream.lake, plan, stream.table)
-            except Exception as error:
-                stop_after(error, stream, {})
+        if to_expire in flowing:
+            expired = flowing[to_expire]
+            self._run(expired, lambda: self._thinning.thin(expired.lake, expired.table))
         self._stamps.renew_one(self._tables.lake, (stream.table for stream in flowing.values()))
+
+    def _run(self, stream: TableStream, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception as error:
+            stop_after(error, stream, {})
 
     def _note_turns(self, busy: bool, seconds: float, applying: Sequence[float]) -> None:
         side_by_side = min(MAX_CONCURRENT_STATES, len(applying))
@@ -318,5 +323,7 @@ class MicroBatch:
 def _run_all(threads: Executor, work: Callable[[Item], None], items: Iterable[Item]) -> None:
     """Run the work for all items on threads of the pool; raise the first error at the end."""
     on_thread: Callable[[Item], None] = inheritable_thread_target(work)
-    for finished in [threads.submit(on_thread, item) for item in items]:
+    running = [threads.submit(on_thread, item) for item in items]
+    wait(running)
+    for finished in running:
         finished.result()

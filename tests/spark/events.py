@@ -80,6 +80,7 @@ class Engine:
     leases: Leases = field(default_factory=FreeLeases)
     next_offset: int = 0
     place: TableProgress = field(default_factory=TableProgress)
+    is_applied: bool = False  # the last batch has brought the state up to date
 
     def __post_init__(self) -> None:
         self.table = self.plan.tables[0]
@@ -112,8 +113,7 @@ class Engine:
         if done.drift is not None:
             self.place.first_seen = dict(done.drift.known.first_seen)
             self.place.suspected = list(done.drift.known.suspected)
-        if apply_now:
-            stream.apply()
+        self.is_applied = apply_now and stream.apply().is_done
         return done
 
     def stream(self, *, apply_now: bool = True) -> TableStream:

@@ -21,7 +21,7 @@ from cdclake.jobs.stream import batch as micro_batch
 from cdclake.jobs.stream import inline_compaction, table_stream
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch import MicroBatch
-from cdclake.jobs.stream.table_stream import Outcome, TableBatch
+from cdclake.jobs.stream.table_stream import Outcome, TableStream
 from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
@@ -106,24 +106,15 @@ def test_the_table_with_the_most_records_comes_first(
 ) -> None:
     begun: list[str] = []
 
-    def run(batch: TableBatch, *_: Any, **how: Any) -> Any:
-        begun.append(batch.table.name)
-        return Outcome(appended=0, quarantined=0, applied=True)
+    def append(one: TableStream, *_: Any, **how: Any) -> Any:
+        begun.append(one.table.name)
+        return Outcome(appended=0, quarantined=0)
 
-    monkeypatch.setattr(TableBatch, "run", run)
-    stream.process._threads = ThreadPoolExecutor(1)
+    monkeypatch.setattr(TableStream, "append", append)
+    stream.process._commits = ThreadPoolExecutor(1)
     event = stream.two.event("c", 0, 1)
     stream.run(*stream.records((stream.one, event), (stream.two, event), (stream.two, event)))
     assert begun == [stream.two.table.name, stream.one.table.name]
-
-
-def test_a_table_that_only_writes_its_log_waits_for_no_state(stream: Stream) -> None:
-    def turn(records: int, *, apply_now: bool) -> Work:
-        return Work(stream.one.table, None, {0: (0, records)}, apply_now)  # type: ignore[arg-type]
-
-    large, larger = turn(5, apply_now=True), turn(9, apply_now=True)
-    small = turn(1, apply_now=False)
-    assert in_order([large, small, larger]) == [small, larger, large]
 
 
 def test_what_the_states_took_of_a_batch_is_known_for_the_next(
@@ -150,16 +141,16 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
         events = [(e, e.event("u", number, number, v=str(number))) for e in both]
         stream.run(*stream.records(*events))
 
-    for number in range(10, 15):
+    for number in range(10, 14):
         batch(number)
-    assert [sorted(deletes_to_open(e)) for e in both] == [[0, 1, 1, 1, 1]] * 2
-    batch(15)
+    assert [sorted(deletes_to_open(e)) for e in both] == [[0, 1, 1, 1]] * 2
+    batch(14)
     packed, not_yet = sorted((sorted(deletes_to_open(e)) for e in both), key=len)
-    assert (packed, not_yet) == ([0], [0, 1, 1, 1, 1, 1])
-    batch(16)
+    assert (packed, not_yet) == ([0], [0, 1, 1, 1, 1])
+    batch(15)
     assert sorted(sorted(deletes_to_open(e)) for e in both) == [[0], [0, 1]]
-    assert [e.state() for e in both] == [{1: ("16", None)}] * 2
-    assert [len(e.log()) for e in both] == [7, 7]
+    assert [e.state() for e in both] == [{1: ("15", None)}] * 2
+    assert [len(e.log()) for e in both] == [6, 6]
 
 
 def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
@@ -208,21 +199,21 @@ def test_a_process_killed_between_tables_goes_on_with_those_that_lack_the_batch(
         (one, one.event("c", 10, 10, v="a")), (one, one.event("u", 20, 20, v="b")),
         (two, two.event("c", 11, 11, v="x")), (two, two.event("d", 21, 21)),
     )  # fmt: skip
-    run = TableBatch.run
+    append = TableStream.append
 
-    def dies_at_two(self: TableBatch, *args: Any, **how: Any) -> Any:
+    def dies_at_two(self: TableStream, *args: Any, **how: Any) -> Any:
         if self.table == two.table:
             raise MemoryError("killed")
-        return run(self, *args, **how)
+        return append(self, *args, **how)
 
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(TableBatch, "run", dies_at_two)
+        patched.setattr(TableStream, "append", dies_at_two)
         stream.run(*records)
-    assert (len(one.log()), len(two.log()), one.state()) == (2, 0, {1: ("b", None)})
-    done = snapshots(one)[:2]
+    assert (len(one.log()), len(two.log()), one.state()) == (2, 0, {})
+    done = snapshots(one)[1]
     stream.start()
     stream.run(*records)
-    assert (len(one.log()), len(two.log()), snapshots(one)[:2]) == (2, 2, done)
+    assert (len(one.log()), len(two.log()), snapshots(one)[1]) == (2, 2, done)
     assert (one.state(), two.state()) == ({1: ("b", None)}, {})
 
 
@@ -315,7 +306,8 @@ def test_a_table_that_lacks_a_file_stops_alone(stream: Stream) -> None:
     events = [(engine, engine.event("u", 20, 20, v="b")) for engine in (one, two)]
     stream.run(*stream.records(*events))
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets) == ("stopped", {0: 1})
+    assert (mine.state, mine.offsets) == ("stopped", {0: 2})  # the changelog has the event
+    assert len(one.log()) == 2
     assert mine.last_error is not None and "is missing" in mine.last_error
     assert two.state() == {1: ("b", None)}
 
@@ -327,8 +319,8 @@ def test_a_request_to_resume_outlives_a_batch_that_does_not_end(
     stream.run(*stream.records(*((one, (b'{"id": 7}', b"{rubbish")) for _ in range(3))))
     stream.control.write(f"resume/{one.table.name}.json", {})
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(MicroBatch, "_run_tables", Mock(side_effect=MemoryError("killed")))
-        patched.setattr(MicroBatch, "_gap", lambda *_: None)
+        patched.setattr(MicroBatch, "_append_all", Mock(side_effect=MemoryError("killed")))
+        patched.setattr(MicroBatch, "_gap_work", lambda *_: [])
         stream.run()
     assert stream.progress().table(one.table.name).resume_requested
 
@@ -354,7 +346,7 @@ def test_a_fenced_stream_ends_and_stops_no_table(
     one = stream.one
     records = stream.records((one, one.event("c", 10, 10, v="a")))
     with monkeypatch.context() as patched, pytest.raises(Fenced):
-        patched.setattr(table_stream, "append_changes", fenced)
+        patched.setattr(table_stream, "commit_files", fenced)
         stream.run(*records)
     places = stream.progress().tables.values()  # only the columns that it saw are known
     assert {(place.state, place.last_error, *place.offsets) for place in places} == {

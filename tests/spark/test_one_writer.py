@@ -16,11 +16,11 @@ from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebu
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, expire_snapshots
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows
-from cdclake.jobs.stream import stamp_renewal, table_stream
-from cdclake.jobs.stream.append import append_changes
+from cdclake.jobs.stream import stamp_renewal
 from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_stamp
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
@@ -45,11 +45,12 @@ def asleep_before_its_commit(
     """The next append stops between its look at the log and its commit, while others write."""
 
     def wakes_up(*args: object, **how: object) -> None:
-        monkeypatch.setattr(table_stream, "append_changes", append_changes)
+        monkeypatch.setattr(TableHandle, "append", append)
         meanwhile()
-        append_changes(*args, **how)  # type: ignore[arg-type]
+        append(*args, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(table_stream, "append_changes", wakes_up)
+    append = TableHandle.append
+    monkeypatch.setattr(TableHandle, "append", wakes_up)
 
 
 def lsns(engine: Engine) -> list[int]:
@@ -169,8 +170,8 @@ def test_a_merge_that_lost_to_a_compaction_is_done_again(
     upkeep = small_files(engine)
     e = engine.event
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, lambda: compact_files(upkeep)):
-        outcome = engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
-    assert outcome.applied
+        engine.run(e("u", 30, 30, id=11, v="c"), e("d", 40, 40, id=12))
+    assert engine.is_applied
     assert "try 1 lost to another writer" in caplog.text
     rows = engine.state()
     assert rows == {10: ("b", None), 11: ("c", None), **dict.fromkeys((13, 14, 15), ("a", None))}
@@ -231,9 +232,10 @@ def test_a_merge_that_always_loses_leaves_the_state_for_later(
         outcome = engine.run(e("u", 30, 30, id=11, v="c"))
         with pytest.raises(CommitConflict, match="other writers changed it during 2 tries"):
             apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through)
-    assert (outcome.appended, outcome.applied) == (1, False)
+    assert (outcome.appended, engine.is_applied) == (1, False)
     assert engine.state()[11] == ("a", None)
-    assert engine.run(e("u", 40, 40, id=13, v="d")).applied
+    engine.run(e("u", 40, 40, id=13, v="d"))
+    assert engine.is_applied
     assert (engine.state()[11], engine.state()[13]) == (("c", None), ("d", None))
 
 

@@ -6,13 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from cdclake.jobs.stream.batch_slices import BatchSlices, measured_pieces
 from pyspark.sql import SparkSession
 
 from cdclake.control_objects import outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations import executor
-from cdclake.jobs.stream import batch_slices
 from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 from tests.spark.test_micro_batch import Stream
 from tests.spark.test_repairs import asked, known, notification
@@ -101,78 +99,3 @@ def test_a_resync_that_meets_the_large_row_again_deletes_nothing(
     assert not mine.oversized
     assert (mine.quarantined, engine.quarantined()) == (0, [])
     assert engine.state() == {1: ("small", None)}
-
-
-def test_pieces_are_cut_by_bytes_not_by_number(spark: SparkSession) -> None:
-    sizes = [10, 10, 10, 100, 10, 10]
-    records = [("t", 0, at, None, b"x" * size, None) for at, size in enumerate(sizes)]
-    frame = spark.createDataFrame([*records, ("u", 0, 9, b"kk", None, None)], RECORD)
-    pieces = measured_pieces(frame, 50)
-    assert [(p.topic, p.first, p.following, p.size) for p in pieces] == [
-        ("t", 0, 3, 30), ("t", 3, 6, 120), ("u", 9, 10, 2),
-    ]  # fmt: skip
-
-
-def test_a_batch_that_is_too_large_is_taken_in_slices_heartbeats_last(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two = stream.one, stream.two
-    stream.run()  # no longer the first batch of a run, which is measured
-    assert not stream.process._slices.is_large_expected
-    events = [(e, e.event("c", at, at, id=at, v="x" * 500)) for e in (one, two) for at in range(9)]
-    sent = [*stream.records(*events), stream.beat(1)]
-    whole = stream.spark.createDataFrame(sent, RECORD)
-    read: list[dict[str, Any]] = []
-
-    def read_ranges(_: Any, options: dict[str, str], ranges: dict[str, Any]) -> Any:
-        assert options["kafka.max.poll.records"] == "100"
-        read.append(ranges)
-        parts = [
-            f"(topic = '{topic}' AND partition = {p} AND offset >= {first} AND offset < {end})"
-            for topic, found in ranges.items()
-            for p, (first, end) in found.items()
-        ]
-        return whole.where(" OR ".join(parts))
-
-    monkeypatch.setattr(batch_slices, "read_ranges", read_ranges)
-    monkeypatch.setattr(BatchSlices, "most_bytes", lambda *_: 3000)
-    stream.process(whole, 1)
-    assert len(read) > 4
-    assert stream.process._slices.is_large_expected  # although the last slice was small
-    assert [stream.plan.heartbeat_rows_topic in ranges for ranges in read][:-1] == [
-        False for _ in read[:-1]
-    ]
-    assert stream.plan.heartbeat_rows_topic in read[-1]
-    for engine in (one, two):
-        assert len(engine.state()) == len(engine.log()) == 9
-    stream.process(whole, 1)  # measured at once now; a repeated batch adds nothing
-    assert [len(engine.log()) for engine in (one, two)] == [9, 9]
-
-
-def test_a_gap_that_is_too_large_is_read_in_slices(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = stream.one
-    lost = stream.records(*[(one, one.event("c", at, at, id=at, v="x" * 500)) for at in range(9)])
-    stream.run()
-    mine = stream.process._progress.table(one.table.name)
-    mine.offsets = {0: 0}
-    mine.stop("for a test")
-    mine.resume_requested = True
-    frame = stream.spark.createDataFrame(lost, RECORD)
-    sizes: list[int] = []
-
-    def read_ranges(_: Any, options: dict[str, str], ranges: dict[str, Any]) -> Any:
-        assert options["kafka.max.poll.records"] == "100"
-        [(first, end)] = ranges[one.table.topic].values()
-        sizes.append(end - first)
-        return frame.where(f"offset >= {first} AND offset < {end}")
-
-    monkeypatch.setattr(batch_slices, "read_ranges", read_ranges)
-    monkeypatch.setattr(BatchSlices, "most_bytes", lambda *_: 3000)
-    monkeypatch.setattr("cdclake.jobs.stream.batch.read_gap", lambda *_: (frame, {0: (0, 9)}))
-    stream.run()
-    assert sum(sizes) == 9 and len(sizes) > 1
-    assert len(one.state()) == len(one.log()) == 9
-    mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets) == ("streaming", {0: 9})
