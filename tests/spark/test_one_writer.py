@@ -137,6 +137,7 @@ def test_an_owner_is_refused_when_another_one_repaired(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_fence_stands_in_a_table_of_many_columns(spark: SparkSession) -> None:
     """Iceberg keeps no bounds for columns past the hundredth unless it is told to."""
     names = ["id", "v", "big", *(f"c{n}" for n in range(120))]
