@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
 from cdclake.errors import CommitConflict, Fenced, TableError
+from cdclake.iceberg import snapshot_tags
 from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
@@ -314,7 +315,10 @@ def test_expiry_that_leaves_the_stamp_leaves_everything(engine: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(engine: Engine) -> None:
+def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(milliseconds=1))  # not all in one hour
     for lsn in range(10, 17):
         engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
     later = datetime.now(UTC) + timedelta(days=30)
