@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from urllib.request import urlopen
+from urllib.request import Request
 
 import pytest
 from psycopg.conninfo import make_conninfo
 
 from cdclake.jobs.runtime.source import signal_snapshot
+from cdclake.local.components.connect import DIRECT
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.lake.topics import read_messages
@@ -82,8 +83,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
 
 def test_every_type_of_key_is_read_in_chunks(lake: RunningLake) -> None:
     there = open_lake(Home(lake.home))
-    client = ConnectorClient(there.endpoints.connect, there.plan)
-    with urlopen(f"{client._url}/config") as answer:
+    connect = there.endpoints.connect
+    client = ConnectorClient(connect, there.plan)
+    with DIRECT.open(Request(f"{client._url}/config", headers=connect.headers)) as answer:
         config = json.load(answer)
     client.start({**config, "incremental.snapshot.chunk.size": CHUNK_ROWS})
     first = _notifications(there, 0)[0]

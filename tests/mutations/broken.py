@@ -21,7 +21,7 @@ CATALOGUE = "tests/spark/test_catalogue.py"
 ENGINE = "tests/spark/test_engine.py"
 DELTA = "tests/spark/test_row_delta.py"
 ONE_WRITER = "tests/spark/test_one_writer.py"
-FIREHOSE = ("tests/spark/test_firehose_log.py", "-m", "not slow")
+FIREHOSE = ("tests/spark/test_firehose_log.py",)
 
 _DECODE = "glue_jobs/stream/decode.py"
 _COMMITS = "glue_jobs/apply/changelog_commits.py"

@@ -7,7 +7,7 @@ from tests.mutations.mutation import Mutation
 _SNAPSHOT = "glue_jobs/stream/epoch_snapshot.py"
 _APPLY = "glue_jobs/apply/state_table.py"
 _TESTS = ("tests/unit/jobs/test_epoch_snapshot.py",)
-_SPARK_TESTS = ("tests/spark/test_epochs.py", "-m", "not slow")
+_SPARK_TESTS = ("tests/spark/test_epochs.py",)
 _LOAD_TESTS = ("tests/unit/local/test_table_loads.py",)
 _VERIFY_TESTS = ("tests/unit/verify/test_obstacles.py",)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutations.broken_views import VIEWS
 from tests.mutations.mutation import Mutation
 
-_CHAINS = ("tests/spark/test_key_chains.py", "-m", "not slow")
+_CHAINS = ("tests/spark/test_key_chains.py", "-k", "short_chain or 2-1")
 _REPLAYED = ("tests/spark/test_replayed_values.py",)
 _KEY_CHANGES = "glue_jobs/apply/key_changes.py"
 _IN_VIEWS = "cdclake/iceberg/key_changes.py"

@@ -94,6 +94,7 @@ def test_old_events_become_the_newest_of_each_key(spark, ingest_at) -> None:
     assert len(events(engine)) == 10
 
 
+@pytest.mark.slow  # by default the first test, under hard deletes
 def test_soft_deletes_keep_their_values(spark, ingest_at) -> None:
     engine = Engine(spark, plan_of(deletes="soft"))
     e = engine.event

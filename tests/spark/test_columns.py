@@ -165,7 +165,10 @@ def test_a_column_is_one_under_all_its_names(spark) -> None:
     assert stopped_at(engine.run(event(engine, "u", 50, {}))) == 5
 
 
-@pytest.mark.parametrize(("kind", "identity"), [("text", "default"), ("int", "full")])
+@pytest.mark.parametrize(
+    ("kind", "identity"),
+    [("text", "default"), pytest.param("int", "full", marks=pytest.mark.slow)],
+)
 def test_what_came_between_both_names_is_not_sent_rather_than_null(
     spark, kind: str, identity: str
 ) -> None:
@@ -331,7 +334,7 @@ def test_a_number_too_large_for_its_column_is_quarantined_alone(spark) -> None:
     assert (stopped_at(outcome), outcome.quarantined) == (None, 2)
 
 
-@pytest.mark.parametrize("kind", ["text", "integer"])
+@pytest.mark.parametrize("kind", ["text", pytest.param("integer", marks=pytest.mark.slow)])
 def test_a_column_that_comes_again_begins_anew(spark, kind: str) -> None:
     engine = table_of(spark, MAIL)
     engine.run(event(engine, "c", 10, {"mail": "a"}), event(engine, "c", 11, {"mail": "b"}, id=2))

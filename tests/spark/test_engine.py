@@ -46,7 +46,15 @@ def test_soft_deletes_keep_the_last_values(spark) -> None:
     assert engine.state() == {1: ("again", None)}
 
 
-@pytest.mark.parametrize("cuts", [(), (2,), (3,), (1, 2, 3, 4, 5, 6)])
+@pytest.mark.parametrize(
+    "cuts",
+    [
+        (),
+        (2,),
+        pytest.param((3,), marks=pytest.mark.slow),
+        pytest.param((1, 2, 3, 4, 5, 6), marks=pytest.mark.slow),
+    ],
+)
 def test_a_truncate_under_soft_deletes_marks_the_same_rows_however_batches_are_cut(
     spark: SparkSession, cuts: tuple[int, ...]
 ) -> None:

@@ -187,6 +187,7 @@ def test_a_view_shows_a_changed_key_with_what_is_not_applied_yet(log: FirehoseLo
     assert (log.state(), log.current()) == ([(2, "b", "A")], [(2, "b", "B")])
 
 
+@pytest.mark.slow  # by default the next test, with fewer commits
 def test_a_new_epoch_sweeps_what_its_snapshot_does_not_bring(log: FirehoseLog) -> None:
     e = log.engine.event
     log.commit(rows(log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="gone")))
@@ -206,7 +207,6 @@ def test_a_new_epoch_sweeps_what_its_snapshot_does_not_bring(log: FirehoseLog) -
     assert log.state() == [(1, "new", None)]
 
 
-@pytest.mark.slow
 def test_a_table_is_swept_of_which_the_new_snapshot_has_no_row(log: FirehoseLog) -> None:
     e = log.engine.event
     log.commit(rows(log, e("c", 10, 10, v="a")))

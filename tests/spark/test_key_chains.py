@@ -80,6 +80,7 @@ def test_value_follows_any_chain(spark: SparkSession, batches: int) -> None:
     assert engine.state() == expected
 
 
+@pytest.mark.slow  # by default the catalogue has a chain, P5-a-chain-of-changed-keys
 def test_short_chain_needs_no_doubling(spark: SparkSession, doublings: list[DataFrame]) -> None:
     steps = key_changes._MAX_STEPS_BACK
     engine = Engine(spark)

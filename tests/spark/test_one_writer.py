@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import just_after
 from cdclake.errors import CommitConflict, Fenced, TableError
+from cdclake.iceberg import snapshot_tags
 from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
@@ -138,6 +139,7 @@ def test_an_owner_is_refused_when_another_one_repaired(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_fence_stands_in_a_table_of_many_columns(spark: SparkSession) -> None:
     """Iceberg keeps no bounds for columns past the hundredth unless it is told to."""
     names = ["id", "v", "big", *(f"c{n}" for n in range(120))]
@@ -315,7 +317,10 @@ def test_expiry_that_leaves_the_stamp_leaves_everything(engine: Engine) -> None:
 
 
 @pytest.mark.slow
-def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(engine: Engine) -> None:
+def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(milliseconds=1))  # not all in one hour
     for lsn in range(10, 17):
         engine.run(engine.event("c", lsn, lsn, id=lsn, v="a"))
     later = datetime.now(UTC) + timedelta(days=30)

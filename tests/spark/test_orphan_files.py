@@ -76,7 +76,7 @@ def _counts(path: Path) -> bool:
     return path.is_file() and not path.name.endswith(".crc") and path.name != "version-hint.text"
 
 
-@pytest.fixture(params=["hadoop", "glue"])
+@pytest.fixture(params=[pytest.param("hadoop", marks=pytest.mark.slow), "glue"])
 def place(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path
 ) -> Iterator[tuple[SparkSession, Folder | Bucket]]:

@@ -1,4 +1,7 @@
-"""Events that leave quarantine fill what later events carried on to other keys."""
+"""Events that leave quarantine fill what later events carried on to other keys.
+
+By default the views' cases show the same, and test_repairs.py replays other events.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 LARGE = 3_000_000_000
 NOW_US = time.time_ns() // 1000  # an old event would be refused
@@ -53,8 +56,8 @@ def widened(engine: Engine) -> None:
         engine.lake.create(schema)
 
 
-@pytest.mark.parametrize("applied", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("script", ["an insert", pytest.param("an update", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("applied", [True, False])
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_replayed_event_fills_moved_row(spark: SparkSession, script: str, applied: bool) -> None:
     events, expected = SCRIPTS[script]
     engine = Engine(spark, plan_of(columns=COLUMNS))

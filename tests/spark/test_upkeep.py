@@ -22,7 +22,7 @@ from tests.spark.events import Engine, deletes_to_open, plan_of
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("deletes", ["hard", "soft"])
+@pytest.mark.parametrize("deletes", ["hard", pytest.param("soft", marks=pytest.mark.slow)])
 def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
     spark: SparkSession, deletes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

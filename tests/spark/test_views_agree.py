@@ -1,4 +1,7 @@
-"""The Spark text of the views says what the DuckDB text says, on the same rows."""
+"""The Spark text of the views says what the DuckDB text says, on the same rows.
+
+By default one case of each kind: the catalogue's cases read the Spark text, too.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -31,7 +34,27 @@ def create_view(spark: Any, schema: TableSchema, rows: Iterable[Mapping[str, Any
     raw.selectExpr(*columns).createOrReplaceTempView(schema.name)
 
 
-@pytest.mark.parametrize("case", [*CASES, *KEY_CHANGES])
+BY_DEFAULT = {
+    "a delete wins over what was before, wherever it stands",
+    "an unavailable value keeps the older one",
+    "a truncate takes what is below it, in state and log",
+    "a changed key whose value is in the tail",
+    "a chain of 12 changed keys",
+    "a replayed insert has a value that an applied key change lacks",
+}
+
+
+def test_cases_by_default_exist() -> None:
+    assert {*CASES, *KEY_CHANGES} >= BY_DEFAULT
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case in BY_DEFAULT else pytest.mark.slow)
+        for case in (*CASES, *KEY_CHANGES)
+    ],
+)
 def test_current(spark, case):
     facts, log, state, applied, expected = (CASES | KEY_CHANGES)[case]
     table = make_table(**facts)
@@ -50,6 +73,7 @@ MERGED = (
 )
 
 
+@pytest.mark.slow  # the catalogue's cases compare the same by default
 def test_merged_state_reads_like_the_log(spark):
     """Applied or not yet applied, `_current` is the same: the merge and the view agree."""
     spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.merged")
