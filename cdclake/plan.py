@@ -132,6 +132,7 @@ class Plan:
     readers: tuple[str, ...] = ("athena", "spark", "duckdb")
     format_version: int = 2
     history_days: int = 90
+    stream_readers_hours: int = 2
     trigger_seconds: int = 10
     mode: Literal["always_on", "scheduled"] = "always_on"
     schedules: Mapping[str, str] = field(default_factory=dict)

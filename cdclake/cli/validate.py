@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.cli.output import JsonOption, emit, error_object, say
+from cdclake.iceberg.metadata_size import changelog_metadata
 
 if TYPE_CHECKING:
     from cdclake.config.problems import InvalidPipeline
@@ -43,9 +44,17 @@ def _render_problems(invalid: InvalidPipeline) -> None:
 
 
 def _summary(plan: Plan) -> dict[str, Any]:
+    size = changelog_metadata(plan)
     tables = [{"source": table.source, "table": table.name} for table in plan.tables]
     logs = [{"web_logs": each.name, "tables": [*each.tables]} for each in plan.web_logs]
-    return {"ok": True, "problems": [], "name": plan.name, "tables": tables, "web_logs": logs}
+    return {
+        "ok": True,
+        "problems": [],
+        "name": plan.name,
+        "tables": tables,
+        "web_logs": logs,
+        "changelog_metadata": asdict(size),
+    }
 
 
 def _render_plan(file: Path, plan: Plan) -> None:
@@ -55,6 +64,11 @@ def _render_plan(file: Path, plan: Plan) -> None:
         say(
             f"pipeline {plan.name}: {len(plan.tables)} tables, {columns} columns, "
             f"database {plan.source_database} -> {plan.lake_database}"
+        )
+        size = changelog_metadata(plan)
+        say(
+            f"a changelog keeps up to {size.snapshots:,} snapshots, about {size.kilobytes:,} kB of"
+            " metadata that each commit writes"
         )
     for logs in plan.web_logs:
         say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")

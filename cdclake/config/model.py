@@ -81,6 +81,12 @@ class Lake(Section):
         le=36500,
         description="Days of full history; older changes are collapsed to the newest of each key.",
     )
+    stream_readers_hours: int = Field(
+        default=2,
+        ge=2,
+        le=168,
+        description="Hours that a reader that streams a changelog's snapshots may be behind.",
+    )
 
 
 class Stream(Section):

@@ -97,6 +97,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         readers=tuple(file.lake.readers),
         format_version=file.lake.format_version,
         history_days=file.lake.history_days,
+        stream_readers_hours=file.lake.stream_readers_hours,
         trigger_seconds=file.stream.trigger_seconds,
         mode=file.stream.mode,
         schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},

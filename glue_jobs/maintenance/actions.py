@@ -41,6 +41,7 @@ class MaintainedTable:
     name: str  # of the Iceberg table
     now: datetime
     history: timedelta  # how long the changelog keeps every event
+    readers: timedelta = timedelta(0)  # how long readers of its snapshots may be behind
 
     def call(self, procedure: str, **arguments: str) -> None:
         """Call an Iceberg procedure on the table."""
@@ -116,7 +117,9 @@ def compact(upkeep: MaintainedTable) -> None:
 
 def expire_snapshots(upkeep: MaintainedTable) -> None:
     """Expire old snapshots: keep one per hour, and none older than some days."""
-    remove_old_snapshots(upkeep.lake, upkeep.name, upkeep.now)
+    is_streamed = upkeep.name == upkeep.table.changes
+    readers = upkeep.readers if is_streamed else timedelta(0)
+    remove_old_snapshots(upkeep.lake, upkeep.name, upkeep.now, readers)
 
 
 def remove_orphans(upkeep: MaintainedTable) -> None:

@@ -24,8 +24,12 @@ _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def remove_old_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
+def remove_old_snapshots(
+    lake: LakeTables, name: str, now: datetime, readers: timedelta = timedelta(0)
+) -> None:
     """Tag the last snapshot of each hour; expire the others older than `KEEP_EVERY_COMMIT_FOR`.
+
+    They are kept for `readers` if that is longer: for those that stream the table's snapshots.
 
     The snapshot with the newest stamp stays, and so do all later ones. No file is removed: files
     that become unreferenced are orphans, and a query that still reads them has days to finish.
@@ -34,7 +38,7 @@ def remove_old_snapshots(lake: LakeTables, name: str, now: datetime) -> None:
     stamped = lake.stamped(name)
     if stamped.oldest_at_ms is None:
         return
-    oldest, last = time_of(stamped.oldest_at_ms), now - KEEP_EVERY_COMMIT_FOR
+    oldest, last = time_of(stamped.oldest_at_ms), now - max(KEEP_EVERY_COMMIT_FOR, readers)
     if stamped.stamped_at_ms is not None:
         last = min(last, time_of(stamped.stamped_at_ms) - _MILLISECOND)
     last = snapshot_tags.hour_of(last)

@@ -29,9 +29,10 @@ def maintain_table(job: TableJob, table: Table) -> int:
             )
         return 0
     now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
+    readers = timedelta(hours=job.plan.stream_readers_hours)
     for name in (table.changes, table.name):
         with job.leases.hold(name):
-            _maintain(MaintainedTable(job.lake, table, name, now, history))
+            _maintain(MaintainedTable(job.lake, table, name, now, history, readers))
     return 0
 
 

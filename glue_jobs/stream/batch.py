@@ -287,7 +287,7 @@ class MicroBatch:
         to_expire = self._thinning.chosen(stream.table for stream in flowing.values())
         if to_expire in flowing:
             expired = flowing[to_expire]
-            self._run(expired, lambda: self._thinning.thin(expired.lake, expired.table))
+            self._run(expired, lambda: self._thinning.thin(expired.lake, plan, expired.table))
         self._stamps.renew_one(self._tables.lake, (stream.table for stream in flowing.values()))
 
     def _run(self, stream: TableStream, work: Callable[[], None]) -> None:

@@ -7,7 +7,7 @@ day by default; until then there would be thousands.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake.iceberg.snapshot_tags import hour_of
@@ -15,7 +15,7 @@ from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots
 from cdclake.jobs.stream.inline_maintenance import run_if_free
-from cdclake.plan import Table
+from cdclake.plan import Plan, Table
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -40,13 +40,16 @@ class InlineExpiration:
         due = {name: thinned for name, thinned in hours.items() if thinned != hour}
         return min(due, key=due.__getitem__, default=None)
 
-    def thin(self, lake: LakeTables, table: Table) -> None:
+    def thin(self, lake: LakeTables, plan: Plan, table: Table) -> None:
         """Expire snapshots of changelog and state; leave busy ones for later.
 
         Holds the lease of each: another holder may still commit from a snapshot of hours ago.
         """
         now = datetime.now(UTC)
-        names = (table.changes, table.name)
-        works = ((name, partial(remove_old_snapshots, lake, name, now)) for name in names)
+        kept = {table.changes: timedelta(hours=plan.stream_readers_hours), table.name: timedelta(0)}
+        works = (
+            (name, partial(remove_old_snapshots, lake, name, now, readers))
+            for name, readers in kept.items()
+        )
         if all(run_if_free(self._leases, name, work) for name, work in works):
             self._thinned[table.name] = hour_of(now)

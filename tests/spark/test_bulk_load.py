@@ -6,8 +6,6 @@ from itertools import takewhile
 
 import psycopg
 import pytest
-from cdclake.jobs.stream.changelog_columns import REFUSAL
-from cdclake.jobs.stream.event_decoder import EventDecoder
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
@@ -15,6 +13,8 @@ from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.apply.state_table import rebuild_state
 from cdclake.jobs.bulk_load.loaded_rows import loaded_events
+from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres import bulk_read
 from tests.local.source_database import running_server

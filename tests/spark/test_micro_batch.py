@@ -22,7 +22,6 @@ from cdclake.jobs.stream import inline_compaction, table_stream
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.jobs.stream.table_stream import Outcome, TableStream
-from cdclake.jobs.stream.table_work import Work, in_order
 from cdclake.plan import Plan
 from tests.spark.events import RECORD, Engine, MemoryStore, deletes_to_open, plan_of
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +10,7 @@ from pyspark.sql import SparkSession
 from cdclake.control_objects import outcome_name, request_name
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations import executor
-from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
+from tests.spark.events import Engine, MemoryStore, plan_of
 from tests.spark.test_micro_batch import Stream
 from tests.spark.test_repairs import asked, known, notification
 

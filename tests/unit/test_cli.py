@@ -45,6 +45,13 @@ def test_a_valid_file(run, pipeline):
     assert run("validate", str(pipeline))[1].startswith(f"{pipeline}: valid\n")
 
 
+def test_validate_names_the_metadata_that_readers_of_snapshots_cost(run, pipeline):
+    pipeline.write_text(VALID + "lake: {stream_readers_hours: 24}\n")
+    shown = json.loads(run("validate", str(pipeline), "--json")[1])
+    assert shown["changelog_metadata"] == {"snapshots": 9120, "kilobytes": 9120}
+    assert "up to 9,120 snapshots, about 9,120 kB" in run("validate", str(pipeline))[1]
+
+
 def test_an_invalid_file(run, pipeline):
     pipeline.write_text(VALID.replace("note: text", "note: txet"))
     code, out, err = run("validate", str(pipeline), "--json")

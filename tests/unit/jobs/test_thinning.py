@@ -1,6 +1,6 @@
 """Which table's snapshots a batch thins, and when it cannot."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +13,7 @@ from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from tests.spark.events import MemoryStore
 
 LAKE: Any = None  # no test here comes to it
+PLAN: Any = SimpleNamespace(stream_readers_hours=26)
 
 
 def tables(**maintenance: str) -> list[Any]:
@@ -33,7 +34,7 @@ def thinned(monkeypatch):
     """The Iceberg tables that were thinned."""
     names: list[str] = []
     monkeypatch.setattr(
-        inline_expiration, "remove_old_snapshots", lambda _lake, name, _now: names.append(name)
+        inline_expiration, "remove_old_snapshots", lambda _lake, name, _now, _readers: names.append(name)
     )
     return names
 
@@ -42,9 +43,9 @@ def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
     each = InlineExpiration(Leases(store, "stream"))
     a, b = tables()
     assert each.chosen([a, b]) == "a"
-    each.thin(LAKE, a)
+    each.thin(LAKE, PLAN, a)
     assert each.chosen([a, b]) == "b"
-    each.thin(LAKE, b)
+    each.thin(LAKE, PLAN, b)
     assert each.chosen([a, b]) is None
     assert (thinned, store.stored) == (["a_changes", "a", "b_changes", "b"], {})
 
@@ -57,7 +58,7 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     )
     by_name = {table.name: table for table in tables()}
     for _ in range(4):
-        each.thin(LAKE, by_name[each.chosen(by_name.values()) or ""])
+        each.thin(LAKE, PLAN, by_name[each.chosen(by_name.values()) or ""])
     assert thinned == ["a_changes", "a", "b_changes", "b"] * 2
 
 
@@ -71,7 +72,7 @@ def test_one_that_another_job_holds_comes_later(store, thinned, held, before):
     later = InlineExpiration(Leases(store, "stream"))
     a, _ = tables()
     with Leases(store, "maintain").hold(held):
-        later.thin(LAKE, a)
+        later.thin(LAKE, PLAN, a)
     assert (thinned, later.chosen([a])) == (before, "a")
 
 
@@ -82,6 +83,18 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
     monkeypatch.setattr(inline_maintenance, "retry_on_conflict", loses)
     later = InlineExpiration(Leases(store, "stream"))
     a, _ = tables()
-    later.thin(LAKE, a)
+    later.thin(LAKE, PLAN, a)
     assert (later.chosen([a]), store.stored) == ("a", {})
     assert "other writers changed it" in caplog.text
+
+
+def test_a_changelogs_snapshots_are_kept_for_its_readers(store, monkeypatch):
+    kept: dict[str, timedelta] = {}
+
+    def remove(_lake: Any, name: str, _now: datetime, readers: timedelta) -> None:
+        kept[name] = readers
+
+    monkeypatch.setattr(inline_expiration, "remove_old_snapshots", remove)
+    a, _ = tables()
+    InlineExpiration(Leases(store, "stream")).thin(LAKE, PLAN, a)
+    assert kept == {"a_changes": timedelta(hours=26), "a": timedelta(0)}
