@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdclake.jobs.stream.batch_stats import REFUSED
-from cdclake.jobs.stream.decode import REFUSAL
-from cdclake.jobs.stream.reader import TableReader
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -28,8 +27,12 @@ from benchmarks.storage import in_folder
 from cdclake import naming
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.deduplicate import identity
+from cdclake.jobs.stream.event_decoder import EventDecoder
+from cdclake.jobs.stream.partition_summary import summarize
+from cdclake.jobs.stream.plan_decoders import decoders_of, runs_of
 from cdclake.jobs.stream.quarantine import quarantine, refused_records
-from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 
 BARE = "bare_from_json"
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
@@ -82,12 +85,11 @@ def take(
     try:
         ours = Ours(spark, warehouse)
         ours.load(spark.read.parquet(batches[0]).limit(0))
-        reader = TableReader(ORDERS, PLAN)
         figures: dict[str, list[Mapping[str, Any]]] = {OURS: [], BARE: []}
         for batch in batches:
             records = records_of(spark.read.parquet(batch), refuse=refuse).cache()
             records.count()
-            figures[OURS].append(_read(ours.lake, reader, records, refuse, f"{written}/ours"))
+            figures[OURS].append(_read(ours.lake, records, refuse, f"{written}/ours"))
             figures[BARE].append(_parse(records, f"{written}/{BARE}"))
             records.unpersist()
         return figures
@@ -95,20 +97,41 @@ def take(
         spark.stop()
 
 
-def _read(
-    lake: LakeTables, reader: TableReader, records: DataFrame, refuse: bool, folder: str
-) -> Mapping[str, Any]:
-    with ExitStack() as held:
-        with metered() as meter:
-            decoded = held.enter_context(reader.read(records, needs_slow_decode=False))
-            find_drift(decoded.rows, ORDERS, decoded.parts, KnownColumns())
-            refused = 0
-            if decoded.show(REFUSED):
-                refused = quarantine(refused_records(records, decoded.rows), lake, ORDERS)
-        assert (refused > 0) == refuse, f"{refused} records are in quarantine"
-        accepted = decoded.rows.where(F.col(REFUSAL).isNull())
-        accepted.select(*_COMPARED).write.mode("append").parquet(folder)
+def _read(lake: LakeTables, records: DataFrame, refuse: bool, folder: str) -> Mapping[str, Any]:
+    decoder = EventDecoder(ORDERS, PLAN)
+    with metered() as meter:
+        accepted, refused = decode_in_tasks(records)
+        if refused:
+            refused = quarantine(refused_records(records, decoder.decode(records)), lake, ORDERS)
+    assert (refused > 0) == refuse, f"{refused} of {refused + accepted} records are refused"
+    rows = decoder.decode(records).where(F.col(REFUSAL).isNull())
+    rows.select(*_COMPARED).write.mode("append").parquet(folder)
     return meter.figures()
+
+
+def decode_in_tasks(records: DataFrame) -> tuple[int, int]:
+    """Decode as the stream's job does, where the rows stay in the task; accepted and refused."""
+    passed = records.select("topic", "partition", "offset", "key", "value")
+    task = _DecodeOnly(PLAN.to_json())
+    rows = passed.mapInArrow(task, "accepted bigint, refused bigint").collect()
+    return sum(row["accepted"] for row in rows), sum(row["refused"] for row in rows)
+
+
+@dataclass(frozen=True, slots=True)
+class _DecodeOnly:
+    plan_json: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        decoder = decoders_of(self.plan_json).decoder(ORDERS)
+        for batch in batches:
+            for _, partition, records in runs_of(batch):
+                values, keys = (records[name].to_pylist() for name in ("value", "key"))
+                rows = decoder.decode(values, keys, partition, records["offset"].to_numpy()).rows
+                summary = summarize(rows, partition, identity(ORDERS))
+                counts = [summary.accepted], [rows.num_rows - summary.accepted]
+                yield pa.RecordBatch.from_arrays(
+                    list(map(pa.array, counts)), ["accepted", "refused"]
+                )
 
 
 def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:

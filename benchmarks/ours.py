@@ -19,9 +19,10 @@ from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.change_stats import stats_of
-from cdclake.jobs.apply.state_table import Batch, apply_changes
+from cdclake.jobs.apply.state_table import applied_through, merge_pending
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.jobs.stream.append import append_changes, ingested_at_column
 
@@ -43,6 +44,7 @@ class Ours:
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
         self.lake = LakeTables(spark, DATABASE)
         self._ingested = 0
+        self._changelog = TableHandle(self.lake, ORDERS.changes)
 
     def load(self, rows: DataFrame) -> None:
         self.lake.spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{DATABASE}")
@@ -60,13 +62,12 @@ class Ours:
 
     def append(self, changes: DataFrame) -> int:
         """Append to the log as the stream does, fence and stamp included; the moment of it."""
-        stamped = self.lake.stamped(ORDERS.changes)
+        stamped = self._changelog.stamped()
         stamp = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
         moment = moment_after(replace(stamp, ingested_through=self._ingested))
         append_changes(
             _ingested_at(changes, moment),
-            self.lake,
-            ORDERS.changes,
+            self._changelog,
             read_from=stamped.snapshot_id,
             follows=stamp.ingested_through,
             stamp=ChangesStamp(ingested_through=moment, epoch=1),
@@ -78,10 +79,9 @@ class Ours:
 
     def apply_through(self, moment: int, changes: DataFrame) -> None:
         """Bring changes that were ingested at `moment` into the table."""
-        # In a stream these facts are known from the decoding; here they are counted as work.
-        facts = stats_of(ORDERS, changes)
-        batch = Batch(rows=_ingested_at(changes, moment), facts=facts, follows=self._ingested)
-        apply_changes(self.lake, ORDERS, through=moment, batch=batch)
+        rows, applied = _ingested_at(changes, moment), applied_through(self.lake, ORDERS)
+        facts = stats_of(ORDERS, rows)
+        merge_pending(self.lake, ORDERS, rows, facts, applied, AppliedThrough(moment))
         self._ingested = moment
 
     def live_rows(self) -> DataFrame:

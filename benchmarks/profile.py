@@ -14,7 +14,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdclake.jobs.stream.reader import TableReader
 from pyspark.sql import DataFrame, SparkSession
 
 from benchmarks.append import BARE as BARE_APPEND
@@ -23,18 +22,16 @@ from benchmarks.apply import changes
 from benchmarks.comparison import Arena
 from benchmarks.contenders import OURS
 from benchmarks.decode import BARE as BARE_PARSING
-from benchmarks.decode import events, parsed
+from benchmarks.decode import decode_in_tasks, events, parsed
 from benchmarks.event_log import EventLog, Moments, idle_seconds, settings
 from benchmarks.kafka_records import records_of
 from benchmarks.machine import machine, versions
-from benchmarks.orders import ORDERS, PLAN
 from benchmarks.ours import Ours
 from benchmarks.run import WORK
 from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.stream.schema_drift import KnownColumns, find_drift
 from cdclake.local.demo.interrupts import ending_in_order
 
 PROFILE = PROJECT / "benchmarks" / "results" / "profile.json"
@@ -105,17 +102,11 @@ def _inserting(ours: Ours) -> Acts:
 
 
 def _decoding(_: Ours) -> Acts:
-    reader = TableReader(ORDERS, PLAN)
-
-    def decode(records: DataFrame) -> None:
-        with reader.read(records, needs_slow_decode=False) as decoded:
-            find_drift(decoded.rows, ORDERS, decoded.parts, KnownColumns())
-
     def parse(records: DataFrame) -> None:
         with persisted(parsed(records)) as rows:
             rows.count()
 
-    return {OURS: decode, BARE_PARSING: parse}
+    return {OURS: decode_in_tasks, BARE_PARSING: parse}
 
 
 _ACTS: Mapping[str, Callable[[Ours], Acts]] = {

@@ -102,7 +102,8 @@ class ColumnDecoder:
 
 
 def _flags(condition: pa.Array) -> Flags:
-    return condition.to_numpy(zero_copy_only=False).astype(bool)
+    flags: Flags = condition.to_numpy(zero_copy_only=False).astype(bool)
+    return flags
 
 
 def _unless(condition: pa.Array, *, when_null: bool) -> Flags | None:

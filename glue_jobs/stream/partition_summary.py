@@ -66,10 +66,9 @@ class PartitionSummary:
     @staticmethod
     def from_json(text: str) -> PartitionSummary:
         """Parse a summary that `to_json` wrote."""
-        raw = json.loads(text)
-        return PartitionSummary(
-            **{k: frozenset(v) if isinstance(v, list) else v for k, v in raw.items()}
-        )
+        raw: dict[str, Any] = json.loads(text)
+        sets = {name: frozenset(raw[name]) for name in _UNIONS}
+        return PartitionSummary(**{**raw, **sets})
 
 
 def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> PartitionSummary:

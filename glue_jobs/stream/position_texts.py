@@ -37,4 +37,5 @@ def position_texts(
 def _hex(numbers: Numbers, digits: int) -> npt.NDArray[np.uint8]:
     octets = numbers.astype(">u8").view(np.uint8).reshape(len(numbers), 8)
     pairs = _PAIRS[octets[:, 8 - digits // 2 :]]
-    return pairs.view(np.uint8).reshape(len(numbers), digits)
+    digits_of: npt.NDArray[np.uint8] = pairs.view(np.uint8).reshape(len(numbers), digits)
+    return digits_of

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import partial
 
 from pyspark.sql import SparkSession
 
@@ -47,7 +48,7 @@ class StreamTables:
                 table=table,
                 leases=self._leases,
                 place=place,
-                remember=lambda known, name=table.name: self._remember(name, known),
+                remember=partial(self._remember, table.name),
             )
             self._create(self._streams[table.name])
         kept = {table.name for table in plan.tables}

@@ -23,7 +23,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 def slow_rows(records: Sequence[Kafka], table: Table, plan: Plan) -> list[dict[str, Any] | None]:
     """Each record's row with its findings; offsets are those in the list, the partition is 0."""
-    rows, found = StreamRows(table, plan), []
+    rows = StreamRows(table, plan)
+    found: list[dict[str, Any] | None] = []
     for offset, (key, value) in enumerate(records):
         row = rows.row(key, value, Place(0, offset))
         if row is None:

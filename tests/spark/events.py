@@ -118,7 +118,7 @@ class Engine:
 
     def stream(self, *, apply_now: bool = True) -> TableStream:
         """The table's stream under the plan of now; without `apply_now` it updates no state."""
-        table = self.table if apply_now else replace(self.table, apply="schedule")
+        table = self.table if apply_now else replace(self.table, apply="scheduled")
         return TableStream(
             lake=self.lake, plan=self.plan, table=table, leases=self.leases, place=self.place
         )

@@ -1,6 +1,7 @@
 """The stream's two decoders and Firehose's on recorded events, odd ones and random ones."""
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,7 +27,7 @@ RECORDINGS = sorted(path.name.split(".")[0] for path in FOLDER.glob("*.events.js
 ODD_TABLES = {"typed", "limits", "refused", "shifting"}
 
 
-def agree(records: list[Kafka], table: Table, plan: Plan) -> int:
+def agree(records: Sequence[Kafka], table: Table, plan: Plan) -> int:
     """Assert that all decoders agree; return how many records the fast one left to the slow one."""
     slow = [as_stored(row, table) for row in slow_rows(records, table, plan)]
     fast, left = fast_rows(records, table, plan)

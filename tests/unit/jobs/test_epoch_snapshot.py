@@ -6,18 +6,19 @@ import pytest
 
 from cdclake.debezium.position import epoch_start, snapshot_start
 from cdclake.jobs.control.progress import Progress, TableProgress
-from cdclake.jobs.stream.epoch_snapshot import SentHeartbeat, follow_heartbeats, replaced_by
+from cdclake.jobs.stream.epoch_snapshot import follow_heartbeats, replaced_by
+from cdclake.jobs.stream.heartbeats import SentHeartbeat
 from cdclake.plan import Table
 
 TABLE = Table(schema="public", table="t", name="t", topic="x.public.t", key=(), columns=())
 
 
 def read(epoch: int, lsn: int) -> SentHeartbeat:
-    return SentHeartbeat(epoch=epoch, is_read=True, lsn=lsn, sent_ms=0)
+    return SentHeartbeat(epoch=epoch, is_read=True, lsn=lsn, sent_ms=0, committed_us=0)
 
 
 def streamed(epoch: int, second: int) -> SentHeartbeat:
-    return SentHeartbeat(epoch=epoch, is_read=False, lsn=99, sent_ms=1000 * second)
+    return SentHeartbeat(epoch=epoch, is_read=False, lsn=99, sent_ms=1000 * second, committed_us=0)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_a_heartbeat_is_read_from_its_event():
     source = {"lsn": 7}
     event = {"op": "r", "cdc_epoch": "3", "source": source, "ts_ms": 5}
     found = SentHeartbeat.of(json.dumps(event).encode())
-    assert found == SentHeartbeat(epoch=3, is_read=True, lsn=7, sent_ms=5)
+    assert found == SentHeartbeat(epoch=3, is_read=True, lsn=7, sent_ms=5, committed_us=0)
 
 
 def test_a_table_is_swept_once_it_has_read_the_snapshot():

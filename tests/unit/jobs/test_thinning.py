@@ -34,7 +34,9 @@ def thinned(monkeypatch):
     """The Iceberg tables that were thinned."""
     names: list[str] = []
     monkeypatch.setattr(
-        inline_expiration, "remove_old_snapshots", lambda _lake, name, _now, _readers: names.append(name)
+        inline_expiration,
+        "remove_old_snapshots",
+        lambda _lake, name, _now, _readers: names.append(name),
     )
     return names
 
