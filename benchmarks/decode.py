@@ -128,10 +128,9 @@ class _DecodeOnly:
                 values, keys = (records[name].to_pylist() for name in ("value", "key"))
                 rows = decoder.decode(values, keys, partition, records["offset"].to_numpy()).rows
                 summary = summarize(rows, partition, identity(ORDERS))
-                counts = [summary.accepted], [rows.num_rows - summary.accepted]
-                yield pa.RecordBatch.from_arrays(
-                    list(map(pa.array, counts)), ["accepted", "refused"]
-                )
+                refused = rows.num_rows - summary.accepted
+                counts = {"accepted": [summary.accepted], "refused": [refused]}
+                yield pa.RecordBatch.from_pydict(counts)
 
 
 def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:

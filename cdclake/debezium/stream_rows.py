@@ -1,10 +1,10 @@
 """Decoder from Kafka records to rows of `<t>_changes`, one at a time, as the stream defines them.
 
-This is the meaning of an event for the stream. Its faster decoder (`cdclake.jobs.stream`) only takes
-events that it can prove to give exactly this row, and leaves the others to this one. It differs from
-Firehose's (`changelog_rows`), which sees no key and one event at a time: the key comes from the
-record and is compared with the row, a field that is missing is reported instead of refused, since
-the stream compares it with earlier events, and numbers may be NaN or infinite.
+This is the meaning of an event for the stream. Its faster decoder (`cdclake.jobs.stream`) takes
+only events that it can prove to give exactly this row, and leaves the others to this one. Firehose
+has its own (`changelog_rows`), since it sees no key and one event at a time. Here the key comes
+from the record and is compared with the row; a field that is missing is reported and not refused,
+since the stream compares it with earlier events; and numbers may be NaN or infinite.
 
 If a JSON object has a field twice, the last one counts; a converter does not write that.
 """

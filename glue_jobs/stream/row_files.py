@@ -1,4 +1,4 @@
-"""Files written from rows that Spark has: deduplicated ones, sweeps, replayed events, bulk loads."""
+"""Files of rows that Spark has: deduplicated ones, sweeps, replayed events, bulk loads."""
 
 from __future__ import annotations
 

@@ -231,7 +231,8 @@ MUTATIONS = (
     Mutation(
         "quarantine a replayed event again", _cases("F7"),
         (("glue_jobs/stream/quarantine.py", '"left_anti"', '"left"'),
-         (_BATCH, "if partition in portion.ranges and portion.ranges[partition][0] < offset:", "if False:")),
+         (_BATCH, "in portion.ranges and portion.ranges[partition][0] < offset:",
+          "in ():")),
     ),
     Mutation(
         "any type will do", _cases("Y13"),

@@ -43,7 +43,8 @@ TOPICS = (
     Mutation(
         "the stamp keeps what the new topic does not reach", (*_LOST_TESTS, "-k", "created_again"),
         (("glue_jobs/stream/batch.py", ".accept_topic(topic)", ""),
-         (_TABLE_STREAM, "taken=changelog.stamp.offsets_in(self.place.topic_id)", "taken=changelog.stamp.offsets")),
+         (_TABLE_STREAM, "taken=changelog.stamp.offsets_in(self.place.topic_id)",
+          "taken=changelog.stamp.offsets")),
     ),
     Mutation(
         "rows that never came make rows stale", (*_LOST_TESTS, "-k", "never_reached"),

@@ -116,7 +116,8 @@ UPKEEP = (
     Mutation(
         "what a narrower column refused stays in quarantine",
         ("tests/spark/test_widened_stream.py",),
-        (("glue_jobs/stream/stream_tables.py", "            request_replay(self._control, widened)\n",
+        (("glue_jobs/stream/stream_tables.py",
+          "            request_replay(self._control, widened)\n",
           "            pass\n"),),
     ),
     Mutation(

@@ -1,4 +1,4 @@
-"""One record through the stream's two decoders, whose rows must be equal, and through Firehose's."""
+"""Records through the stream's two decoders, whose rows must be equal, and Firehose's."""
 
 from __future__ import annotations
 
