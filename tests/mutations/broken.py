@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.mutations.broken_access import ACCESS
 from tests.mutations.broken_batches import BATCHES
+from tests.mutations.broken_decoding import DECODING
 from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
@@ -23,10 +24,8 @@ DELTA = "tests/spark/test_row_delta.py"
 ONE_WRITER = "tests/spark/test_one_writer.py"
 FIREHOSE = ("tests/spark/test_firehose_log.py",)
 
-_DECODE = "glue_jobs/stream/decode.py"
 _COMMITS = "glue_jobs/apply/changelog_commits.py"
 _KEY_CHANGES = "glue_jobs/apply/key_changes.py"
-_FIELDS = "glue_jobs/stream/fields.py"
 _BATCH = "glue_jobs/stream/table_stream.py"
 _REPEATS = "glue_jobs/stream/deduplicate.py"
 _APPLY = "glue_jobs/apply/state_table.py"
@@ -39,7 +38,6 @@ _ROW_DELTA = "glue_jobs/iceberg/row_delta.py"
 _DELETES = "glue_jobs/maintenance/delete_compaction.py"
 _FOLD = "cdclake/iceberg/latest_row.py"
 _VIEWS = "cdclake/iceberg/views.py"
-_ALWAYS_BEFORE = (_DECODE, " if _logs_whole_rows(table) else []", "")
 
 
 def _cases(ids: str) -> tuple[str, ...]:
@@ -55,28 +53,6 @@ def _engine(words: str) -> tuple[str, ...]:
 
 
 MUTATIONS = (
-    Mutation(
-        "order by the clock", _cases("O11 or O5"),
-        ((_DECODE, "_hex(prev, LSN_DIGITS),",
-          '_hex(F.col(f"{_EVENT}.source.ts_us"), LSN_DIGITS),'),),
-    ),
-    Mutation(
-        "order by LSN alone", _cases("O6"),
-        ((_DECODE, "_hex(prev, LSN_DIGITS),", "_hex(F.lit(0), LSN_DIGITS),"),),
-    ),
-    Mutation(
-        "compare LSNs as text", _cases("O7"),
-        ((_DECODE, 'F.lpad(F.hex(number), digits, "0")',
-          'F.rpad(number.cast("string"), digits, " ")'),),
-    ),
-    Mutation(
-        "a snapshot's rows are like any others", _cases("S1"),
-        ((_DECODE, 'op") == "r", SNAPSHOT_PHASE)', 'op") == "r", STREAM_PHASE)'),),
-    ),
-    Mutation(
-        "ignore epochs", _cases("S5"),
-        ((_DECODE, "_hex(epoch, EPOCH_DIGITS)", "_hex(F.lit(1), EPOCH_DIGITS)"),),
-    ),
     Mutation(
         "no sweep where a table's first batch holds two epochs", _cases("S5"),
         ((_BATCH, "has_older = min(_epochs(parts), default=newest) < newest",
@@ -147,15 +123,6 @@ MUTATIONS = (
          (_ROW_DELTA, "        delta = delta.validateNoConflictingDeleteFiles()\n", "")),
     ),
     Mutation(
-        "the placeholder is data", _cases("T1 or T3"),
-        ((_DECODE, "value = F.when(~unavailable, value)", "value = F.col(_image_name(index))"),
-         (_DECODE, "if not unsent:", "if True:")),
-    ),
-    Mutation(
-        "know a value that was not sent as text only", _cases("T6"),
-        ((_DECODE, "unavailable_forms(column.column_type, placeholder)", "(placeholder,)"),),
-    ),
-    Mutation(
         "a carried value has its row's position", _cases("T13 or T4"),
         ((_STATE_ROWS, 'return f"coalesce({stored}, t.{naming.POSITION})"',
           'return f"t.{naming.POSITION}"'),),
@@ -177,16 +144,6 @@ MUTATIONS = (
     Mutation(
         "never look a repeat up in the log", _cases("O8"),
         ((_REPEATS, "            return True\n", "            return False\n"),),
-    ),
-    Mutation(
-        "no fence", (ONE_WRITER, "-k", "wakes_up_after"),
-        (("glue_jobs/stream/append.py",
-          "writer.overwrite(_ingested_after(follows))", "writer.append()"),),
-    ),
-    Mutation(
-        "the fence takes in what its own stamp covers only", (ONE_WRITER, "-k", "wakes_up_after"),
-        (("glue_jobs/stream/append.py", "> timestamp'{at.isoformat()}'",
-          "> timestamp'{at.isoformat()}' + INTERVAL 1 DAY"),),
     ),
     Mutation(
         "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
@@ -215,16 +172,6 @@ MUTATIONS = (
         ((_VIEWS, "SELECT * FROM {state} WHERE {kept}", "SELECT * FROM {state}"),),
     ),
     Mutation(
-        "take the key from `before`", _cases("D6 or D7"),
-        (_ALWAYS_BEFORE,
-         (_DECODE, "F.when(is_delete, F.col(_KEY).",
-          'F.when(is_delete, F.col(f"{_EVENT}.before").')),
-    ),
-    Mutation(
-        "trust the values of `before`", _cases("D7"),
-        (_ALWAYS_BEFORE, (_FIELDS, 'table.replica_identity == "full"', "True")),
-    ),
-    Mutation(
         "drop refused events", _cases("F7 or P7"),
         ((_BATCH, "self._quarantine(portion) if portion.share.has(REFUSED) else 0", "0"),),
     ),
@@ -233,18 +180,6 @@ MUTATIONS = (
         (("glue_jobs/stream/quarantine.py", '"left_anti"', '"left"'),
          (_BATCH, "in portion.ranges and portion.ranges[partition][0] < offset:",
           "in ():")),
-    ),
-    Mutation(
-        "any type will do", _cases("Y13"),
-        ((_DECODE, " | corrupt | F.col(MISFITS).isNotNull()", ""),),
-    ),
-    Mutation(
-        "no event is odd", ("tests/spark/test_columns.py", "-k", "lacks_a_declared or misfit"),
-        ((_FIELDS, "F.coalesce(is_odd, F.lit(False)).alias(ODD)", "F.lit(False).alias(ODD)"),),
-    ),
-    Mutation(
-        "a real is read as a float", ("tests/spark/test_columns.py", "-k", "decoders_refuse"),
-        ((_DECODE, '"float": DoubleType()', '"float": FloatType()'),),
     ),
     Mutation(
         "a rebuilt state forgets dropped columns",
@@ -260,15 +195,6 @@ MUTATIONS = (
         "a collapsed log takes NULL in a dropped column for nothing",
         ("tests/spark/test_collapse.py", "-k", "dropped_column"),
         ((_COLLAPSE, "{name} IS NOT NULL AND {held}", "{name} IS NOT NULL"),),
-    ),
-    Mutation(
-        "key and row may differ", _cases("P11"),
-        ((_DECODE, "has_row & any_of(_key_mismatches(table))", "F.lit(False)"),),
-    ),
-    Mutation(
-        "a key's text is taken for the row's", _cases("P11"),
-        ((_DECODE, "F.when(F.col(_KEY_TEXT) == usual, same)",
-          "F.when(F.col(_KEY_TEXT).isNotNull(), same)"),),
     ),
     Mutation(
         "pair a changed key's events by the previous commit, too", _cases("P5"),
@@ -355,6 +281,7 @@ MUTATIONS = (
         (("cdclake/local/firehose/delivery.py",
           "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
+    *DECODING,
     *BATCHES,
     *MASKS,
     *SIZES,

@@ -27,12 +27,6 @@ BATCHES = (
           "changelog.stamp.epoch)"),),
     ),
     Mutation(
-        "refuse a delete for values that nobody needs",
-        ("tests/spark/test_engine.py", "-k", "last_values_the_state"),
-        (("glue_jobs/stream/decode.py",
-          'F.col(naming.OP) == "d" if table.deletes == "hard" else F.lit(False)', "F.lit(False)"),),
-    ),
-    Mutation(
         "replay what is older than its tombstone", ("tests/spark/test_repairs.py", "-k", "purged"),
         (("glue_jobs/operations/replay.py", "may_revive & (", "F.lit(False) & ("),),
     ),

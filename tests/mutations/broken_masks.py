@@ -20,17 +20,6 @@ MASKS = (
         (("cdclake/debezium/changelog_rows.py", "if is_lost and lacks_old_row:", "if False:"),),
     ),
     Mutation(
-        "a NULL of a value that was not sent is taken for the value by the stream",
-        ("tests/spark/test_recorded.py", "-k", "unsent_value"),
-        (
-            (
-                "glue_jobs/stream/decode.py",
-                'return is_update & F.col(f"{_EVENT}.before").isNull() & is_null',
-                "return None",
-            ),
-        ),
-    ),
-    Mutation(
         "Debezium masks its own placeholder",
         _CONNECTOR_TESTS,
         (

@@ -34,10 +34,6 @@ SIZES = (
         (("cdclake/debezium/changelog_rows.py", "        _refuse_marker(event)\n", ""),),
     ),
     Mutation(
-        "the stream gives no reason for a marker", (LARGE, "-k", "is_no_row"),
-        (("glue_jobs/stream/decode.py", "F.coalesce(oversized, first_reason(", "(first_reason("),),
-    ),
-    Mutation(
         "a row that is too large passes for a deleted one", (LARGE, "-k", "deletes_nothing"),
         (("glue_jobs/operations/executor.py",
           "if unread := unread_markers(stream, request.position):", "if unread := []:"),),
