@@ -7,7 +7,6 @@ events go through both, and the results must be equal (tests/spark/test_recorded
 from __future__ import annotations
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Callable
@@ -235,6 +234,6 @@ def _is_instant(text: str) -> bool:
 def _is_base64(text: str) -> bool:
     try:
         base64.b64decode(text, validate=True)
-    except binascii.Error:
+    except ValueError:  # also of text that is not ASCII
         return False
     return True

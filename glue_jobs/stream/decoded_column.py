@@ -13,12 +13,7 @@ import pyarrow.compute as pc
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.jobs.stream.event_structs import field_name, keeps_text
-from cdclake.jobs.stream.value_proofs import (
-    is_no_negative_zero,
-    is_real,
-    kept_text,
-    representable,
-)
+from cdclake.jobs.stream.value_proofs import is_real, kept_text, representable
 from cdclake.plan import Column, Plan, Table
 
 Flags = npt.NDArray[np.bool_]
@@ -78,14 +73,10 @@ class ColumnDecoder:
         if self._keeps_text:
             return self._texts(found)
         values = pa.array(found, _TYPES[self._kind.log])
-        if self._kind.log not in ("float", "double"):
+        if self._kind.log != "float":
             return values, None
-        unproved = _unless(is_no_negative_zero(values), when_null=True)
-        if self._kind.log == "float":
-            reals = values.cast(pa.float32())
-            unproved = _either(unproved, _unless(is_real(values, reals), when_null=True))
-            values = reals
-        return values, unproved
+        reals = values.cast(pa.float32())
+        return reals, _unless(is_real(values, reals), when_null=True)
 
     def _texts(self, found: Sequence[Any]) -> tuple[pa.Array, Flags | None]:
         texts: list[str | None] = []

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -71,12 +70,6 @@ def _between(values: pa.Array, lowest: int, greatest: int) -> pa.Array:
 def is_real(values: pa.Array, reals: pa.Array) -> pa.Array:
     """Prove that numbers are what their reals are written as, in the shortest form."""
     return pc.equal(reals.cast(pa.string()).cast(pa.float64()), values)
-
-
-def is_no_negative_zero(values: pa.Array) -> pa.Array:
-    """Prove that numbers are not -0.0: the integer -0 is read as 0."""
-    numbers = values.fill_null(1.0).to_numpy(zero_copy_only=False)
-    return pa.array(~((numbers == 0) & np.signbit(numbers)))
 
 
 def kept_text(raw: msgspec.Raw, kind: ColumnType) -> str | None:

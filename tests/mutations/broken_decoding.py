@@ -87,11 +87,6 @@ DECODING = (
         ((_COLUMN, "_unless(is_real(values, reals), when_null=True)", "None"),),
     ),
     Mutation(
-        "an integer -0 is -0.0", DECODERS,
-        ((_COLUMN, "unproved = _unless(is_no_negative_zero(values), when_null=True)",
-          "unproved = None"),),
-    ),
-    Mutation(
         "each month has 31 days", DECODERS,
         ((_PROOFS, "(0[469]|11)-(29|30))", "(0[469]|11)-(29|30|31))"),),
     ),

@@ -172,6 +172,7 @@ STRICT = [
     ("the 31st of April", record(t='"2023-04-31T00:00:00Z"'), "NOT_REPRESENTABLE", None),
     ("infinity", record(t='"infinity"'), "NOT_REPRESENTABLE", None),
     ("no base64", record(y='"QUJ"'), "NOT_REPRESENTABLE", None),
+    ("base64 that is not ASCII", record(y='"\\u0080"'), "NOT_REPRESENTABLE", None),
     ("a day too far", record(day="2147483647"), "NOT_REPRESENTABLE", None),
     ("an oversized marker", record(extra=',"cdc_oversized":{"reason":"too large"}'),
      "too large", None),
