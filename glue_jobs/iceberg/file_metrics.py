@@ -8,7 +8,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -18,8 +17,8 @@ import pyarrow.parquet as pq
 
 MAX_BOUND_LENGTH = 16  # characters of a string, bytes of a binary: `truncate(16)`
 MAX_INFERRED_COLUMNS = 100  # later columns have no metrics but those that a property names
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+# Days and microseconds since 1970, also of years that Python's dates do not have.
+_COUNTS = frozenset({"date", "timestamp", "timestamptz"})
 _MAX_CODE_POINT, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 
 
@@ -84,7 +83,9 @@ def _note_bounds(
     known = [each for each in statistics if each is not None and each.has_min_max]
     if not known:
         return
-    lowest, greatest = min(each.min for each in known), max(each.max for each in known)
+    is_raw = column.kind in _COUNTS
+    lowest = min(each.min_raw if is_raw else each.min for each in known)
+    greatest = max(each.max_raw if is_raw else each.max for each in known)
     if column.kind in ("string", "binary") and not column.is_full:
         lowest = lowest[:MAX_BOUND_LENGTH]
         greatest = _truncated_up(greatest)
@@ -123,20 +124,15 @@ def _decimal(value: Decimal) -> bytes:
     return unscaled.to_bytes((unscaled.bit_length() + 8) // 8, "big", signed=True)
 
 
-def _micros(value: datetime) -> bytes:
-    aware = value if value.tzinfo else value.replace(tzinfo=UTC)
-    return struct.pack("<q", (aware - _EPOCH) // _MICROSECOND)
-
-
 _TO_BYTES: Mapping[str, Callable[[Any], bytes]] = {
     "boolean": lambda value: b"\x01" if value else b"\x00",
     "int": struct.Struct("<i").pack,
     "long": struct.Struct("<q").pack,
     "float": struct.Struct("<f").pack,
     "double": struct.Struct("<d").pack,
-    "date": lambda value: struct.pack("<i", (value - date(1970, 1, 1)).days),
-    "timestamp": _micros,
-    "timestamptz": _micros,
+    "date": struct.Struct("<i").pack,
+    "timestamp": struct.Struct("<q").pack,
+    "timestamptz": struct.Struct("<q").pack,
     "string": str.encode,
     "binary": bytes,
 }

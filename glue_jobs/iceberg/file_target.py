@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -17,7 +17,7 @@ from pyspark import TaskContext
 
 from cdclake.jobs.iceberg.data_file import describe_data_file
 from cdclake.jobs.iceberg.file_metrics import measure, measured_columns
-from cdclake.jobs.iceberg.object_writer import write_object
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, encode
 
 _DAY_ZERO = date(1970, 1, 1)
@@ -42,7 +42,7 @@ class FileTarget:
     partition_by: Sequence[PartitionField]
     folder: str  # of data files
     full_metrics: frozenset[str]  # columns whose bounds are not truncated
-    s3_options: Mapping[str, str]  # arguments of S3's PutObject
+    storage: ObjectStorage
 
     def write(self, rows: pa.Table) -> str:
         """Write one Parquet file; return its description (`data_file`).
@@ -59,7 +59,7 @@ class FileTarget:
         content, footer = encode(stored)
         fields = json.loads(self.schema)["fields"]
         metrics = measure(stored, footer, measured_columns(fields, self.full_metrics))
-        write_object(path, content, self.s3_options)
+        self.storage.write(path, content)
         return describe_data_file(
             path,
             size=content.size,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlencode
 
 from cdclake.errors import TableError
 from cdclake.jobs.iceberg.file_target import FileTarget, PartitionField
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.jvm.java import each
 
 _COLUMN_METRICS = "write.metadata.metrics.column."
@@ -22,13 +22,10 @@ _HONOURED: Mapping[str, str | None] = {
     "write.folder-storage.path": None,
     "encryption.key-id": None,
 }
-_TAGS = "s3.write.tags."
 _REFUSED_PREFIX = "write.parquet.bloom-filter-enabled."
 
 
-def file_target(
-    name: str, table: Any, schema_json: str, s3_options: Mapping[str, str]
-) -> FileTarget:
+def file_target(name: str, table: Any, schema_json: str, storage: ObjectStorage) -> FileTarget:
     """Return the target of files for Iceberg's Table object.
 
     Raises TableError if the table's properties or partitions want files that the jobs do not write.
@@ -46,7 +43,7 @@ def file_target(
         partition_by=tuple(_partition_field(name, table, f) for f in each(table.spec().fields())),
         folder=properties.get("write.data.path", f"{table.location()}/data").rstrip("/"),
         full_metrics=frozenset(column for column, mode in modes.items() if mode == "full"),
-        s3_options=s3_options,
+        storage=storage,
     )
 
 
@@ -72,25 +69,3 @@ def _partition_field(name: str, table: Any, field: Any) -> PartitionField:
         )
     source = table.schema().findColumnName(field.sourceId())
     return PartitionField(field.fieldId(), field.name(), source, transform)
-
-
-def put_options(conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the arguments of S3's PutObject that S3FileIO would add, from a catalog's settings.
-
-    >>> put_options({"s3.sse.type": "kms", "s3.sse.key": "k", "s3.write.tags.team": "data"})
-    {'ServerSideEncryption': 'aws:kms', 'SSEKMSKeyId': 'k', 'Tagging': 'team=data'}
-    """
-    options = {}
-    kinds = {"kms": "aws:kms", "dsse-kms": "aws:kms:dsse", "s3": "AES256"}
-    if (kind := conf.get("s3.sse.type", "none")) in kinds:
-        options["ServerSideEncryption"] = kinds[kind]
-        if "kms" in kind and "s3.sse.key" in conf:
-            options["SSEKMSKeyId"] = conf["s3.sse.key"]
-    if "s3.acl" in conf:
-        options["ACL"] = conf["s3.acl"]
-    if "s3.write.storage-class" in conf:
-        options["StorageClass"] = conf["s3.write.storage-class"]
-    tags = {k.removeprefix(_TAGS): v for k, v in conf.items() if k.startswith(_TAGS)}
-    if tags:
-        options["Tagging"] = urlencode(tags)
-    return options

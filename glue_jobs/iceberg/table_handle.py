@@ -10,12 +10,11 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import SparkSession
-
 from cdclake import naming
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot, stamped_snapshot
-from cdclake.jobs.iceberg.table_files import file_target, put_options
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.table_files import file_target
 from cdclake.jobs.jvm.java import java_with
 
 MAX_AGE_S = 600.0  # much less than snapshots are kept
@@ -47,7 +46,9 @@ class TableHandle:
         schema = table.schema()
         if self._target is None or self._target[0] != schema.schemaId():
             text = self._java.SchemaParser.toJson(schema)
-            made = file_target(self.name, table, text, put_options(_settings(self._lake.spark)))
+            made = file_target(
+                self.name, table, text, ObjectStorage.of(dict(table.io().properties()))
+            )
             self._target = schema.schemaId(), made
         return self._target[1]
 
@@ -79,10 +80,3 @@ class TableHandle:
             self._table = self._lake.load(self.name)
             self._known_at = time.monotonic()
         return self._table
-
-
-def _settings(spark: SparkSession) -> dict[str, str]:
-    """Return the settings of the lake's catalog without their prefix."""
-    prefix = f"spark.sql.catalog.{naming.CATALOG}."
-    settings = dict(spark.sparkContext.getConf().getAll())
-    return {k.removeprefix(prefix): v for k, v in settings.items() if k.startswith(prefix)}

@@ -23,7 +23,7 @@ from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE
 from cdclake.debezium.stream_rows import StreamRow, StreamRows
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL, decoded_schema
 from cdclake.jobs.stream.decoded_column import ColumnDecoder
-from cdclake.jobs.stream.event_structs import EventStructs, field_name
+from cdclake.jobs.stream.event_structs import EventStructs, can_be_structs, field_name
 from cdclake.jobs.stream.position_texts import Numbers, position_texts
 from cdclake.plan import Plan, Table
 
@@ -46,7 +46,7 @@ class BlockDecoder:
 
     def __init__(self, table: Table, plan: Plan) -> None:
         self._slow = StreamRows(table, plan)
-        self._structs = EventStructs(table)
+        self._structs = EventStructs(table) if can_be_structs(table) else None
         self._schema = decoded_schema(table)
         self._whole = table.replica_identity == "full"
         self._columns = [ColumnDecoder(i, c, table, plan) for i, c in enumerate(table.columns)]
@@ -65,12 +65,12 @@ class BlockDecoder:
         offsets: Numbers,
     ) -> DecodedBlock:
         """Decode records of one partition of the table's topic, in the order of their offsets."""
-        events, event_keys, places = self._parse(values, keys)
         fast = np.zeros(len(values), bool)
         rows: list[pa.Table] = []
-        if events:
-            at = np.array(places, np.int64)
-            proved, table = self._proved_rows(events, event_keys, partition, offsets[at])
+        parsed = _parse(self._structs, values, keys) if self._structs is not None else None
+        if parsed is not None and parsed.events:
+            at = np.array(parsed.places, np.int64)
+            proved, table = self._proved_rows(parsed, partition, offsets[at])
             fast[at[proved]] = True
             rows.append(table if proved.all() else table.filter(pa.array(proved)))
         again = [i for i in np.flatnonzero(~fast) if values[i] is not None]
@@ -82,38 +82,13 @@ class BlockDecoder:
         found = rows[0] if len(rows) == 1 else pa.concat_tables(rows).sort_by(naming.OFFSET)
         return DecodedBlock(found, len(slow))
 
-    def _parse(
-        self, values: Sequence[bytes | None], keys: Sequence[bytes | None]
-    ) -> tuple[list[Any], list[Any], Sequence[int]]:
-        """Parse the records whose key and value are as declared; return their places, too."""
-        decode_value, decode_key = self._structs.decode_value, self._structs.decode_key
-        try:  # nearly every block; a tombstone has no value, which raises TypeError
-            return (
-                list(map(decode_value, values)),  # type: ignore[arg-type]
-                list(map(decode_key, keys)),  # type: ignore[arg-type]
-                range(len(values)),
-            )
-        except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
-            pass
-        events, event_keys, places = [], [], []
-        for place, (value, key) in enumerate(zip(values, keys, strict=True)):
-            if value is None or key is None:
-                continue
-            try:
-                event, event_key = decode_value(value), decode_key(key)
-            except (msgspec.MsgspecError, UnicodeDecodeError):
-                continue
-            events.append(event)
-            event_keys.append(event_key)
-            places.append(place)
-        return events, event_keys, places
-
     def _proved_rows(
-        self, events: list[Any], keys: list[Any], partition: int, offsets: Numbers
+        self, parsed: _Parsed, partition: int, offsets: Numbers
     ) -> tuple[Flags, pa.Table]:
         """Return the events' rows, and for each whether it is proved."""
+        events, keys = parsed.events, parsed.keys
         facts = _Facts(events)
-        images, proved = self._images(events, keys)
+        images, proved = self._images(parsed)
         proved &= facts.proved
         for of_key, of_row in self._keys:
             if [of_key(key) for key in keys] != (found := [of_row(image) for image in images]):
@@ -131,21 +106,21 @@ class BlockDecoder:
         columns += [pa.nulls(len(events), self._schema.field(f).type) for f in _FINDINGS]
         return proved, pa.Table.from_arrays(columns, schema=self._schema)
 
-    def _images(self, events: list[Any], keys: list[Any]) -> tuple[list[Any], Flags]:
+    def _images(self, parsed: _Parsed) -> tuple[list[Any], Flags]:
         """Return each event's row; an event without one is not proved."""
-        is_whole = self._whole
+        is_whole, events, keys, structs = self._whole, parsed.events, parsed.keys, parsed.structs
         images: list[Any] = [event.after for event in events]
         unproved = []
         for index, event in enumerate(events):
             if event.op == "d":
-                images[index] = event.before if is_whole else self._structs.row_of_key(keys[index])
+                images[index] = event.before if is_whole else structs.row_of_key(keys[index])
             elif self._may_lose_values and event.op == "u" and event.before is None:
                 unproved.append(index)
             if event.oversized is not msgspec.UNSET or event.payload is not msgspec.UNSET:
                 unproved.append(index)
         if None in images:
             for index in [i for i, image in enumerate(images) if image is None]:
-                images[index] = self._structs.row_of_key(keys[index])
+                images[index] = structs.row_of_key(keys[index])
                 unproved.append(index)
         proved = np.ones(len(events), bool)
         proved[unproved] = False
@@ -172,6 +147,40 @@ class BlockDecoder:
 
 
 _FINDINGS = (REFUSAL, ABSENT, MISFITS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """Records whose key and value are as declared, and their places in the block."""
+
+    structs: EventStructs
+    events: list[Any]
+    keys: list[Any]
+    places: Sequence[int]
+
+
+def _parse(
+    structs: EventStructs, values: Sequence[bytes | None], keys: Sequence[bytes | None]
+) -> _Parsed:
+    decode_value, decode_key = structs.decode_value, structs.decode_key
+    try:  # nearly every block; a tombstone has no value, which raises TypeError
+        events = list(map(decode_value, values))  # type: ignore[arg-type]
+        event_keys = list(map(decode_key, keys))  # type: ignore[arg-type]
+        return _Parsed(structs, events, event_keys, range(len(values)))
+    except (msgspec.MsgspecError, TypeError, UnicodeDecodeError):
+        pass
+    events, event_keys, places = [], [], []
+    for place, (value, key) in enumerate(zip(values, keys, strict=True)):
+        if value is None or key is None:
+            continue
+        try:
+            event, event_key = decode_value(value), decode_key(key)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            continue
+        events.append(event)
+        event_keys.append(event_key)
+        places.append(place)
+    return _Parsed(structs, events, event_keys, places)
 
 
 def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:

@@ -8,7 +8,7 @@ Spark has to look at.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -23,7 +23,7 @@ class EventDecoder:
     """Decoder of one table's Kafka records."""
 
     def __init__(self, table: Table, plan: Plan) -> None:
-        self._task = _DecodeTask(table.name, plan.to_json())
+        self._task = _DecodeTask(replace(plan, tables=(table,)).to_json())
         columns = decoded_columns(table).items()
         self._schema = ", ".join(f"{SPARK.name(name)} {kind}" for name, kind in columns)
 
@@ -40,12 +40,11 @@ class EventDecoder:
 
 @dataclass(frozen=True, slots=True)
 class _DecodeTask:
-    table: str
-    plan_json: str
+    plan_json: str  # of the table alone
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoders = decoders_of(self.plan_json)
-        decoder = decoders.decoder(decoders.plan.table(self.table))
+        decoder = decoders.decoder(decoders.plan.tables[0])
         for batch in batches:
             for _, partition, records in runs_of(batch):
                 values, keys = (records[name].to_pylist() for name in ("value", "key"))

@@ -6,6 +6,7 @@ what is wrong with it. Fields that are not declared are skipped.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -25,6 +26,7 @@ _TYPES: dict[str, Any] = {
     "double": float,
     "string": str,
 }
+_REFUSED_IN_NAMES = re.compile(r'[\\"\x00-\x1f]')
 _ANY_FORM = frozenset({"point", "vector", "bit"})
 
 
@@ -45,6 +47,11 @@ def keeps_text(column: Column) -> bool:
 def field_name(index: int) -> str:
     """Return the name of a column's field in a struct; the column's own may be any text."""
     return f"c{index}"
+
+
+def can_be_structs(table: Table) -> bool:
+    """Return whether msgspec accepts the names of the table's columns."""
+    return not any(_REFUSED_IN_NAMES.search(column.source) for column in table.columns)
 
 
 class EventStructs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -10,8 +11,6 @@ import pyarrow as pa
 
 from cdclake.jobs.stream.block_decoder import BlockDecoder
 from cdclake.plan import Plan, Table
-
-_BY_PLAN: dict[str, PlanDecoders] = {}
 
 
 class PlanDecoders:
@@ -29,12 +28,10 @@ class PlanDecoders:
         return self._decoders[table.name]
 
 
+@lru_cache(maxsize=4)
 def decoders_of(plan_json: str) -> PlanDecoders:
-    """Return the decoders of a plan; a worker keeps those of the last one only."""
-    if plan_json not in _BY_PLAN:
-        _BY_PLAN.clear()
-        _BY_PLAN[plan_json] = PlanDecoders(Plan.from_json(plan_json))
-    return _BY_PLAN[plan_json]
+    """Return the decoders of a plan; a worker keeps those of the last few."""
+    return PlanDecoders(Plan.from_json(plan_json))
 
 
 def runs_of(batch: pa.RecordBatch) -> Iterator[tuple[str, int, pa.RecordBatch]]:

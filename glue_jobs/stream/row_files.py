@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
 from cdclake import naming
 from cdclake.jobs.iceberg.data_file import path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
-from cdclake.jobs.iceberg.object_writer import read_object
 
 FILE_BYTES = 64 * 1024 * 1024  # of Arrow memory, from which on a file is written
 
@@ -49,17 +48,17 @@ def _write_blocks(blocks: Sequence[pa.RecordBatch], target: FileTarget) -> pa.Re
     return pa.RecordBatch.from_pydict({"file": pa.array(files, pa.string())})
 
 
-def read_rows(spark: SparkSession, files: Sequence[str], like: DataFrame) -> DataFrame:
-    """Read files that are in no table yet, by their descriptions; the columns are those of `like`.
+def read_rows(files: Sequence[str], target: FileTarget, like: DataFrame) -> DataFrame:
+    """Read the target's files that are in no table yet; the columns are those of `like`.
 
     The result is deterministic: every evaluation reads the same files.
     """
-    names = like.columns
+    names, storage, spark = like.columns, target.storage, like.sparkSession
 
     def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for path in batch.column("path").to_pylist():
-                stored = pq.read_table(pa.BufferReader(read_object(path)), columns=names)
+                stored = pq.read_table(pa.BufferReader(storage.read(path)), columns=names)
                 yield from stored.to_batches()
 
     paths = spark.createDataFrame([(path_of(file),) for file in files], "path string")

@@ -295,7 +295,7 @@ class TableStream:
         repeats = bool(changelog.stamped.stamp) and may_repeat(share.parts, changelog.stamp)
         if not (repeats_within or repeats):
             return share.files
-        rows = read_rows(self.lake.spark, share.files, self._no_rows())
+        rows = read_rows(share.files, self.handle.target(), self._no_rows())
         if repeats_within:
             rows = without_repeats(rows, self.table)
         if repeats:

@@ -47,6 +47,8 @@ def glue_session(spark: SparkSession, url: str) -> SparkSession:
         **catalog_conf(f"s3://{BUCKET}/warehouse"),
         f"{catalog}.glue.endpoint": url,
         f"{catalog}.s3.endpoint": url,
+        f"{catalog}.s3.access-key-id": "local",
+        f"{catalog}.s3.secret-access-key": "local",
         f"{catalog}.s3.path-style-access": "true",
         f"{catalog}.s3.retry.num-retries": "1",
         f"{catalog}.s3.retry.min-wait-ms": "10",

@@ -90,6 +90,8 @@ class StoredLake:
         settings = {name: value for name, value in jobs.items() if name.startswith(catalog)} | {
             f"{catalog}.glue.endpoint": self.lake.glue,
             f"{catalog}.s3.endpoint": self.lake.s3,
+            f"{catalog}.s3.access-key-id": self.lake.endpoints.keys.user,
+            f"{catalog}.s3.secret-access-key": self.lake.endpoints.keys.password,
             f"{catalog}.s3.path-style-access": "true",
             f"{catalog}.client.region": REGION,
         }

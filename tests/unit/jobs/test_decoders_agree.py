@@ -205,6 +205,14 @@ def test_a_missing_field_is_reported_and_not_refused() -> None:
     assert (second[ABSENT], third[ABSENT]) == (None, ["s", "a"])
 
 
+def test_names_that_no_struct_can_have_are_decoded_slowly() -> None:
+    table, plan = plan_of(('it"s', "text"), ("a.b", "text"), ("größe", "text"))
+    sent = [record(**{'it"s': '"x"', "a.b": "null", "größe": '"y"'}), record()]
+    assert agree(sent, table, plan) == 2
+    table, plan = plan_of(("a.b", "text"), ("größe", "text"))
+    assert agree([record(**{"a.b": "null", "größe": '"y"'})], table, plan) == 0
+
+
 def test_a_tombstone_has_no_row() -> None:
     table, plan = plan_of(*ALL)
     sent: list[Kafka] = [record(), (b'{"id":1}', None), record()]

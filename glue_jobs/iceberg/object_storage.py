@@ -1,0 +1,92 @@
+"""Writing and reading whole files at a table's location, from a Spark task."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import ParseResult, urlencode, urlparse
+
+import boto3
+import pyarrow as pa
+from botocore.config import Config
+
+_TAGS = "s3.write.tags."
+_ENCRYPTION = {"kms": "aws:kms", "dsse-kms": "aws:kms:dsse", "s3": "AES256"}
+_CLIENT = {
+    "s3.endpoint": "endpoint_url",
+    "s3.access-key-id": "aws_access_key_id",
+    "s3.secret-access-key": "aws_secret_access_key",
+    "s3.session-token": "aws_session_token",
+    "client.region": "region_name",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectStorage:
+    """Access to S3 as a catalog's settings for Iceberg's S3FileIO want it, or to local files.
+
+    Without such settings boto3 finds endpoint, region and credentials by itself: the job's role.
+    """
+
+    client: Mapping[str, str] = field(default_factory=dict)  # arguments of boto3's client
+    put: Mapping[str, str] = field(default_factory=dict)  # arguments of PutObject
+
+    @staticmethod
+    def of(settings: Mapping[str, str]) -> ObjectStorage:
+        """Return the access by the catalog's settings."""
+        client = {_CLIENT[name]: settings[name] for name in _CLIENT if name in settings}
+        return ObjectStorage(client, put_options(settings))
+
+    def write(self, location: str, content: pa.Buffer) -> None:
+        """Write a new file in one request."""
+        parsed = urlparse(location)
+        if parsed.scheme in ("", "file"):
+            path = Path(parsed.path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            return
+        self._s3().put_object(**_object(parsed), Body=content.to_pybytes(), **self.put)
+
+    def read(self, location: str) -> pa.Buffer:
+        """Read a whole file."""
+        parsed = urlparse(location)
+        if parsed.scheme in ("", "file"):
+            return pa.py_buffer(Path(parsed.path).read_bytes())
+        return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
+
+    def _s3(self) -> Any:
+        return _client(tuple(self.client.items()))
+
+
+def _object(location: ParseResult) -> dict[str, str]:
+    return {"Bucket": location.netloc, "Key": location.path.removeprefix("/")}
+
+
+@lru_cache(maxsize=4)
+def _client(options: tuple[tuple[str, str], ...]) -> Any:
+    """Return one client per Python worker: making one takes longer than a request."""
+    return boto3.client("s3", config=Config(retries={"mode": "standard"}), **dict(options))
+
+
+def put_options(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the arguments of S3's PutObject that S3FileIO would add, from a catalog's settings.
+
+    >>> put_options({"s3.sse.type": "kms", "s3.sse.key": "k", "s3.write.tags.team": "data"})
+    {'ServerSideEncryption': 'aws:kms', 'SSEKMSKeyId': 'k', 'Tagging': 'team=data'}
+    """
+    options = {}
+    if (kind := settings.get("s3.sse.type", "none")) in _ENCRYPTION:
+        options["ServerSideEncryption"] = _ENCRYPTION[kind]
+        if "kms" in kind and "s3.sse.key" in settings:
+            options["SSEKMSKeyId"] = settings["s3.sse.key"]
+    if "s3.acl" in settings:
+        options["ACL"] = settings["s3.acl"]
+    if "s3.write.storage-class" in settings:
+        options["StorageClass"] = settings["s3.write.storage-class"]
+    tags = {k.removeprefix(_TAGS): v for k, v in settings.items() if k.startswith(_TAGS)}
+    if tags:
+        options["Tagging"] = urlencode(tags)
+    return options
