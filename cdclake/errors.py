@@ -5,6 +5,7 @@ CdcError
 │   └── InvalidPipeline         report every problem of the pipeline file
 ├── NotRunning                  report that no lake is running (exit 3)
 ├── ComponentFailed             report the failed or late component and its log (exit 4)
+├── TaskFailed                  try this table again after a pause; the others continue
 ├── TableError                  stop this table; the others continue
 │   └── CommitConflict          postpone the work, or stop this table
 └── Fenced                      end this stream: another one writes the changelogs
@@ -59,6 +60,12 @@ class ComponentFailed(CdcError):
         self.args = (message, remedy, component, log_tail)
         self.component = component
         self.log_tail = log_tail
+
+
+class TaskFailed(CdcError):
+    """Failure of a task's work for one table, which its exception describes."""
+
+    code = "task_failed"
 
 
 class TableError(CdcError):

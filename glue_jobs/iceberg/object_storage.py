@@ -68,7 +68,9 @@ def _object(location: ParseResult) -> dict[str, str]:
 @lru_cache(maxsize=4)
 def _client(options: tuple[tuple[str, str], ...]) -> Any:
     """Return one client per Python worker: making one takes longer than a request."""
-    return boto3.client("s3", config=Config(retries={"mode": "standard"}), **dict(options))
+    return boto3.client(
+        "s3", config=Config(retries={"mode": "standard", "max_attempts": 8}), **dict(options)
+    )
 
 
 def put_options(settings: Mapping[str, str]) -> dict[str, str]:

@@ -31,6 +31,7 @@ class TableShare:
 
     files: list[str] = field(default_factory=list)  # descriptions
     parts: list[PartitionSummary] = field(default_factory=list)  # one per Kafka partition
+    error: str | None = None  # traceback of a task that failed for this table
 
     def has(self, sign: str) -> bool:
         """Return whether some event has the flag (`PartitionSummary.flags`)."""
@@ -122,6 +123,9 @@ def _result(rows: Iterable[Row]) -> DecodedBatch:
     size = 0
     for row in rows:
         topic, partition = row["topic"], row["partition"]
+        if row["error"] is not None:
+            shares.setdefault(topic, TableShare()).error = row["error"]
+            continue
         if row["summary"] is not None:
             share = shares.setdefault(topic, TableShare())
             share.parts.append(PartitionSummary.from_json(row["summary"]))

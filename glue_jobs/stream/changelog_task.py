@@ -6,6 +6,7 @@ writes is in no table until the driver commits it, so a task that is repeated le
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,11 +37,12 @@ RESULT = pa.schema(
         "heartbeats": pa.string(),
         "file": pa.string(),  # description of the file; NULL if no event was accepted
         "summary": pa.string(),
+        "error": pa.string(),  # why there are no files of this topic
     }
 )
 RESULT_DDL = (
     "topic string, partition int, first bigint, following bigint, size bigint, deferred bigint,"
-    " heartbeats string, file string, summary string"
+    " heartbeats string, file string, summary string, error string"
 )
 
 
@@ -105,20 +107,24 @@ class _Work:
         self._targets = targets
         self._read: dict[tuple[str, int], _Read] = {}
         self._held: dict[tuple[str, int], _Held] = {}
+        self._failed: set[str] = set()  # topics: one table's failure is not that of the others
 
     def take(self, batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
         """Take records; yield a result for each file that is full."""
         for topic, partition, records in runs_of(batch):
             self._note(topic, partition, records)
             target = self._targets.get(topic)
-            if target is not None:
-                self._decode(topic, partition, target, records)
+            if target is not None and topic not in self._failed:
+                try:
+                    self._decode(topic, partition, target, records)
+                except Exception as error:
+                    yield self._fail((topic, partition), error)
         yield from self._write_full()
 
     def finish(self) -> Iterator[dict[str, Any]]:
         """Write what is held; yield all results that are left."""
-        for place in list(self._held):
-            yield self._write(place)
+        while self._held:
+            yield self._write(next(iter(self._held)))
         for (topic, partition), read in self._read.items():
             beats = heartbeats_json(read.heartbeats) if read.heartbeats else None
             yield {
@@ -170,9 +176,15 @@ class _Work:
 
     def _write(self, place: tuple[str, int]) -> dict[str, Any]:
         """Write the events of one table and partition; return the file and its summary."""
+        held = self._held.pop(place)
+        try:
+            return self._written(place, pa.concat_tables(held.blocks))
+        except Exception as error:
+            return self._fail(place, error)
+
+    def _written(self, place: tuple[str, int], events: pa.Table) -> dict[str, Any]:
         topic, partition = place
         target, table = self._targets[topic], self._decoders.tables[topic]
-        events = pa.concat_tables(self._held.pop(place).blocks)
         accepted = events.filter(pc.is_null(events[REFUSAL])).drop_columns(FINDINGS)
         file = None
         if accepted.num_rows:
@@ -180,6 +192,15 @@ class _Work:
             file = target.file.write(accepted.append_column(naming.INGESTED_AT, at))
         summary = summarize(events, partition, identity(table))
         return {"topic": topic, "partition": partition, "file": file, "summary": summary.to_json()}
+
+    def _fail(self, place: tuple[str, int], error: Exception) -> dict[str, Any]:
+        """Give up the table's topic in this task; the driver tries it again."""
+        topic, partition = place
+        self._failed.add(topic)
+        for held in [held for held in self._held if held[0] == topic]:
+            del self._held[held]
+        text = "".join(traceback.format_exception(error))
+        return {"topic": topic, "partition": partition, "error": text}
 
 
 def _wanted(records: pa.RecordBatch, target: TableTarget, partition: int) -> pa.RecordBatch:

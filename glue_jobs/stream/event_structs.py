@@ -30,7 +30,7 @@ _REFUSED_IN_NAMES = re.compile(r'[\\"\x00-\x1f]')
 _ANY_FORM = frozenset({"point", "vector", "bit"})
 
 
-class Source(msgspec.Struct, gc=False):
+class EventSource(msgspec.Struct, gc=False):
     """Fields of an event's source."""
 
     lsn: _Lsn | None
@@ -63,7 +63,7 @@ class EventStructs:
         fields: list[Any] = [
             ("op", Literal["c", "u", "r", "d"]),
             ("after", self.row | None),
-            ("source", Source),
+            ("source", EventSource),
             ("epoch", str),
         ]
         names = {"epoch": naming.EPOCH, "oversized": naming.OVERSIZED}

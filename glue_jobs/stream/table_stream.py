@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position, history_part
-from cdclake.errors import CommitConflict, TableError
+from cdclake.errors import CommitConflict, TableError, TaskFailed
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.jobs.apply.state_table import applied_through, apply_changes
@@ -138,6 +138,9 @@ class TableStream:
         """
         if not portion.ranges and replaced.is_swept:
             return Outcome(appended=0, quarantined=0)
+        if portion.share.error is not None:
+            log.error("table %s: %s", self.table.name, portion.share.error)
+            raise TaskFailed(portion.share.error.strip().splitlines()[-1])
         known = KnownColumns(first_seen=self.place.first_seen, suspected=self.place.suspected)
         parts = portion.share.parts
         drift = find_drift(self.table, parts, known, lambda: self._decoded(portion))

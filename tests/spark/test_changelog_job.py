@@ -1,5 +1,6 @@
 """The job of a batch: its tasks, its memory, and the files that it writes."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -83,3 +84,26 @@ def test_large_values_are_decoded_by_a_job_of_their_own(
     engine.run(e("u", 10, 10, id=2, v="small"), e("d", 11, 11, id=4))
     assert seen == ["1"]
     assert engine.state()[2] == ("small", None)
+
+
+def test_a_task_that_fails_for_one_table_holds_back_that_table_alone(
+    stream: Stream, tmp_path: Path
+) -> None:
+    one, two = stream.one, stream.two
+    stream.run()
+    blocked = tmp_path / "a file where a folder should be"
+    blocked.write_text("")
+    one.spark.sql(
+        f"ALTER TABLE lake.cdc.{one.table.changes} SET TBLPROPERTIES"
+        f" ('write.data.path'='{blocked}/data')"
+    )
+    sent = stream.records(
+        (one, one.event("c", 10, 10, v="a")), (two, two.event("c", 11, 11, v="b"))
+    )
+    stream.start()
+    stream.run(*sent)
+    mine = stream.progress().table(one.table.name)
+    assert mine.state == "stopped" and mine.retry_at > 0
+    assert "NotADirectoryError" in str(mine.last_error)
+    assert (one.log(), two.state()) == ([], {1: ("b", None)})
+    assert stream.progress().table(two.table.name).state == "streaming"
