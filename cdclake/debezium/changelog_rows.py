@@ -23,6 +23,8 @@ from cdclake.plan import Column, Plan, Table
 
 Event = Mapping[str, Any]
 _PUNCTUATION = str.maketrans("", "", '[]" ')
+_MAX_EPOCH, _MAX_LSN = 1 << 31, 1 << 63
+_DIGITS = frozenset("0123456789")
 _decode = json.JSONDecoder(parse_float=Digits, parse_constant=Digits).decode
 
 
@@ -37,16 +39,24 @@ class Place(NamedTuple):
     offset: int | None
 
 
+def parse_json(value: bytes) -> Any:
+    """Parse JSON with its numbers' digits; raise RefusedEvent if it is none.
+
+    Of several fields of one name the last one counts; Debezium's converter cannot write that.
+    """
+    try:
+        return _decode(value.decode())
+    except (ValueError, RecursionError):
+        raise RefusedEvent(refusals.UNREADABLE_VALUE) from None
+
+
 def read_event(value: bytes) -> Event | None:
     """Parse the event in a record's value; None for tombstones and Debezium's heartbeats.
 
     An event that the converter wrapped with its schema is unwrapped. Raises RefusedEvent if the
     value is not a JSON object.
     """
-    try:
-        event = _decode(value.decode())
-    except (ValueError, RecursionError):
-        raise RefusedEvent(refusals.UNREADABLE_VALUE) from None
+    event = parse_json(value)
     if type(event) is dict and "payload" in event and "schema" in event:
         event = event["payload"]
     if event is None:
@@ -209,18 +219,24 @@ def sequence_of(source: Mapping[str, Any]) -> tuple[int, int]:
     if type(text) is not str:
         raise RefusedEvent(refusals.NO_SEQUENCE)
     prev, _, last = text.translate(_PUNCTUATION).partition(",")
-    try:
-        return 0 if prev == "null" else int(prev), int(last) if lsn is None else lsn
-    except ValueError:
-        raise RefusedEvent(refusals.NO_SEQUENCE) from None
+    found = 0 if prev == "null" else _digits(prev), _digits(last) if lsn is None else lsn
+    if min(found) < 0 or max(found) >= _MAX_LSN:
+        raise RefusedEvent(refusals.NO_SEQUENCE)
+    return found
+
+
+def _digits(text: str) -> int:
+    """Return the number that the digits write; -1 if they are none, or too many."""
+    return int(text) if 0 < len(text) < 20 and _DIGITS.issuperset(text) else -1
 
 
 def epoch_of(event: Event) -> int:
     """Return the epoch that the connector has set; raise RefusedEvent without one."""
-    try:
-        return int(event[naming.EPOCH])
-    except (KeyError, TypeError, ValueError):
-        raise RefusedEvent(refusals.NO_EPOCH) from None
+    value = event.get(naming.EPOCH)
+    epoch = _digits(str(value)) if type(value) in (str, int) else -1
+    if 0 <= epoch < _MAX_EPOCH:
+        return epoch
+    raise RefusedEvent(refusals.NO_EPOCH)
 
 
 def _optional(source: Mapping[str, Any], name: str) -> int | None:

@@ -54,7 +54,7 @@ def reader(column_type: ColumnType, *, non_finite: bool = False) -> Read:
     write for the type, and unless `non_finite` the numbers that JSON cannot represent.
     """
     if column_type.array or column_type.base in _ANY_FORM:
-        return json_text
+        return _storable_json
     read = _READERS[column_type.log]
     return _or_non_finite(read) if non_finite and column_type.log in ("float", "double") else read
 
@@ -125,8 +125,22 @@ def bigint(value: Any) -> int:
 
 def _text(value: Any) -> str:
     if type(value) is str:  # not `Digits`
-        return value
+        return _storable(value)
     raise RefusedEvent(UNREADABLE_VALUE)
+
+
+def _storable_json(value: Any) -> str:
+    return _storable(json_text(value))
+
+
+def _storable(text: str) -> str:
+    """Return the text; refuse half of a surrogate pair, which no table can store."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise RefusedEvent(UNREADABLE_VALUE) from None
+    return text
 
 
 def _double(value: Any) -> float:

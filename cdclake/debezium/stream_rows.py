@@ -5,20 +5,17 @@ only events that it can prove to give exactly this row, and leaves the others to
 has its own (`changelog_rows`), since it sees no key and one event at a time. Here the key comes
 from the record and is compared with the row; a field that is missing is reported and not refused,
 since the stream compares it with earlier events; and numbers may be NaN or infinite.
-
-If a JSON object has a field twice, the last one counts; a converter does not write that.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cdclake import naming
 from cdclake.debezium import refusals
-from cdclake.debezium.changelog_rows import Event, Place, epoch_of, sequence_of
-from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
+from cdclake.debezium.changelog_rows import Event, Place, epoch_of, parse_json, sequence_of
+from cdclake.debezium.field_values import Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
@@ -26,7 +23,6 @@ from cdclake.plan import Column, Plan, Table
 
 _OPERATIONS = ("c", "u", "r", "d", "t")
 _INTEGERS = frozenset({"smallint", "integer"})  # a single value may be too large for the column
-_decode = json.JSONDecoder(parse_float=Digits, parse_constant=Digits).decode
 
 
 class StreamRow(NamedTuple):
@@ -78,8 +74,8 @@ class StreamRows:
         fields = before if op == "d" else after
         if op in ("c", "u", "r", "d") and fields is not None:
             image.read(self._fields, fields)
-        marker = event.get(naming.OVERSIZED)
-        if type(marker) is dict and isinstance(marker.get("reason"), str):
+        marker = _row(event, naming.OVERSIZED)
+        if marker is not None and isinstance(marker.get("reason"), str):
             return str(marker["reason"])
         if image.is_unreadable:
             return refusals.UNREADABLE_VALUE
@@ -227,8 +223,8 @@ class _Image:
 def _object(text: bytes) -> Event | None:
     """Parse a JSON object, without the schema that a converter may have wrapped it with."""
     try:
-        found = _decode(text.decode())
-    except (ValueError, RecursionError):
+        found = parse_json(text)
+    except RefusedEvent:
         return None
     if type(found) is dict and "payload" in found and "schema" in found:
         found = found["payload"]

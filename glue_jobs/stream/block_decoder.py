@@ -7,7 +7,7 @@ others. So there is one meaning of an event, and this module is about speed alon
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -164,6 +164,7 @@ def _parse(
 ) -> _Parsed:
     decode_value, decode_key = structs.decode_value, structs.decode_key
     try:  # nearly every block; a tombstone has no value, which raises TypeError
+        _check_utf8(values)
         events = list(map(decode_value, values))  # type: ignore[arg-type]
         event_keys = list(map(decode_key, keys))  # type: ignore[arg-type]
         return _Parsed(structs, events, event_keys, range(len(values)))
@@ -174,6 +175,7 @@ def _parse(
         if value is None or key is None:
             continue
         try:
+            _check_utf8([value])
             event, event_key = decode_value(value), decode_key(key)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             continue
@@ -192,6 +194,13 @@ def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:
     flags = np.stack([unsent[name] for name in names], axis=1)
     lists = [[names[i] for i in np.flatnonzero(row)] or None for row in flags]
     return pa.array(lists, kind)
+
+
+def _check_utf8(values: Iterable[bytes | None]) -> None:
+    """Raise UnicodeDecodeError if a value is not UTF-8; msgspec checks only fields that it reads."""
+    for value in values:
+        if value is not None and not value.isascii():
+            value.decode()
 
 
 class _Facts:

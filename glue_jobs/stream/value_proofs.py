@@ -12,6 +12,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cdclake.debezium.changelog_rows import parse_json
+from cdclake.debezium.field_values import reader
 from cdclake.debezium.types import DATE_RANGE_DAYS, TIMESTAMP_RANGE_US, ColumnType, Conversion
 
 _DAY = (
@@ -24,7 +26,7 @@ _NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:[.][0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _POINT = re.compile(
     rb'\{"x":%b,"y":%b,"wkb":"[A-Za-z0-9+/=]*","srid":(?:null|[1-9][0-9]*)\}' % (_NUMBER, _NUMBER)
 )
-# Rewritten by `json_text`, or not known to be kept: spaces, escapes, objects, -0.
+# Of a JSON text without these it is known that it is kept as it is: spaces, escapes, objects, -0.
 _CHANGED = re.compile(rb"[\s\\{\xf0-\xff]|-0[,\]]|-0$")
 
 Proof = Callable[[pa.Array], pa.Array]
@@ -75,16 +77,14 @@ def is_real(values: pa.Array, reals: pa.Array) -> pa.Array:
 def kept_text(raw: msgspec.Raw, kind: ColumnType) -> str | None:
     """Return the text that the changelog has for a field of any form; None for NULL.
 
-    Raises ValueError if that is not proved.
+    Raises RefusedEvent if the slow decoder would refuse it, and ValueError if it is not UTF-8.
     """
     text = bytes(raw)
     if text == b"null":
         return None
-    if text[:1] == b'"':
-        if b"\\" in text:
-            raise ValueError(text)
+    if text[:1] == b'"' and b"\\" not in text:
         return text[1:-1].decode()
     is_point = kind.base == "point" and not kind.array
     if _POINT.fullmatch(text) if is_point else not _CHANGED.search(text):
         return text.decode()
-    raise ValueError(text)
+    return str(reader(kind)(parse_json(text)))
