@@ -197,7 +197,7 @@ def _listed(unsent: dict[str, Flags], count: int) -> pa.Array:
 
 
 def _check_utf8(values: Iterable[bytes | None]) -> None:
-    """Raise UnicodeDecodeError if a value is not UTF-8; msgspec checks only fields that it reads."""
+    """Raise UnicodeDecodeError if a value is not UTF-8; msgspec only checks what it reads."""
     for value in values:
         if value is not None and not value.isascii():
             value.decode()

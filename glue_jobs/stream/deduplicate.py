@@ -27,6 +27,12 @@ def may_repeat_within(summaries: Sequence[PartitionSummary]) -> bool:
     return any(part.has_repeats or part.overlaps for part in summaries)
 
 
+def has_repeats(changes: DataFrame, table: Table) -> bool:
+    """Return whether the rows hold an event twice; reads the columns of the identity only."""
+    copies = changes.groupBy(*identity(table)).count().where("count > 1")
+    return not copies.isEmpty()
+
+
 def without_repeats(changes: DataFrame, table: Table) -> DataFrame:
     """Keep one row per identity among the batch's accepted events: the one sent first.
 

@@ -26,7 +26,8 @@ from cdclake.plan import Plan
 # A consumer prefetches, and the broker answers the requests of a connection in order: with Kafka's
 # default of 500 ms a batch's offset lookups would wait that long behind the prefetch.
 FETCH_WAIT_MS = "20"
-MAX_OFFSETS_PER_BATCH = 200_000  # bounds a batch's memory while a snapshot's backlog is read
+MAX_OFFSETS_PER_CORE = 100_000  # in one batch: bounds its duration while a backlog is read
+PIECES_PER_CORE = 2  # of a topic's backlog, so that one large table keeps all cores busy
 
 RepairsOf = Callable[[ObjectStore, dict[str, str]], RequestedOperations]
 
@@ -66,6 +67,7 @@ def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> Dat
     Subscribes by pattern, since a checkpoint does not accept a changed list of topics. A lost
     offset fails the query: events must never be skipped silently.
     """
+    cores = spark.sparkContext.defaultParallelism
     return (
         spark.readStream.format("kafka")
         .options(**brokers)
@@ -75,7 +77,8 @@ def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> Dat
         .option("includeHeaders", "true")
         .option("kafka.fetch.max.wait.ms", FETCH_WAIT_MS)
         .option(POLL_RECORDS_OPTION, str(MAX_POLL_RECORDS))
-        .option("maxOffsetsPerTrigger", str(MAX_OFFSETS_PER_BATCH))
+        .option("maxOffsetsPerTrigger", str(MAX_OFFSETS_PER_CORE * cores))
+        .option("minPartitions", str(len(plan.topics) + PIECES_PER_CORE * cores))
         .load()
         .select(*RECORD_COLUMNS)
     )

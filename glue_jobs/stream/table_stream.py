@@ -37,6 +37,7 @@ from cdclake.jobs.stream.append import (
 from cdclake.jobs.stream.changelog_job import Ranges, TableShare, run_changelog_job
 from cdclake.jobs.stream.changelog_task import TableTarget
 from cdclake.jobs.stream.deduplicate import (
+    has_repeats,
     may_repeat,
     may_repeat_within,
     not_in_log,
@@ -299,6 +300,9 @@ class TableStream:
         if not (repeats_within or repeats):
             return share.files
         rows = read_rows(share.files, self.handle.target(), self._no_rows())
+        repeats_within = repeats_within and has_repeats(rows, self.table)
+        if not (repeats_within or repeats):
+            return share.files
         if repeats_within:
             rows = without_repeats(rows, self.table)
         if repeats:
