@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,6 +17,7 @@ CORES = 2
 def open_session(jars: str, settings: Mapping[str, str], scratch: Path) -> SparkSession:
     """A local session with the jars of a folder below the project; Java's own compilers, both."""
     os.environ.pop("SPARK_CONF_DIR", None)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     logging = (PROJECT / "cdclake" / "local" / "lake" / "log4j2.properties").as_uri()
     everybody = {
         "spark.driver.memory": MEMORY,
