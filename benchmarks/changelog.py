@@ -84,7 +84,8 @@ def take(
         plans: Any = _FixedPlan(plan)
         control: Any = _Memory()
         process = MicroBatch(plans, control, {}, _NoOperations())
-        figures, expected = [], 0
+        figures: list[Mapping[str, Any]] = []
+        expected = 0
         for number, batch in enumerate(batches):
             records = _spread(records_of(spark.read.parquet(batch), refuse=False), plan).cache()
             expected += records.count()
