@@ -133,7 +133,7 @@ class _FixedPlan:
 
 @dataclass(slots=True)
 class _Memory:
-    """As much of an object store as the stream needs."""
+    """Object store in memory, with what the stream needs of one."""
 
     stored: dict[str, StoredObject] = field(default_factory=dict)
 
