@@ -113,14 +113,11 @@ def plan_of(tables: int) -> Plan:
 
 
 def _spread(records: DataFrame, plan: Plan) -> DataFrame:
-    """The records divided among the tables' topics, each topic in its order."""
-    number = (F.col("offset") % len(plan.tables)).cast("string")
-    topic = F.concat(F.lit("bench.public.orders_"), number)
-    return (
-        records.withColumn("topic", topic)
-        .repartition(4, "topic")
-        .sortWithinPartitions("topic", "partition", "offset")
-    )
+    """The records divided among the tables' topics, each topic without gaps and in its order."""
+    tables = len(plan.tables)
+    topic = F.concat(F.lit("bench.public.orders_"), (F.col("offset") % tables).cast("string"))
+    topics = records.withColumn("topic", topic).withColumn("offset", F.expr(f"offset div {tables}"))
+    return topics.repartition(4, "topic").sortWithinPartitions("topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,15 @@
 """The job of a batch: its tasks, its memory, and the files that it writes."""
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.stream import changelog_job
@@ -107,3 +112,56 @@ def test_a_task_that_fails_for_one_table_holds_back_that_table_alone(
     assert "NotADirectoryError" in str(mine.last_error)
     assert (one.log(), two.state()) == ([], {1: ("b", None)})
     assert stream.progress().table(two.table.name).state == "streaming"
+
+
+@pytest.mark.slow
+def test_a_gigabyte_of_large_rows_is_held_in_parts(engine: Engine) -> None:
+    """1,000 rows of 1 MB: a Python worker holds a bounded part of them."""
+    event = engine.event("c", 0, 0, id=7, v="VALUE")
+    (_, _, _, key, value, _) = engine.record(0, event)
+    head, tail = value.decode().split("VALUE")
+    before, after = head.split('"id":7')
+    number = F.col("id").cast("string")
+    large = F.expr("repeat('x', 1000000)")
+    parts = (F.lit(before + '"id":'), number, F.lit(after), large, F.lit(tail))
+    records = engine.spark.range(1000).select(
+        F.lit(engine.table.topic).alias("topic"),
+        F.lit(0).alias("partition"),
+        F.col("id").alias("offset"),
+        F.concat(F.lit(key.decode().replace("7}", "")), number, F.lit("}"))
+        .cast("binary")
+        .alias("key"),
+        F.concat(*parts).cast("binary").alias("value"),
+        F.lit(None).cast("array<struct<key: string, value: binary>>").alias("headers"),
+    )
+    with watched_workers() as peaks:
+        engine.stream().run(records, {0: (0, 1000)}, epoch=1)
+    assert engine.lake.read(engine.table.changes).where("length(v) = 1000000").count() == 1000
+    assert 0 < max(peaks) < 1000 * MEBIBYTE  # 772 measured; half of the rows alone are 500
+
+
+MEBIBYTE = 1 << 20
+
+
+@contextmanager
+def watched_workers() -> Iterator[list[int]]:
+    """Sample the resident memory of Spark's Python workers, the largest of each sample."""
+    peaks: list[int] = []
+    ended = threading.Event()
+
+    def sample() -> None:
+        while not ended.wait(0.05):
+            sizes = [0]
+            for process in psutil.Process().children(recursive=True):
+                with suppress(psutil.NoSuchProcess):
+                    if process.name().startswith("python"):
+                        sizes.append(process.memory_info().rss)
+            peaks.append(max(sizes))
+
+    sampler = threading.Thread(target=sample)
+    sampler.start()
+    try:
+        yield peaks
+    finally:
+        ended.set()
+        sampler.join()
