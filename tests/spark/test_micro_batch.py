@@ -154,8 +154,9 @@ def test_states_are_packed_while_they_stream_one_in_a_batch(
 
 
 def test_snapshots_are_thinned_while_they_stream_of_one_table_in_a_batch(
-    stream: Stream, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    stream = Stream(spark, stream_readers_hours=0)
     monkeypatch.setattr(snapshot_tags, "EVERY", timedelta(seconds=1))
     monkeypatch.setattr(kept, "KEEP_EVERY_COMMIT_FOR", timedelta(seconds=0))
     both = (stream.one, stream.two)
