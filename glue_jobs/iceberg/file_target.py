@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -50,7 +50,17 @@ class FileTarget:
         All rows must belong to one partition of the table. Columns that they lack become NULL. The
         name is unique, so a task that is repeated leaves an orphan and replaces nothing.
         """
-        partition = {each.field_id: _partition_value(each, rows) for each in self.partition_by}
+        return self._write(rows, {f.field_id: _partition_value(f, rows) for f in self.partition_by})
+
+    def write_empty(self, values: Mapping[str, Any]) -> str:
+        """Write a file without rows in the partition of these values, by source column.
+
+        A commit that adds nothing would be an `overwrite`, which ends those who stream the table.
+        """
+        partition = {f.field_id: _transformed(f, values[f.source]) for f in self.partition_by}
+        return self._write(arrow_schema(self.schema).empty_table(), partition)
+
+    def _write(self, rows: pa.Table, partition: Mapping[int, Any]) -> str:
         names = (
             f"{each.name}={_path_part(partition[each.field_id])}" for each in self.partition_by
         )

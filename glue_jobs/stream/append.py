@@ -6,6 +6,7 @@ The files of rows are written before (`changelog_job`, `row_files`); a commit on
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import DataFrame
@@ -49,16 +50,17 @@ def commit_files(
     follows: int,
     stamp: ChangesStamp,
 ) -> None:
-    """Add described files to a changelog with `stamp`, in one commit; there may be no file.
+    """Add described files to a changelog with `stamp`, in one commit; without files, an empty one.
 
     `read_from` is the snapshot whose stamp the writer has read (None: the changelog was empty), and
     `follows` the time of ingestion in that stamp. All rows have the later time of ingestion
     `stamp.ingested_through`. Raises Fenced, with nothing committed, if another writer has appended
     after `read_from`.
     """
+    added = files or [empty_file(changelog, stamp)]
     reach("before_changelog_commit")
     try:
-        changelog.append(files, read_from=read_from, newer_than=follows, stamp=stamp.to_json())
+        changelog.append(added, read_from=read_from, newer_than=follows, stamp=stamp.to_json())
     except Py4JJavaError as error:
         refused = cause_of(error, Kind.COMMIT_REFUSED)
         if refused is None:
@@ -69,6 +71,13 @@ def commit_files(
             policy(Kind.FENCED).remedy,
         ) from error
     reach("after_changelog_commit")
+
+
+def empty_file(changelog: TableHandle, stamp: ChangesStamp) -> str:
+    """Write the file of a commit that only has a stamp."""
+    at = datetime.fromtimestamp(stamp.ingested_through / 1_000_000, UTC)
+    values = {naming.INGESTED_AT: at, naming.PARTITION: SYNTHETIC_PARTITION}
+    return changelog.target().write_empty(values)
 
 
 def ingested_at_column(micros: int) -> str:

@@ -98,9 +98,8 @@ class MicroBatch:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
         started, laps = time.monotonic(), StageTimer()
         share_among_cores(records.sparkSession)
-        take_resumes(
-            self._control, self._progress
-        )  # before the plan: operators fix it, then resume
+        # Before the plan: operators fix it, then resume.
+        take_resumes(self._control, self._progress)
         plan = self._plans.read()
         self._follow(plan, records.sparkSession)
         changelogs = self._read_changelogs()

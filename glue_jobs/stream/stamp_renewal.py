@@ -14,10 +14,13 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.error_policy import hold_reason
-from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.iceberg.row_delta import RowDelta
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.snapshot_expiration import time_of
+from cdclake.jobs.stream.append import commit_files
 from cdclake.jobs.stream.inline_maintenance import run_if_free
 from cdclake.plan import Table
 
@@ -46,8 +49,9 @@ class StampRenewal:
             return
         self._checked[table.name] = now
         try:
-            for name in (table.changes, table.name):
-                run_if_free(self._leases, name, partial(renew_stamp, lake, name, now))
+            renewals = {table.changes: renew_changelog_stamp, table.name: renew_stamp}
+            for name, renew in renewals.items():
+                run_if_free(self._leases, name, partial(renew, lake, name, now))
         except Exception as error:
             if hold_reason(table.name, error) is None:
                 raise
@@ -64,11 +68,28 @@ def renew_stamp(lake: LakeTables, name: str, now: datetime) -> None:
     Nothing else is committed. A concurrent append makes it fail, since its stamp is newer.
     """
     stamped = lake.stamped(name)
-    if stamped.stamp is None or stamped.stamped_at_ms is None or stamped.is_current:
-        return
-    if now - time_of(stamped.stamped_at_ms) < RENEW_AFTER:
+    if _is_young(stamped, now) or stamped.stamp is None:
         return
     delta = RowDelta(lake, name)
     if delta.read_from == stamped.snapshot_id:
         delta.commit(stamped.stamp)
         log.info("renewed the stamp of %s", name)
+
+
+def renew_changelog_stamp(lake: LakeTables, name: str, now: datetime) -> None:
+    """Do the same for a changelog, as an append: readers that stream it must not meet another."""
+    stamped = lake.stamped(name)
+    if _is_young(stamped, now) or stamped.stamp is None:
+        return
+    stamp = ChangesStamp.from_json(stamped.stamp)
+    handle = TableHandle(lake, name)
+    commit_files(
+        [], handle, read_from=stamped.snapshot_id, follows=stamp.ingested_through, stamp=stamp
+    )
+    log.info("renewed the stamp of %s", name)
+
+
+def _is_young(stamped: StampedSnapshot, now: datetime) -> bool:
+    if stamped.stamped_at_ms is None or stamped.is_current:
+        return True
+    return now - time_of(stamped.stamped_at_ms) < RENEW_AFTER

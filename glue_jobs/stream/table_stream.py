@@ -271,7 +271,8 @@ class TableStream:
             ingested_at=changelog.ingested_at,
             topic_id=self.place.topic_id,
         )
-        self._commit(files, changelog, following)
+        if files:  # else all of them were copies, and are found to be so again
+            self._commit(files, changelog, following)
         return Outcome(appended=events, quarantined=quarantined)
 
     def _commit(self, files: Sequence[str], changelog: ChangelogState, stamp: ChangesStamp) -> None:

@@ -10,8 +10,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from cdclake import naming
+from cdclake.jobs.control.topic_state import TopicState
+from cdclake.jobs.jvm.java import each
 from cdclake.jobs.maintenance import actions
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
+from cdclake.jobs.stream.stamp_renewal import renew_changelog_stamp
 from tests.spark.events import Engine
 
 pytestmark = pytest.mark.spark
@@ -78,8 +81,28 @@ def test_a_stream_from_the_tables_start_has_every_row(engine: Engine, reader: Re
     engine.run(engine.event("u", 40, 50), engine.event("u", 40, 50), apply_now=False)  # a repeat
     reader.run()
     engine.run(engine.event("u", 40, 50), offset=engine.next_offset - 1, apply_now=False)
+    engine.run(engine.event("u", 41, 50), apply_now=False)  # sent again by a restarted connector
     reader.run()
     assert reader.received == [10, 20, 30, 40, 50]
+
+
+def test_a_commit_that_only_has_a_stamp_ends_no_stream(engine: Engine, reader: Reader) -> None:
+    append(engine, 10)
+    reader.run()
+    engine.place.topic_id = "first"
+    engine.stream().accept_topic(TopicState(id="second", first={0: 0}, end={0: 0}))
+    lake, name, later = engine.lake, engine.table.changes, datetime.now(UTC) + timedelta(days=2)
+    engine.spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => 'cdc.{name}',"
+        " options => map('rewrite-all', 'true'))"
+    )
+    renew_changelog_stamp(lake, name, later)
+    assert lake.stamped(name).is_current
+    append(engine, 20)
+    reader.run()
+    operations = [snapshot.operation() for snapshot in each(lake.load(name).snapshots())]
+    assert operations == ["append", "append", "replace", "append", "append"]
+    assert reader.received == [10, 20]
 
 
 def test_a_compaction_brings_a_stream_no_row_again(
