@@ -22,7 +22,7 @@ from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, exp
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows
 from cdclake.jobs.stream import stamp_renewal
-from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_stamp
+from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_changelog_stamp
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
 from tests.spark.listeners import Meanwhile
@@ -392,5 +392,6 @@ def test_a_stamp_is_not_renewed_over_a_newer_one(
     monkeypatch.setattr(stamp_renewal, "RENEW_AFTER", timedelta(0))
     with monkeypatch.context() as patched:  # as it was before the append
         patched.setattr(LakeTables, "stamped", lambda *_: old)
-        renew_stamp(engine.lake, log, datetime.now(UTC))
+        with pytest.raises(Fenced):
+            renew_changelog_stamp(engine.lake, log, datetime.now(UTC))
     assert engine.lake.stamped(log).stamp == newest
