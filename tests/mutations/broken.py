@@ -179,7 +179,8 @@ MUTATIONS = (
         "quarantine a replayed event again", _cases("F7"),
         (("glue_jobs/stream/quarantine.py", '"left_anti"', '"left"'),
          (_BATCH, "in portion.ranges and portion.ranges[partition][0] < offset:",
-          "in ():")),
+          "in ():"),
+         ("glue_jobs/stream/changelog_task.py", "if partition in target.taken:", "if False:")),
     ),
     Mutation(
         "a rebuilt state forgets dropped columns",
