@@ -9,8 +9,8 @@ from typing import Any
 
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import ComponentFailed, NotRunning
-from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
 from cdclake.jobs.operations.source_relations import keep_resynced
 from cdclake.jobs.operations.table_operations import TableOperations

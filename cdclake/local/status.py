@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cdclake import naming
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
 from cdclake.local.health import judged
 from cdclake.local.lake import stack
@@ -136,7 +137,7 @@ def _gaps(lake: LocalLake, progress: Progress) -> dict[str, Gap]:
     found = {
         table.name: find_gap(lake.kafka, table.topic, place)
         for table in lake.plan.tables
-        if (place := progress.tables.get(table.name)) is not None and place.state == "stopped"
+        if (place := progress.tables.get(table.name)) is not None and not place.is_streaming
     }
     return {name: gap for name, gap in found.items() if gap is not None}
 
@@ -214,7 +215,7 @@ def _lag(ends: Mapping[int, int], offsets: Mapping[int, int]) -> int:
 def _state(table: Table, progress: TableProgress, facts: _Facts, running: set[str]) -> str:
     if facts.loading:
         return "loading"
-    if progress.state == "stopped":
+    if not progress.is_streaming:
         return "stopped"
     if table.name in facts.loads:
         return "loading"

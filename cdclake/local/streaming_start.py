@@ -173,7 +173,7 @@ def _read_outdated_again(lake: LocalLake) -> None:
     progress = Progress.load(lake.control)
     for table in streamed_tables(lake.plan):
         place = progress.table(table.name)
-        if place.missed_below is not None and place.state == "streaming":
+        if place.missed_below is not None and place.is_streaming:
             with suppress(TableError):  # it is being read; the next `up` asks again
                 local_operations(lake).resync(table, wait=False)
 

@@ -8,121 +8,21 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from typing import Any
 
-from cdclake import naming
-from cdclake.backoff import pause_after
-from cdclake.control_objects import PROGRESS, ResumeRequest
-from cdclake.debezium.oversized import remedy
+from cdclake.control_objects import PROGRESS
 from cdclake.debezium.position import epoch_start
 from cdclake.errors import Fenced
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress, parse_offsets
 from cdclake.plan import Plan, Table
 
-FIRST_RETRY_S, MAX_RETRY_S = 10.0, 300.0  # pauses of a table that is held back
-_INCOMPLETE = (
-    "records were lost from Kafka before they were read: rows are missing until `cdclake resync` of"
-    " this table is complete"
-)
-
-
-@dataclass(slots=True, kw_only=True)
-class TableProgress:
-    """Progress of one table."""
-
-    offsets: dict[int, int] = field(default_factory=dict)
-    state: str = "streaming"  # or stopped
-    quarantined: int = 0  # events quarantined since the table last started or resumed
-    last_error: str | None = None
-    resume_requested: bool = False
-    failures: int = 0  # consecutive tries that ended with an error that may pass
-    retry_at: float = 0.0  # of a table that is stopped until then (seconds since 1970); 0: for good
-    # The table missed changes below this position; its state still has values older than it.
-    missed_below: str | None = None
-    gap_given_up: bool = False  # skip expired events; a resync restores their rows
-    columns: list[str] = field(default_factory=list)  # why it stopped: they do not fit the events
-    # By declared column (name and type): position of the first event that has it.
-    first_seen: dict[str, str] = field(default_factory=dict)
-    suspected: list[str] = field(default_factory=list)  # columns whose last value did not fit
-    oversized: str | None = None  # the last event that was too large, until a resync reads its row
-    incomplete: str | None = None  # why rows are missing until a resync has read the table
-    topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
-    # Ends of the topic when the epoch's snapshot was complete: its rows are before them.
-    snapshot_ends: dict[int, int] = field(default_factory=dict)
-    swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
-
-    def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
-        """Remember an event that was too large for Kafka; stop the table if the policy says so."""
-        self.oversized = f"{reason}. To repair the row, {remedy(table)}"
-        if stops:
-            then = "let it continue with `cdclake resume`"
-            self.stop(f"{reason}. To repair the row, {then}, {remedy(table)}")
-
-    def note_refused(self, refused: int, limit: int) -> bool:
-        """Count refused events; stop the table and return True if there are too many.
-
-        So many refused events mean that the declaration no longer matches the source.
-        """
-        self.quarantined += refused
-        if self.quarantined <= limit:
-            return False
-        self.stop(
-            f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
-            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`"
-        )
-        return True
-
-    def keep_offsets(self, ranges: Mapping[int, tuple[int, int]]) -> None:
-        """Note where a table that stops has to continue in partitions that it has not read yet."""
-        for partition, (first, _) in ranges.items():
-            self.offsets.setdefault(partition, first)
-
-    def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
-        """Stop the table at its current offsets."""
-        self.state, self.last_error, self.columns = "stopped", reason, list(columns)
-        self.resume_requested = self.gap_given_up = False
-        self.failures, self.retry_at = 0, 0.0
-
-    def hold(self, reason: str, now: float) -> None:
-        """Stop the table for a pause that grows with each consecutive failure."""
-        failures, gap_given_up = self.failures + 1, self.gap_given_up
-        retry_at = now + pause_after(failures, FIRST_RETRY_S, MAX_RETRY_S)
-        at = datetime.fromtimestamp(retry_at, UTC).isoformat(sep=" ", timespec="seconds")
-        self.stop(f"{reason}. Failed {failures} times in a row; the next try is at {at[:19]} UTC")
-        self.failures, self.retry_at, self.gap_given_up = failures, retry_at, gap_given_up
-
-    def is_stopped_for_good(self) -> bool:
-        """Return True if the table only continues when an operator resumes it."""
-        return self.state == "stopped" and not self.retry_at
-
-    def is_due(self, now: float) -> bool:
-        """Return True if a stopped table is to be tried now: by request or after its pause."""
-        return self.resume_requested or 0 < self.retry_at <= now
-
-    def ask_to_resume(self, request: ResumeRequest) -> None:
-        """Let a stopped table read its gap in the next batch; ignore the request otherwise."""
-        is_for_others = request.columns_changed and not self.columns
-        if self.state == "stopped" and not is_for_others:
-            self.resume_requested = True
-            self.gap_given_up = request.skip_gap
-            if request.skip_gap and not request.has_snapshot:
-                self.incomplete = _INCOMPLETE
-
-    def forget_all_but(self, columns: Collection[str]) -> None:
-        """Drop other columns from `first_seen`: a column that is declared again is a new one."""
-        self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
-
-    def flow(self) -> None:
-        """Set a stopped table to streaming, once it has read its gap or a part of it."""
-        if self.state == "stopped":
-            self.state, self.last_error, self.columns = "streaming", self.incomplete, []
-            self.resume_requested = self.gap_given_up = False
-            # A service's failure says nothing about the events that were refused before it.
-            self.quarantined = self.quarantined if self.retry_at else 0
-        self.failures, self.retry_at = 0, 0.0
+# Fields whose stored keys differ from their names: the keys of the first version.
+_KEYS = {"heartbeat_committed_us": "beat_us"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,7 +70,7 @@ class Progress:
         """Return the stream's tables without those that are stopped and not being resumed."""
         places = {t.name: self.table(t.name) for t in plan.tables if t.delivery == "stream"}
         return frozenset(
-            name for name, place in places.items() if place.state != "stopped" or place.is_due(now)
+            name for name, place in places.items() if place.is_streaming or place.is_due(now)
         )
 
     def save(self, control: ObjectStore) -> None:
@@ -206,13 +106,9 @@ class Progress:
 
     def to_stored(self) -> dict[str, Any]:
         """Return the content of the control object; `parse` reads it."""
-        stored = _stored(self, asdict(self))
-        del stored["etag"]
-        tables = self.tables.items()
-        return {
-            **stored,
-            "tables": {name: _stored(t, stored["tables"][name]) for name, t in tables},
-        }
+        names = [f.name for f in fields(self) if f.name not in ("etag", "tables")]
+        stored = {_KEYS.get(name, name): deepcopy(getattr(self, name)) for name in names}
+        return {**stored, "tables": {name: t.to_stored() for name, t in self.tables.items()}}
 
     @staticmethod
     def load(control: ObjectStore) -> Progress:
@@ -230,35 +126,8 @@ class Progress:
 
         Ignore keys that a newer version has added, so that a deployment can be rolled back.
         """
-        known = _known(Progress, raw)
-        known["tables"] = {name: _parse_table(entry) for name, entry in raw["tables"].items()}
-        known["heartbeat_offsets"] = _parse_offsets(raw["heartbeat_offsets"])
+        keys = {_KEYS.get(f.name, f.name): f.name for f in fields(Progress)}
+        known = {keys[key]: value for key, value in raw.items() if key in keys}
+        known["tables"] = {name: TableProgress.parse(t) for name, t in raw["tables"].items()}
+        known["heartbeat_offsets"] = parse_offsets(raw["heartbeat_offsets"])
         return Progress(**known)
-
-
-def _parse_table(raw: dict[str, Any]) -> TableProgress:
-    known = _known(TableProgress, raw)
-    known["offsets"] = _parse_offsets(raw["offsets"])
-    known["snapshot_ends"] = _parse_offsets(raw.get("snapshot_ends", {}))
-    return TableProgress(**known)
-
-
-# Fields whose stored keys differ from their names: the keys of the first version.
-_KEYS: Mapping[type, Mapping[str, str]] = {
-    Progress: {"heartbeat_committed_us": "beat_us"},
-    TableProgress: {"first_seen": "seen"},
-}
-
-
-def _stored(progress: Progress | TableProgress, values: dict[str, Any]) -> dict[str, Any]:
-    keys = _KEYS[type(progress)]
-    return {keys.get(name, name): value for name, value in values.items()}
-
-
-def _known(kind: type[Progress | TableProgress], raw: dict[str, Any]) -> dict[str, Any]:
-    keys = {_KEYS[kind].get(field.name, field.name): field.name for field in fields(kind)}
-    return {keys[key]: value for key, value in raw.items() if key in keys}
-
-
-def _parse_offsets(raw: dict[str, int]) -> dict[int, int]:
-    return {int(partition): offset for partition, offset in raw.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from cdclake.jobs.control.progress import TableProgress
+from cdclake.jobs.control.table_progress import TableProgress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.plan import Table
 
 

@@ -13,8 +13,9 @@ from pyspark.sql import SparkSession
 
 from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.debezium.incremental_snapshot import tables_being_read
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import lost_records
 from cdclake.jobs.operations.source_relations import keep_resynced
 from cdclake.jobs.reader.duck import Reader

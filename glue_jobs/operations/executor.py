@@ -31,8 +31,9 @@ from cdclake.control_objects import (
 )
 from cdclake.debezium.position import Position, epoch_start
 from cdclake.errors import Fenced
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.operations.oversized_rows import release_markers, unread_markers
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import (
@@ -87,7 +88,7 @@ class OperationExecutor:
                 content = request.content
                 if isinstance(content, ResyncRequest) and content.ended is None:
                     content = self._with_end(plan, request.table, content, events, ranges, progress)
-                if progress.table(table).state != "streaming":
+                if not progress.table(table).is_streaming:
                     continue
                 result = _result(content, progress, stream_of(request.table))
             except Fenced:
@@ -233,15 +234,15 @@ def _note_missed(mine: TableProgress, stream: TableStream) -> int:
     """
     mine.incomplete = None
     if mine.missed_below is None:
-        mine.last_error = None
+        mine.warning = None
         return 0
     rows = count_older_values(stream, mine.missed_below)
     if rows:
-        mine.last_error = (
+        mine.warning = (
             f"{rows} rows changed during the resync, and their events lacked large values that may "
             "have changed while the table was not in the pipeline: run "
             f"`cdclake resync {stream.table.name}` or `cdclake up` to read them"
         )
     else:
-        mine.missed_below = mine.last_error = None
+        mine.missed_below = mine.warning = None
     return rows

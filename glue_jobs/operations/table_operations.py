@@ -16,8 +16,9 @@ from cdclake.control_objects import REPLAY, RESYNC
 from cdclake.errors import CdcError, ComponentFailed, TableError
 from cdclake.fail_points import reach
 from cdclake.jobs.control import requests
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import Answer
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.operations.backend import Backend
 from cdclake.plan import Plan, Table
 from cdclake.stream_requests import request_replay, request_resume
@@ -80,14 +81,14 @@ class TableOperations:
             table
             for table in tables
             if (place := places[table.name]).incomplete is not None
-            or (place.state == "stopped" and self.backend.has_lost_events(table, place))
+            or (not place.is_streaming and self.backend.has_lost_events(table, place))
         ]
 
     def accept_new_topics(self, tables: Sequence[Table]) -> None:
         """Let the tables continue in new topics, after a new epoch has begun with a snapshot."""
         for table in tables:
             place = self._progress(table)
-            if place.state == "stopped" and self.backend.has_lost_events(table, place):
+            if not place.is_streaming and self.backend.has_lost_events(table, place):
                 request_resume(self.backend.control, table.name, skip_gap=True, has_snapshot=True)
                 self.backend.wake_stream()
                 self._await_streaming(table)
@@ -99,7 +100,7 @@ class TableOperations:
         flowing = "resumed" if self.backend.is_paused() else "flows"
         answers: dict[str, Answer] = {}
         for table in tables:
-            is_stopped = progress.table(table.name).state == "stopped"
+            is_stopped = not progress.table(table.name).is_streaming
             if is_stopped:
                 request_resume(self.backend.control, table.name)
             answers[table.name] = {"did": "asked to rejoin" if is_stopped else flowing}
@@ -149,7 +150,7 @@ class TableOperations:
         Raise its TableError if none of its events have expired, or if it does not start again.
         """
         progress = self._progress(table)
-        if progress.state != "stopped":
+        if progress.is_streaming:
             return
         if not self.backend.has_lost_events(table, progress):
             raise _stopped(table.name, progress)
@@ -158,7 +159,7 @@ class TableOperations:
 
     def _await_streaming(self, table: Table) -> None:
         deadline = time.monotonic() + self.backend.timeouts_s[REPLAY]
-        while (progress := self._progress(table)).state == "stopped":
+        while not (progress := self._progress(table)).is_streaming:
             if time.monotonic() > deadline:
                 raise _stopped(table.name, progress)
             time.sleep(self.backend.poll_interval_s)
@@ -189,16 +190,14 @@ class TableOperations:
     def _check_streaming(self, tables: Iterable[str]) -> None:
         progress = Progress.load(self.backend.control)
         for name in tables:
-            if (table := progress.table(name)).state == "stopped":
+            if not (table := progress.table(name)).is_streaming:
                 raise _stopped(name, table)
 
     def _errors_of_stopped(self, tables: Iterable[Table]) -> dict[str, TableError]:
         progress = Progress.load(self.backend.control)
         places = {table.name: progress.table(table.name) for table in tables}
         return {
-            name: _stopped(name, place)
-            for name, place in places.items()
-            if place.state == "stopped"
+            name: _stopped(name, place) for name, place in places.items() if not place.is_streaming
         }
 
     def _progress(self, table: Table) -> TableProgress:

@@ -140,7 +140,7 @@ class MicroBatch:
             except Exception as error:
                 stop_after(error, stream, {})
 
-        flowing = [stream for stream in self._tables if stream.place.state != "stopped"]
+        flowing = [stream for stream in self._tables if stream.place.is_streaming]
         _run_all(self._commits, read_one, flowing)
         if self._progress.batch < 0:
             for name, changelog in read.items():
@@ -171,7 +171,7 @@ class MicroBatch:
         for stream in self._tables:
             ranges = decoded.ranges.get(stream.table.topic, {})
             apply_now = stream.table.name in to_apply
-            if stream.place.state == "stopped":
+            if not stream.place.is_streaming:
                 work += self._gap_work(stream, ranges, apply_now)
             elif not self._stop_at_gap(stream, ranges):
                 share = decoded.shares.get(stream.table.topic, TableShare())
@@ -208,9 +208,9 @@ class MicroBatch:
         table, place = stream.table, stream.place
         self._topics.check_gap(table, place)
         ends = {partition: following for partition, (_, following) in ranges.items()}
-        resume = {} if place.gap_given_up else place.offsets
+        resume = {} if place.skips_gap else place.offsets
         records, missed = read_gap(stream.lake.spark, self._brokers, table, resume, ends)
-        topic = self._topics.state(table) if place.gap_given_up else None
+        topic = self._topics.state(table) if place.skips_gap else None
         if topic is not None:
             stream.accept_topic(topic)
             topic_check.accept_topic(place, topic)
@@ -242,7 +242,7 @@ class MicroBatch:
             return
         with self._tables.noting:
             self._note_outcome(turn, outcome)
-            if stream.place.state != "stopped":
+            if stream.place.is_streaming:
                 stream.place.swept = replaced.position
 
     def _note_outcome(self, turn: Work, outcome: Outcome) -> None:
@@ -278,7 +278,7 @@ class MicroBatch:
 
     def _maintain(self, plan: Plan, work: Iterable[Work]) -> None:
         """Compact the state of one table, expire one's snapshots and renew one's stamps."""
-        flowing = {t.stream.table.name: t.stream for t in work if t.stream.place.state != "stopped"}
+        flowing = {t.stream.table.name: t.stream for t in work if t.stream.place.is_streaming}
         to_compact = self._packing.chosen(plan)
         if to_compact in flowing:
             stream = flowing[to_compact]

@@ -11,8 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from cdclake import metrics
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.metrics import Metrics, Values
 
 PUBLISH_INTERVAL_S = 60.0
@@ -80,9 +81,7 @@ def records_behind(query_progress: Mapping[str, Any] | None) -> int | None:
 
 def _is_stopped(table: TableProgress) -> bool:
     """Return True for a table that an operator must look at: not while a short failure passes."""
-    return table.state == "stopped" and (
-        table.is_stopped_for_good() or table.failures >= FAILURES_TO_REPORT
-    )
+    return table.needs_operator or table.failures >= FAILURES_TO_REPORT
 
 
 def _quarantined(progress: Progress) -> dict[str, int]:

@@ -22,7 +22,7 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.jobs.apply.state_table import applied_through, apply_changes
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.control.progress import TableProgress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot

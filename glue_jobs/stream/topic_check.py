@@ -12,7 +12,8 @@ from typing import Protocol
 from pyspark.sql import SparkSession
 
 from cdclake.errors import TableError
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState, lost_records, other_topic
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.runtime.kafka import TopicIds, offsets
@@ -106,7 +107,7 @@ class TopicCheck:
             if table.topic not in ids:
                 continue  # Spark fails the query
             place = places[table.name]
-            if place.state == "stopped":
+            if not place.is_streaming:
                 continue
             state = states.get(table.topic)
             reason = other_topic(table.topic, place.topic_id, ids[table.topic])
@@ -119,7 +120,7 @@ class TopicCheck:
 
     def check_gap(self, table: Table, place: TableProgress) -> None:
         """Raise TableError if Kafka lacks records of the gap, unless the table gives it up."""
-        state = None if place.gap_given_up else self.state(table)
+        state = None if place.skips_gap else self.state(table)
         reason = None if state is None else lost_records(table.topic, place, state)
         if reason is not None:
             raise needs_resync(table, reason)

@@ -138,7 +138,7 @@ def _stopped(progress: Progress, tables: Collection[Table]) -> dict[str, str]:
     return {
         name: place.last_error or "the stream has stopped the table"
         for name, place in found.items()
-        if place is not None and place.state == "stopped"
+        if place is not None and not place.is_streaming
     }
 
 

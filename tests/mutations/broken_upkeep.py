@@ -10,7 +10,7 @@ _POLICY, _POLICY_TESTS = (
 )
 _RETRIES = ("tests/unit/jobs/test_retries.py",)
 _KEEPER = ("tests/unit/deployed/test_stream_keeper.py",)
-_PROGRESS = "glue_jobs/control/progress.py"
+_PROGRESS = "glue_jobs/control/table_progress.py"
 _WIDENING = ("tests/unit/iceberg/test_widening.py",)
 _UPKEEP = ("tests/spark/test_upkeep.py", "-k", "tombstones")
 
@@ -34,8 +34,7 @@ UPKEEP = (
     ),
     Mutation(
         "a held table is not tried again", _RETRIES,
-        ((_PROGRESS, "return self.resume_requested or 0 < self.retry_at <= now",
-          "return self.resume_requested"),),
+        ((_PROGRESS, "or (isinstance(life, Held) and life.retry_at <= now)", ""),),
     ),
     Mutation(
         "a held table is tried again at once", _RETRIES,

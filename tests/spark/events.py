@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.position import epoch_start
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.control.progress import TableProgress
 from cdclake.jobs.control.store import StoredObject
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.stream.table_stream import Outcome, Replaced, TableStream

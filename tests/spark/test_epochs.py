@@ -8,13 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake import naming
+from cdclake.control_objects import ResumeRequest
 from cdclake.debezium.position import epoch_start, history_part, snapshot_start
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply import state_table
 from cdclake.jobs.apply.firehose_changelog import DELIVERY_S, swept_below
 from cdclake.jobs.apply.state_table import applied_through, apply_changes, ingested_through
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot
 from cdclake.jobs.stream.table_stream import Replaced
@@ -127,7 +129,7 @@ def test_a_stopped_table_is_swept_when_it_has_read_its_gap(
     gap = stream.spark.createDataFrame([record], "topic string, partition int, offset bigint,"
         " key binary, value binary, headers array<struct<key: string, value: binary>>")  # fmt: skip
     monkeypatch.setattr("cdclake.jobs.stream.batch.read_gap", lambda *_: (gap, {0: (2, 3)}))
-    place.resume_requested = True
+    place.ask_to_resume(ResumeRequest())
     stream.run(stream.beat(2, sent_s=80), epoch=None)
     assert one.state() == {1: ("new", None)}
 

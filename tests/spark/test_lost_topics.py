@@ -53,7 +53,7 @@ def test_a_topic_that_was_created_again_stops_its_table_until_a_resync(
     topics.found[one.table.topic] = Topics.state("second", 3)
     stream.run(*stream.records((one, one.event("c", 20, 20, id=3)), (two, two.event("d", 20, 20))))
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets) == ("stopped", {0: 2})
+    assert (mine.is_streaming, mine.offsets) == (False, {0: 2})
     assert "was deleted and created again" in str(mine.last_error)
     assert (len(one.log()), len(two.log())) == (2, 3)
 
@@ -69,7 +69,7 @@ def test_a_topic_that_was_created_again_stops_its_table_until_a_resync(
     stream.control.write(f"resume/{one.table.name}.json", {"gap": "given up"})
     stream.run()
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets, mine.topic_id) == ("streaming", {0: 3}, "second")
+    assert (mine.is_streaming, mine.offsets, mine.topic_id) == (True, {0: 3}, "second")
     assert "cdclake resync" in str(mine.last_error)
     assert sorted(one.state()) == [1, 2, 10, 11, 12]
     stream.start()
@@ -125,5 +125,5 @@ def test_a_column_first_seen_in_a_killed_batch_is_still_known(
     stream.start()
     stream.run(*records)
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.columns, mine.offsets) == ("stopped", ["v"], {0: 1})
+    assert (mine.is_streaming, mine.columns, mine.offsets) == (False, ("v",), {0: 1})
     assert len(one.log()) == 1

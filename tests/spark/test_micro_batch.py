@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from cdclake.errors import Fenced
 from cdclake.iceberg import snapshot_tags
 from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Resuming
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch
@@ -227,7 +228,7 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
     first = stream.records((one, one.event("c", 10, 10, v="a")), *bad, (two, two.event("c", 1, 1)))
     stream.run(*first)
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.quarantined, mine.offsets) == ("stopped", 3, {0: 4})
+    assert (mine.is_streaming, mine.quarantined, mine.offsets) == (False, 3, {0: 4})
     assert mine.last_error is not None and "3 events refused" in mine.last_error
     gap = stream.records((one, one.event("u", 20, 20, v="b")), (two, two.event("c", 2, 2, id=2)))
     stream.run(*gap)
@@ -249,7 +250,7 @@ def test_a_table_that_refuses_too_much_stops_alone_and_catches_up(
     stream.control.write(f"resume/{one.table.name}.json", {})
     stream.run()
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.quarantined, mine.last_error) == ("streaming", 0, None)
+    assert (mine.is_streaming, mine.quarantined, mine.last_error) == (True, 0, None)
     assert asked == [{0: 4}]
     assert ([row["cdc_lsn"] for row in one.log()], one.state()) == ([10, 20, 30], {1: ("c", None)})
     assert len(one.quarantined()) == 3
@@ -268,7 +269,7 @@ def test_a_table_whose_next_records_kafka_has_deleted_stops_before_the_hole(
     stream.start()
     stream.run(*stream.records((one, one.event("u", 50, 50, v="e")), (two, two.event("d", 2, 2))))
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets) == ("stopped", {0: 1})
+    assert (mine.is_streaming, mine.offsets) == (False, {0: 1})
     assert mine.last_error is not None and "records 1-3 of partition 0" in mine.last_error
     assert (one.state(), two.state()) == ({1: ("a", None)}, {})
 
@@ -307,7 +308,7 @@ def test_a_table_that_lacks_a_file_stops_alone(stream: Stream) -> None:
     events = [(engine, engine.event("u", 20, 20, v="b")) for engine in (one, two)]
     stream.run(*stream.records(*events))
     mine = stream.progress().table(one.table.name)
-    assert (mine.state, mine.offsets) == ("stopped", {0: 2})  # the changelog has the event
+    assert (mine.is_streaming, mine.offsets) == (False, {0: 2})  # the changelog has the event
     assert len(one.log()) == 2
     assert mine.last_error is not None and "is missing" in mine.last_error
     assert two.state() == {1: ("b", None)}
@@ -323,7 +324,7 @@ def test_a_request_to_resume_outlives_a_batch_that_does_not_end(
         patched.setattr(MicroBatch, "_append_all", Mock(side_effect=MemoryError("killed")))
         patched.setattr(MicroBatch, "_gap_work", lambda *_: [])
         stream.run()
-    assert stream.progress().table(one.table.name).resume_requested
+    assert isinstance(stream.progress().table(one.table.name).life, Resuming)
 
 
 def test_a_batch_that_brings_nothing_makes_no_snapshot(stream: Stream) -> None:
@@ -350,8 +351,8 @@ def test_a_fenced_stream_ends_and_stops_no_table(
         patched.setattr(table_stream, "commit_files", fenced)
         stream.run(*records)
     places = stream.progress().tables.values()  # only the columns that it saw are known
-    assert {(place.state, place.last_error, *place.offsets) for place in places} == {
-        ("streaming", None)
+    assert {(place.is_streaming, place.last_error, *place.offsets) for place in places} == {
+        (True, None)
     }
     stream.start()
     stream.run(*records)

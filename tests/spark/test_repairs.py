@@ -323,7 +323,7 @@ def test_a_table_that_joins_again_keeps_what_a_change_meanwhile_does_not_bring(
     assert engine.state() == {1: ("2", "LARGE"), 3: ("new", None)}
     outcome = store.stored[outcome_name(name, "resync")].content
     assert (outcome["ghosts"], outcome["older_values"]) == (1, 1)
-    assert mine.state == "streaming" and mine.last_error is not None
+    assert mine.is_streaming and mine.last_error is not None
     assert f"cdclake resync {name}" in mine.last_error
     progress = Progress.parse(json.loads(json.dumps(progress.to_stored())))
     read_again()
@@ -368,11 +368,12 @@ def test_a_stopped_tables_replay_waits_and_lowers_its_count(numbers: Engine) -> 
     mend(numbers)
     store, progress, name = MemoryStore(), Progress(epoch=1), numbers.table.name
     mine = progress.table(name)
-    mine.state, mine.quarantined = "stopped", 2
+    mine.hold("a test", 0.0)
+    mine.quarantined = 2
     store.write(request_name(name, "replay"), {"id": "i"})
     asked(numbers, store, progress)
     assert len(numbers.quarantined()) == 2
-    mine.state = "streaming"
+    mine.flow()
     asked(numbers, store, progress)
     outcome = store.stored[outcome_name(name, "replay")].content
     assert (outcome["id"], outcome["replayed"], mine.quarantined) == ("i", 1, 1)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.jobs.control.table_life import Held
 from cdclake.jobs.stream import batch as micro_batch
 from cdclake.local.aws.aws_server import DurableAws
 from cdclake.local.aws.http_server import Answer
@@ -69,14 +70,14 @@ def test_a_throttled_table_waits_alone_and_catches_up_by_itself(
     missed = stream.records((one, one.event("u", 20, 20, v="b")), (two, two.event("c", 2, 2, id=2)))
     stream.run(*missed)
     place = stream.progress().table(one.table.name)
-    assert (place.state, place.failures, place.offsets) == ("stopped", 1, {0: 1})
-    assert 0 < place.retry_at - time.time() <= 10
+    assert (place.is_streaming, place.failures, place.offsets) == (False, 1, {0: 1})
+    assert isinstance(place.life, Held) and 0 < place.life.retry_at - time.time() <= 10
     assert place.last_error is not None and "the next try is at" in place.last_error
     problem = "does not find the table" if failure == "not found" else "does not answer"
     assert problem in place.last_error
     assert len(two.log()) == 2
 
-    due = replace(place, retry_at=1.0)
+    due = replace(place, life=replace(place.life, retry_at=1.0))
     stream.process._progress.tables[one.table.name] = due
     records = [record for record in missed if record[0] == one.table.topic]
     frame = stream.spark.createDataFrame(records, RECORD)
@@ -86,8 +87,10 @@ def test_a_throttled_table_waits_alone_and_catches_up_by_itself(
 
     aws[0].table = ""
     stream.start()  # a slow machine's next batch may be late, and leave the states alone
-    stream.process._progress.tables[one.table.name].retry_at = 1.0
+    held = stream.process._progress.tables[one.table.name]
+    assert isinstance(held.life, Held)
+    held.life = replace(held.life, retry_at=1.0)
     stream.run()
     place = stream.progress().table(one.table.name)
-    assert (place.state, place.failures, place.last_error) == ("streaming", 0, None)
+    assert (place.is_streaming, place.failures, place.last_error) == (True, 0, None)
     assert ([row["cdc_lsn"] for row in one.log()], one.state()) == ([10, 20], {1: ("b", None)})

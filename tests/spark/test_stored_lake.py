@@ -88,8 +88,8 @@ def go_on(stored: StoredLake, spark: SparkSession) -> None:
     for number, records in enumerate((following, stored.records), start=progress.batch + 1):
         fields = [(r.topic, r.partition, r.offset, r.key, r.value, [*r.headers]) for r in records]
         stream(job.lake.spark.createDataFrame(fields, RECORD), number)
-        states = {table.state for table in Progress.load(lake.control).tables.values()}
-        assert states == {"streaming"}
+        streaming = {table.is_streaming for table in Progress.load(lake.control).tables.values()}
+        assert streaming == {True}
     for table in job.plan.tables:
         apply_table(job, table)
     assert stored.rows(without_times=True) == stored.expected["later"]
@@ -122,7 +122,7 @@ def test_stored_json_survives_a_rewrite(stored: StoredLake) -> None:
     progress = Progress.load(stored.lake.control)
     assert (progress.epoch, set(progress.tables)) == (1, {"orders", "order_lines", "shipments"})
     orders = progress.table("orders")
-    assert (orders.state, orders.quarantined) == ("streaming", 1)
+    assert (orders.is_streaming, orders.quarantined) == (True, 1)
 
 
 def test_planted_stamp_property_is_noticed(

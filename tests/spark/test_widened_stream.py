@@ -10,7 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cdclake.iceberg.widening import with_widened
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream.batch import MicroBatch
 from cdclake.plan import Column
@@ -65,11 +66,11 @@ def test_undeclared_column_stops_its_table_before_the_batch(spark: SparkSession)
         return Progress.load(control).tables[engine.table.name]  # type: ignore[arg-type]
 
     name = engine.table.name
-    assert batch(0).state == "streaming"
+    assert batch(0).is_streaming
     control.write("new_columns.json", {"tables": {name: {"more": "text"}}})
     place = batch(1)
-    assert (place.state, place.columns, place.offsets) == ("stopped", ["more"], {0: 1})
+    assert (place.is_streaming, place.columns, place.offsets) == (False, ("more",), {0: 1})
     assert "write `more: text`, or `more: {exclude: true}`" in str(place.last_error)
     request_resume(control, name)
-    assert batch(2).state == "stopped"  # nothing has changed
+    assert not batch(2).is_streaming  # nothing has changed
     assert [row["id"] for row in engine.log()] == [0]

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from cdclake.jobs.control.progress import TableProgress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local.components.kafka import Broker
 from cdclake.local.lake.topics import TopicContents, read_topic
 

@@ -14,7 +14,9 @@ from botocore.exceptions import ClientError, NoRegionError
 from botocore.parsers import ResponseParserError
 
 from cdclake import metrics
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Stopped
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.stream.gauges import StreamGauges
 from cdclake.jobs.table_jobs.table_reports import TableReport, failed_tables, worst_sizes
@@ -53,7 +55,7 @@ def stands(control: MemoryStore, **what: Any) -> None:
 def test_a_stream_tells_how_it_stands(control):
     stands(control)
     stream = StreamGauges(control, Metrics("shop"))
-    tables = {"a": TableProgress(quarantined=3), "b": TableProgress(state="stopped")}
+    tables = {"a": TableProgress(quarantined=3), "b": TableProgress(life=Stopped(reason="why"))}
     beat = int((time.time() - 90) * 1e6)
     stands(control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables)
     stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from cdclake.debezium.position import epoch_start, snapshot_start
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.stream.epoch_snapshot import follow_heartbeats, replaced_by
 from cdclake.jobs.stream.heartbeats import SentHeartbeat
 from cdclake.plan import Table

@@ -10,7 +10,8 @@ import pytest
 
 from cdclake import naming
 from cdclake.errors import InputError
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import deployed_backend, operate_job
 from cdclake.jobs.operations.deployed_backend import DeployedBackend

@@ -3,29 +3,34 @@
 import json
 
 from cdclake.control_objects import ResumeRequest
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Stopped
+from cdclake.jobs.control.table_progress import TableProgress
 
 
 def test_a_stopped_table_keeps_its_place_until_it_flows() -> None:
-    place = TableProgress(offsets={0: 7}, quarantined=3, resume_requested=True, gap_given_up=True)
+    place = TableProgress(offsets={0: 7}, quarantined=3)
     place.stop("why", ["y"])
-    assert (place.state, place.last_error, place.columns) == ("stopped", "why", ["y"])
-    assert (place.offsets, place.resume_requested, place.gap_given_up) == ({0: 7}, False, False)
-    place.resume_requested = True
+    assert (place.is_streaming, place.last_error, place.columns) == (False, "why", ("y",))
+    place.ask_to_resume(ResumeRequest(skip_gap=True, has_snapshot=True))
+    assert place.skips_gap and place.is_due(0)
+    place.stop("why, again")
+    assert not place.skips_gap and not place.is_due(1e12)
+    place.ask_to_resume(ResumeRequest())
     place.flow()
     assert place == TableProgress(offsets={0: 7})
 
 
 def test_mended_columns_wake_a_table_that_they_had_stopped() -> None:
-    by_columns = TableProgress(state="stopped", columns=["y"])
-    by_refusals, flowing = TableProgress(state="stopped"), TableProgress()
+    by_columns = TableProgress(life=Stopped(reason="y", columns=("y",)))
+    by_refusals, flowing = TableProgress(life=Stopped(reason="why")), TableProgress()
     for place in (by_columns, by_refusals, flowing):
         place.ask_to_resume(ResumeRequest(columns_changed=True))
-    assert [place.resume_requested for place in (by_columns, by_refusals, flowing)] == [
+    assert [place.is_due(0) for place in (by_columns, by_refusals, flowing)] == [
         True, False, False,
     ]  # fmt: skip
     by_refusals.ask_to_resume(ResumeRequest())
-    assert by_refusals.resume_requested
+    assert by_refusals.is_due(0)
 
 
 def test_a_table_that_flows_goes_on_counting() -> None:
@@ -67,7 +72,7 @@ def test_a_table_stops_at_one_refused_event_too_many() -> None:
     progress = TableProgress()
     assert not progress.note_refused(7, 10)
     assert not progress.note_refused(3, 10)
-    assert (progress.state, progress.quarantined, progress.last_error) == ("streaming", 10, None)
+    assert (progress.is_streaming, progress.quarantined, progress.last_error) == (True, 10, None)
     assert progress.note_refused(1, 10)
-    assert (progress.state, progress.quarantined) == ("stopped", 11)
+    assert (progress.is_streaming, progress.quarantined) == (False, 11)
     assert "11 events refused, more than stop_table_after=10" in str(progress.last_error)

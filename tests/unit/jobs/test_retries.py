@@ -11,7 +11,9 @@ from botocore.exceptions import ClientError
 
 from cdclake.control_objects import ResumeRequest
 from cdclake.errors import TableError
-from cdclake.jobs.control.progress import MAX_RETRY_S, Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Held
+from cdclake.jobs.control.table_progress import MAX_RETRY_S, TableProgress
 from cdclake.jobs.stream import gauges, restarts
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.table_jobs import table_job, table_reports
@@ -37,14 +39,16 @@ def test_a_held_table_is_due_after_pauses_that_grow_and_end():
     waited = []
     for _ in range(12):
         place.hold("S3 does not answer", now)
-        assert (place.state, place.is_stopped_for_good()) == ("stopped", False)
-        assert not place.is_due(place.retry_at - 1) and place.is_due(place.retry_at)
-        waited.append(place.retry_at - now)
+        assert (place.is_streaming, place.needs_operator) == (False, False)
+        assert isinstance(place.life, Held)
+        retry_at = place.life.retry_at
+        assert not place.is_due(retry_at - 1) and place.is_due(retry_at)
+        waited.append(retry_at - now)
     assert waited[0] <= 10 and waited[1] > waited[0] and waited[-1] >= 0.75 * MAX_RETRY_S
     assert max(waited) <= MAX_RETRY_S and place.failures == 12
     assert "Failed 12 times in a row; the next try is at 1970-01-12" in (place.last_error or "")
     place.flow()
-    assert (place.state, place.failures, place.retry_at) == ("streaming", 0, 0.0)
+    assert (place.is_streaming, place.failures) == (True, 0)
     assert place.offsets == {0: 7}
 
 
@@ -53,7 +57,7 @@ def test_a_held_table_keeps_what_an_operator_asked_for_and_is_stored():
     place.stop("expired")
     place.ask_to_resume(ResumeRequest(skip_gap=True))
     place.hold("S3 does not answer", 10.0)
-    assert place.gap_given_up and not place.resume_requested
+    assert place.skips_gap and not place.is_due(10.0)
     stored = Progress(tables={"t": place}).to_stored()
     assert Progress.parse(stored).table("t") == place
     place.flow()
@@ -64,7 +68,7 @@ def test_a_table_stopped_for_good_is_not_due():
     place = TableProgress()
     place.hold("S3 does not answer", 10.0)
     place.stop("a column is gone")
-    assert place.is_stopped_for_good() and not place.is_due(1e12)
+    assert place.needs_operator and not place.is_due(1e12)
 
 
 def test_a_table_that_fails_for_minutes_is_reported_as_stopped():

@@ -8,7 +8,8 @@ import pytest
 
 from cdclake.control_objects import ResumeRequest
 from cdclake.errors import Fenced
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState, lost_records
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.stream.append import next_stamp
@@ -128,7 +129,7 @@ def test_a_stream_that_wakes_up_does_not_overwrite_the_progress() -> None:
     other.save(store)
     with pytest.raises(Fenced, match="another stream has written"):
         asleep.save(store)
-    assert Progress.load(store).table("t").state == "stopped"
+    assert not Progress.load(store).table("t").is_streaming
 
 
 def test_a_stream_that_starts_ends_the_earlier_one() -> None:

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import delivered_offsets
 from cdclake.local.lake.delivered_offsets import arrived_offsets

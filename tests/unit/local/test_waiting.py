@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from cdclake.errors import ComponentFailed
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local import streaming_start
 from cdclake.local.lake import stack
 from cdclake.local.process.home import Home

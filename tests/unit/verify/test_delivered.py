@@ -10,7 +10,8 @@ import duckdb
 import pytest
 
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.jobs.control.progress import Progress, TableProgress
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.plan import Plan, Table

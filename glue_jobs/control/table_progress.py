@@ -1,0 +1,177 @@
+"""Progress of one table of the stream: its next offsets, its life, and what it remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from datetime import UTC, datetime
+from typing import Any
+
+from cdclake import naming
+from cdclake.backoff import pause_after
+from cdclake.control_objects import ResumeRequest
+from cdclake.debezium.oversized import remedy
+from cdclake.jobs.control.table_life import (
+    Held,
+    Resuming,
+    Stopped,
+    Streaming,
+    TableLife,
+    life_to_stored,
+    parse_life,
+)
+
+FIRST_RETRY_S, MAX_RETRY_S = 10.0, 300.0  # pauses of a table that is held back
+_FIRST_SEEN = "seen"  # stored key of `first_seen`, that of the first version
+_INCOMPLETE = (
+    "records were lost from Kafka before they were read: rows are missing until `cdclake resync` of"
+    " this table is complete"
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class TableProgress:
+    """Progress of one table."""
+
+    offsets: dict[int, int] = field(default_factory=dict)
+    life: TableLife = field(default_factory=Streaming)
+    quarantined: int = 0  # events quarantined since the table last started or resumed
+    warning: str | None = None  # of a table that streams: some of its rows may be wrong
+    # The table missed changes below this position; its state still has values older than it.
+    missed_below: str | None = None
+    # By declared column (name and type): position of the first event that has it.
+    first_seen: dict[str, str] = field(default_factory=dict)
+    suspected: list[str] = field(default_factory=list)  # columns whose last value did not fit
+    oversized: str | None = None  # the last event that was too large, until a resync reads its row
+    incomplete: str | None = None  # why rows are missing until a resync has read the table
+    topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
+    # Ends of the topic when the epoch's snapshot was complete: its rows are before them.
+    snapshot_ends: dict[int, int] = field(default_factory=dict)
+    swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
+
+    def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
+        """Remember an event that was too large for Kafka; stop the table if the policy says so."""
+        self.oversized = f"{reason}. To repair the row, {remedy(table)}"
+        if stops:
+            then = "let it continue with `cdclake resume`"
+            self.stop(f"{reason}. To repair the row, {then}, {remedy(table)}")
+
+    def note_refused(self, refused: int, limit: int) -> bool:
+        """Count refused events; stop the table and return True if there are too many.
+
+        So many refused events mean that the declaration no longer matches the source.
+        """
+        self.quarantined += refused
+        if self.quarantined <= limit:
+            return False
+        self.stop(
+            f"{self.quarantined} events refused, more than stop_table_after={limit}; see "
+            f"{naming.QUARANTINE} for the reasons, fix the cause, then run `cdclake resume`"
+        )
+        return True
+
+    def keep_offsets(self, ranges: Mapping[int, tuple[int, int]]) -> None:
+        """Note where a table that stops has to continue in partitions that it has not read yet."""
+        for partition, (first, _) in ranges.items():
+            self.offsets.setdefault(partition, first)
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the table takes part in each batch."""
+        return isinstance(self.life, Streaming)
+
+    @property
+    def needs_operator(self) -> bool:
+        """Whether the table only continues, or continues now, because an operator resumes it."""
+        return isinstance(self.life, Stopped | Resuming)
+
+    @property
+    def last_error(self) -> str | None:
+        """Why the table does not stream, or what is wrong with its rows."""
+        return self.warning if isinstance(self.life, Streaming) else self.life.reason
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns that do not fit the events, for which the table stopped."""
+        return self.life.columns if isinstance(self.life, Stopped | Resuming) else ()
+
+    @property
+    def skips_gap(self) -> bool:
+        """Whether records that Kafka has deleted are skipped; a resync restores their rows."""
+        return isinstance(self.life, Held | Resuming) and self.life.skips_gap
+
+    @property
+    def failures(self) -> int:
+        """Number of consecutive tries that ended with an error that may pass."""
+        return self.life.failures if isinstance(self.life, Held) else 0
+
+    def stop(self, reason: str, columns: Sequence[str] = ()) -> None:
+        """Stop the table at its current offsets."""
+        self.life = Stopped(reason=reason, columns=tuple(columns))
+
+    def hold(self, reason: str, now: float) -> None:
+        """Stop the table for a pause that grows with each consecutive failure."""
+        failures = self.failures + 1
+        retry_at = now + pause_after(failures, FIRST_RETRY_S, MAX_RETRY_S)
+        at = datetime.fromtimestamp(retry_at, UTC).isoformat(sep=" ", timespec="seconds")
+        times = f"Failed {failures} times in a row; the next try is at {at[:19]} UTC"
+        self.life = Held(
+            reason=f"{reason}. {times}",
+            failures=failures,
+            retry_at=retry_at,
+            skips_gap=self.skips_gap,
+        )
+
+    def is_due(self, now: float) -> bool:
+        """Return True if a table is to be tried now: by request or after its pause."""
+        life = self.life
+        return isinstance(life, Resuming) or (isinstance(life, Held) and life.retry_at <= now)
+
+    def ask_to_resume(self, request: ResumeRequest) -> None:
+        """Let a stopped table read its gap in the next batch; ignore the request otherwise."""
+        is_for_others = request.columns_changed and not self.columns
+        if isinstance(self.life, Streaming) or is_for_others:
+            return
+        self.life = Resuming(
+            reason=self.life.reason, columns=self.columns, skips_gap=request.skip_gap
+        )
+        if request.skip_gap and not request.has_snapshot:
+            self.incomplete = _INCOMPLETE
+
+    def forget_all_but(self, columns: Collection[str]) -> None:
+        """Drop other columns from `first_seen`: a column that is declared again is a new one."""
+        self.first_seen = {key: at for key, at in self.first_seen.items() if key in columns}
+
+    def flow(self) -> None:
+        """Let a table stream, once it has read its gap or a part of it."""
+        if isinstance(self.life, Streaming):
+            return
+        # A service's failure says nothing about the events that were refused before it.
+        self.quarantined = self.quarantined if isinstance(self.life, Held) else 0
+        self.life, self.warning = Streaming(), self.incomplete
+
+    def to_stored(self) -> dict[str, Any]:
+        """Return the table's entry in the control object; `parse` reads it."""
+        names = [f.name for f in fields(self) if f.name not in ("life", "warning")]
+        others = {name: deepcopy(getattr(self, name)) for name in names}
+        others[_FIRST_SEEN] = others.pop("first_seen")
+        return {**others, **life_to_stored(self.life, self.warning)}
+
+    @staticmethod
+    def parse(raw: Mapping[str, Any]) -> TableProgress:
+        """Read an entry; ignore keys that a newer version has added."""
+        names = {f.name for f in fields(TableProgress)} - {"life", "warning"}
+        known = {name: raw[name] for name in names if name in raw}
+        if _FIRST_SEEN in raw:
+            known["first_seen"] = raw[_FIRST_SEEN]
+        known["offsets"] = parse_offsets(raw["offsets"])
+        known["snapshot_ends"] = parse_offsets(raw.get("snapshot_ends", {}))
+        life = parse_life(raw)
+        warning = raw.get("last_error") if isinstance(life, Streaming) else None
+        return TableProgress(life=life, warning=warning, **known)
+
+
+def parse_offsets(raw: Mapping[str, int]) -> dict[int, int]:
+    """Read next offsets by partition: keys of JSON objects are texts."""
+    return {int(partition): offset for partition, offset in raw.items()}
