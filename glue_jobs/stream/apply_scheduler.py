@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 
+from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan
 
 # Each state is applied once in this time even if the stream is late; this bounds the tails.
@@ -21,26 +22,24 @@ class ApplyScheduler:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._since: dict[str, float] = {}
         # Duration of the last batch with table events, without applying; and time per state in the
         # last batch that applied any.
         self._logs_seconds = self._state_seconds = 0.0
         self._asked_at = clock()
         self._owed = 0.0  # state updates due since the stream is late
 
-    @property
-    def waiting(self) -> frozenset[str]:
-        """Tables whose states are or may be behind: they are applied even without new events."""
-        return frozenset(self._since)
+    def wait(self, streams: Iterable[TableStream]) -> None:
+        """Mark the tables' states as behind; a table that is waiting keeps its waiting time.
 
-    def wait(self, tables: Iterable[str]) -> None:
-        """Mark the tables' states as behind; a table that is waiting keeps its waiting time."""
-        for table in tables:
-            self._since.setdefault(table, self._clock())
+        Such a state is applied even without new events.
+        """
+        for stream in streams:
+            if stream.schedule.behind_since is None:
+                stream.schedule.behind_since = self._clock()
 
-    def settle(self, table: str) -> None:
+    def settle(self, stream: TableStream) -> None:
         """Mark the table's state as caught up."""
-        self._since.pop(table, None)
+        stream.schedule.behind_since = None
 
     def note_batch(self, *, busy: bool, seconds: float, states: int, merging: float) -> None:
         """Record a batch's duration; `busy` means that it had table events.
@@ -53,7 +52,7 @@ class ApplyScheduler:
             self._state_seconds = merging / states
 
     def chosen(
-        self, plan: Plan, flowing: frozenset[str], arriving: frozenset[str]
+        self, plan: Plan, flowing: Iterable[TableStream], arriving: frozenset[str]
     ) -> frozenset[str]:
         """Choose the `flowing` tables whose states this batch applies.
 
@@ -66,20 +65,28 @@ class ApplyScheduler:
         applies states too, but not for longer than the trigger interval, since new events may
         arrive.
         """
+        streams = list(flowing)
+        everything = frozenset(stream.table.name for stream in streams)
         if plan.mode == "scheduled":
-            return flowing
-        elsewhere = frozenset(t.name for t in plan.tables if t.apply != "each_batch") & flowing
-        lacking = (flowing - elsewhere) & (arriving | self.waiting)
+            return everything
+        elsewhere = frozenset(s.table.name for s in streams if s.table.apply != "each_batch")
         now = self._clock()
+        waiting = {
+            stream.table.name: stream.schedule.behind_since
+            for stream in streams
+            if stream.schedule.behind_since is not None
+        }
+        lacking = (everything - elsewhere) & (arriving | waiting.keys())
         # Only tables that were waiting: events after an hour of silence have not waited for it.
-        self._owed += len(lacking & self.waiting) * (now - self._asked_at) / MAX_APPLY_DELAY_S
+        waited = len(lacking & waiting.keys())
+        self._owed += waited * (now - self._asked_at) / MAX_APPLY_DELAY_S
         self._asked_at = now
         room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)
         if len(lacking) * self._state_seconds <= room:
             self._owed = 0.0
-            return flowing
+            return everything
         fitting = int(room / self._state_seconds) if room > 0 else 0
         turns = max(fitting, int(self._owed), 0 if arriving else 1)
         self._owed = max(0.0, self._owed - turns)
-        longest = sorted(lacking, key=lambda table: self._since.get(table, now))
+        longest = sorted(lacking, key=lambda table: waiting.get(table, now))
         return elsewhere | frozenset(longest[:turns])

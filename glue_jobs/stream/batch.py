@@ -116,7 +116,7 @@ class MicroBatch:
         laps.end("append")
         applying = self._apply_all(work)
         laps.end("apply")
-        self._maintain(plan, work)
+        self._maintain(work)
         self._operations.run(plan, records, decoded.ranges, self._progress, self._operated)
         seconds = time.monotonic() - started
         self._note_turns(bool(decoded.arriving(plan)), seconds, applying)
@@ -128,7 +128,7 @@ class MicroBatch:
         if self._tables.follow(plan, spark):
             self._topics.note_rejoining(plan, self._progress, self._tables.lake)
             # A crash may have occurred between append and apply.
-            self._turns.wait(table.name for table in plan.tables)
+            self._turns.wait(self._tables.all())
 
     def _read_changelogs(self) -> dict[str, ChangelogState]:
         """Read the changelogs of the tables that flow; stop those that cannot be read."""
@@ -166,7 +166,8 @@ class MicroBatch:
         changelogs: Mapping[str, ChangelogState],
     ) -> list[Work]:
         flowing = self._progress.flowing(plan, time.time())
-        to_apply = self._turns.chosen(plan, flowing, decoded.arriving(plan))
+        streams = [stream for stream in self._tables if stream.table.name in flowing]
+        to_apply = self._turns.chosen(plan, streams, decoded.arriving(plan))
         work = []
         for stream in self._tables:
             ranges = decoded.ranges.get(stream.table.topic, {})
@@ -249,7 +250,7 @@ class MicroBatch:
         stream = turn.stream
         for partition, (first, _) in turn.ranges.items():
             stream.place.offsets[partition] = outcome.taken.get(partition, first)
-        self._turns.wait([stream.table.name])
+        self._turns.wait([stream])
         stream.place.flow()
         judge(stream, outcome)
 
@@ -258,7 +259,7 @@ class MicroBatch:
         due = [
             turn.stream
             for turn in work
-            if turn.apply_now and turn.stream.table.name in self._turns.waiting
+            if turn.apply_now and turn.stream.schedule.behind_since is not None
         ]
         seconds: list[float] = []
         _run_all(self._states, lambda stream: self._apply(stream, seconds), due)
@@ -268,30 +269,29 @@ class MicroBatch:
         try:
             applied = stream.apply()
             if applied.is_done:
-                self._turns.settle(stream.table.name)
+                self._turns.settle(stream)
             if applied.is_done and applied.seconds:
                 seconds.append(applied.seconds)
-                self._packing.note(stream.table.name)
+                self._packing.note(stream)
         except Exception as error:
             with self._tables.noting:
                 stop_after(error, stream, {})
 
-    def _maintain(self, plan: Plan, work: Iterable[Work]) -> None:
+    def _maintain(self, work: Iterable[Work]) -> None:
         """Compact the state of one table, expire one's snapshots and renew one's stamps."""
-        flowing = {t.stream.table.name: t.stream for t in work if t.stream.place.is_streaming}
-        to_compact = self._packing.chosen(plan)
-        if to_compact in flowing:
-            stream = flowing[to_compact]
-            self._run(stream, lambda: self._packing.compact(stream.lake, plan, stream.table))
-        to_expire = self._thinning.chosen(stream.table for stream in flowing.values())
-        if to_expire in flowing:
-            expired = flowing[to_expire]
-            self._run(expired, lambda: self._thinning.thin(expired.lake, plan, expired.table))
-        self._stamps.renew_one(self._tables.lake, (stream.table for stream in flowing.values()))
+        flowing = [turn.stream for turn in work if turn.stream.place.is_streaming]
+        for schedule, run in (
+            (self._packing.chosen, self._packing.compact),
+            (self._thinning.chosen, self._thinning.thin),
+        ):
+            stream = schedule(flowing)
+            if stream is not None:
+                self._run(stream, run)
+        self._stamps.renew_one(flowing)
 
-    def _run(self, stream: TableStream, work: Callable[[], None]) -> None:
+    def _run(self, stream: TableStream, work: Callable[[TableStream], None]) -> None:
         try:
-            work()
+            work(stream)
         except Exception as error:
             stop_after(error, stream, {})
 
@@ -303,8 +303,9 @@ class MicroBatch:
     def _operated(self, table: Table) -> TableStream:
         """Return the table's stream for an operation, which appends to its changelog."""
         # If another job holds the state's lease, a later batch applies it.
-        self._turns.wait([table.name])
-        return self._tables.of(table.name)
+        stream = self._tables.of(table.name)
+        self._turns.wait([stream])
+        return stream
 
     def _note(self, plan: Plan, decoded: DecodedBatch, batch: int, seconds: float) -> None:
         progress = self._progress

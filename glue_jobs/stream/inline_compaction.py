@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact
 from cdclake.jobs.stream.inline_maintenance import run_if_free
-from cdclake.plan import Plan, Table
+from cdclake.jobs.stream.table_stream import TableStream
 
 log = logging.getLogger("cdclake.stream")
 
@@ -25,35 +24,34 @@ COMPACT_EVERY_N_COMMITS = 30
 
 
 class InlineCompaction:
-    """Counter of each state's commits since its last compaction by this process."""
+    """Scheduler of compactions by each state's commits since the last one."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
-        self._commits: Counter[str] = Counter()
 
-    def note(self, table: str) -> None:
+    def note(self, stream: TableStream) -> None:
         """Count a commit to the table's state."""
-        self._commits[table] += 1
+        stream.schedule.state_commits += 1
 
-    def chosen(self, plan: Plan) -> str | None:
+    def chosen(self, streams: Iterable[TableStream]) -> TableStream | None:
         """Choose the due table with the most commits for compaction in this batch.
 
         One per batch, so that no batch is delayed by all of them. Tables that another tool
         maintains are left out.
         """
-        ours = (table.name for table in plan.tables if table.maintenance == "own")
-        gathered = {
-            name: self._commits[name]
-            for name in ours
-            if self._commits[name] >= COMPACT_EVERY_N_COMMITS
-        }
-        return max(gathered, key=gathered.__getitem__, default=None)
+        due = [
+            stream
+            for stream in streams
+            if stream.table.maintenance == "own"
+            and stream.schedule.state_commits >= COMPACT_EVERY_N_COMMITS
+        ]
+        return max(due, key=lambda stream: stream.schedule.state_commits, default=None)
 
-    def compact(self, lake: LakeTables, plan: Plan, table: Table) -> None:
+    def compact(self, stream: TableStream) -> None:
         """Compact the state; leave it for later if another job holds or changes it."""
-        started = time.monotonic()
-        history = timedelta(days=plan.history_days)
-        upkeep = MaintainedTable(lake, table, table.name, datetime.now(UTC), history)
+        started, table = time.monotonic(), stream.table
+        history = timedelta(days=stream.plan.history_days)
+        upkeep = MaintainedTable(stream.lake, table, table.name, datetime.now(UTC), history)
         if run_if_free(self._leases, table.name, partial(compact, upkeep)):
-            del self._commits[table.name]
+            stream.schedule.state_commits = 0
             log.info("%s: compacted in %.1f s", table.name, time.monotonic() - started)

@@ -12,44 +12,42 @@ from functools import partial
 
 from cdclake.iceberg.snapshot_tags import hour_of
 from cdclake.jobs.control.leases import Leases
-from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.maintenance.snapshot_expiration import remove_old_snapshots
 from cdclake.jobs.stream.inline_maintenance import run_if_free
-from cdclake.plan import Plan, Table
-
-_NEVER = datetime.min.replace(tzinfo=UTC)
+from cdclake.jobs.stream.table_stream import TableStream
 
 
 class InlineExpiration:
-    """Record of when (which hour) this process last expired each table's snapshots."""
+    """Scheduler of expirations: each table once an hour."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
-        self._thinned: dict[str, datetime] = {}
 
-    def chosen(self, tables: Iterable[Table]) -> str | None:
+    def chosen(self, streams: Iterable[TableStream]) -> TableStream | None:
         """Choose the longest-waiting table; None if all were handled in this hour.
 
         One per batch, so that no batch is delayed by all of them. Tables that another tool
         maintains are left out.
         """
         hour = hour_of(datetime.now(UTC))
-        hours = {
-            t.name: self._thinned.get(t.name, _NEVER) for t in tables if t.maintenance == "own"
-        }
-        due = {name: thinned for name, thinned in hours.items() if thinned != hour}
-        return min(due, key=due.__getitem__, default=None)
+        due = [
+            stream
+            for stream in streams
+            if stream.table.maintenance == "own" and stream.schedule.expired_in != hour
+        ]
+        return min(due, key=lambda stream: stream.schedule.expired_in, default=None)
 
-    def thin(self, lake: LakeTables, plan: Plan, table: Table) -> None:
+    def thin(self, stream: TableStream) -> None:
         """Expire snapshots of changelog and state; leave busy ones for later.
 
         Holds the lease of each: another holder may still commit from a snapshot of hours ago.
         """
-        now = datetime.now(UTC)
-        kept = {table.changes: timedelta(hours=plan.stream_readers_hours), table.name: timedelta(0)}
+        now, table = datetime.now(UTC), stream.table
+        readers = timedelta(hours=stream.plan.stream_readers_hours)
+        kept = {table.changes: readers, table.name: timedelta(0)}
         works = (
-            (name, partial(remove_old_snapshots, lake, name, now, readers))
-            for name, readers in kept.items()
+            (name, partial(remove_old_snapshots, stream.lake, name, now, needed))
+            for name, needed in kept.items()
         )
         if all(run_if_free(self._leases, name, work) for name, work in works):
-            self._thinned[table.name] = hour_of(now)
+            stream.schedule.expired_in = hour_of(now)

@@ -22,7 +22,7 @@ from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.snapshot_expiration import time_of
 from cdclake.jobs.stream.append import commit_files
 from cdclake.jobs.stream.inline_maintenance import run_if_free
-from cdclake.plan import Table
+from cdclake.jobs.stream.table_stream import TableStream
 
 log = logging.getLogger("cdclake.stream")
 
@@ -31,35 +31,35 @@ CHECK_INTERVAL = RENEW_AFTER = timedelta(days=1)
 
 
 class StampRenewal:
-    """Record of when this process last checked each table's stamps."""
+    """Scheduler of renewals: each table's stamps are checked once in the interval."""
 
     def __init__(self, leases: Leases) -> None:
         self._leases = leases
-        self._checked: dict[str, datetime] = {}
 
-    def renew_one(self, lake: LakeTables, tables: Iterable[Table]) -> None:
+    def renew_one(self, streams: Iterable[TableStream]) -> None:
         """Renew the stamps of one table that is due: one per batch, so that none is delayed.
 
         A failure is logged, and the table is due again after the interval.
         """
         now = datetime.now(UTC)
-        due = (t for t in tables if t.maintenance != "own" and self._is_due(t.name, now))
-        table = next(due, None)
-        if table is None:
+        stream = next((stream for stream in streams if _is_due(stream, now)), None)
+        if stream is None:
             return
-        self._checked[table.name] = now
+        stream.schedule.stamps_checked_at = now
+        table = stream.table
         try:
             renewals = {table.changes: renew_changelog_stamp, table.name: renew_stamp}
             for name, renew in renewals.items():
-                run_if_free(self._leases, name, partial(renew, lake, name, now))
+                run_if_free(self._leases, name, partial(renew, stream.lake, name, now))
         except Exception as error:
             if hold_reason(table.name, error) is None:
                 raise
             log.warning("table %s: cannot renew its stamps", table.name, exc_info=error)
 
-    def _is_due(self, name: str, now: datetime) -> bool:
-        checked = self._checked.get(name)
-        return checked is None or now - checked >= CHECK_INTERVAL
+
+def _is_due(stream: TableStream, now: datetime) -> bool:
+    checked_at = stream.schedule.stamps_checked_at
+    return stream.table.maintenance != "own" and now - checked_at >= CHECK_INTERVAL
 
 
 def renew_stamp(lake: LakeTables, name: str, now: datetime) -> None:

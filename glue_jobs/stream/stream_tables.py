@@ -16,6 +16,7 @@ from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys
 from cdclake.jobs.stream.table_errors import stop_after
+from cdclake.jobs.stream.table_schedule import TableSchedule
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan
 from cdclake.stream_requests import request_replay
@@ -42,12 +43,14 @@ class StreamTables:
         for table in plan.tables:
             place = self._progress.table(table.name)
             place.forget_all_but(column_keys(table))
+            before = self._streams.get(table.name)
             self._streams[table.name] = TableStream(
                 lake=lake,
                 plan=plan,
                 table=table,
                 leases=self._leases,
                 place=place,
+                schedule=before.schedule if before else TableSchedule(),
                 remember=partial(self._remember, table.name),
             )
             self._create(self._streams[table.name])
@@ -75,6 +78,10 @@ class StreamTables:
     def __iter__(self) -> Iterator[TableStream]:
         """Yield the tables that the stream writes."""
         return (s for s in self._streams.values() if s.table.delivery == "stream")
+
+    def all(self) -> list[TableStream]:
+        """Return the tables of the plan, Firehose's among them."""
+        return list(self._streams.values())
 
     def is_created(self, stream: TableStream) -> bool:
         """Create the table now if that failed before; return whether it exists as planned."""

@@ -48,6 +48,7 @@ from cdclake.jobs.stream.partition_summary import REFUSED, PartitionSummary
 from cdclake.jobs.stream.quarantine import quarantine, refused_records
 from cdclake.jobs.stream.row_files import read_rows, write_rows
 from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
+from cdclake.jobs.stream.table_schedule import TableSchedule
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.stream")
@@ -110,6 +111,7 @@ class TableStream:
     place: TableProgress
     handle: TableHandle = field(init=False)  # of the changelog
     is_created: bool = False  # set by StreamTables: changelog and state exist as planned
+    schedule: TableSchedule = field(default_factory=TableSchedule)
     through: int = 0  # time of ingestion that the changelog has reached, in microseconds
     # Called before a commit if columns were seen for the first time.
     remember: Callable[[KnownColumns], None] = lambda known: None

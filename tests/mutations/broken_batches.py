@@ -55,7 +55,7 @@ BATCHES = (
     ),
     Mutation(
         "no state is packed while it streams", (MICRO_BATCH, "-k", "packed"),
-        ((_BATCH, "if to_compact in flowing:", "if False:"),),
+        ((_BATCH, "(self._packing.chosen, self._packing.compact),", ""),),
     ),
     Mutation(
         "pack or thin what another job holds", (*_PACKING_TESTS, *_THINNING_TESTS),
@@ -63,11 +63,11 @@ BATCHES = (
     ),
     Mutation(
         "pack what others maintain", _PACKING_TESTS,
-        ((_PACKING, ' if table.maintenance == "own")', ")"),),
+        ((_PACKING, 'if stream.table.maintenance == "own"', "if True"),),
     ),
     Mutation(
         "no snapshot is thinned while they stream", (MICRO_BATCH, "-k", "thinned"),
-        ((_BATCH, "if to_expire in flowing:", "if False:"),),
+        ((_BATCH, "(self._thinning.chosen, self._thinning.thin),", ""),),
     ),
     Mutation(
         "forget the newest stamp's snapshot", _SNAPSHOT_TESTS,

@@ -66,7 +66,8 @@ TOPICS = (
     ),
     Mutation(
         "a table with lost rows says nothing", _STATE_TESTS,
-        (("glue_jobs/control/table_progress.py", "Streaming(), self.incomplete", "Streaming(), None"),),
+        (("glue_jobs/control/table_progress.py",
+          "Streaming(), self.incomplete", "Streaming(), None"),),
     ),
     Mutation(
         "a checkpoint that Kafka does not reach is kept", _STATE_TESTS,

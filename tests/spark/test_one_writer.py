@@ -358,10 +358,10 @@ def test_a_quiet_table_that_another_tool_compacts_keeps_its_stamps(
     for name in names:
         compact_as_glue_does(engine, name)
     renewal = StampRenewal(engine.leases)
-    renewal.renew_one(engine.lake, [engine.table])
+    renewal.renew_one([engine.stream()])
     assert not any(engine.lake.stamped(name).is_current for name in names)  # they are young
     monkeypatch.setattr(stamp_renewal, "RENEW_AFTER", timedelta(0))
-    StampRenewal(engine.leases).renew_one(engine.lake, [engine.table])
+    renewal.renew_one([engine.stream()])
     assert all(engine.lake.stamped(name).is_current for name in names)
     for name in names:
         expire_all_but_the_newest(engine, name)

@@ -10,18 +10,24 @@ from cdclake.errors import CommitConflict
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.stream import inline_expiration, inline_maintenance
 from cdclake.jobs.stream.inline_expiration import InlineExpiration
+from cdclake.jobs.stream.table_schedule import TableSchedule
+from cdclake.jobs.stream.table_stream import TableStream
 from tests.spark.events import MemoryStore
 
-LAKE: Any = None  # no test here comes to it
 PLAN: Any = SimpleNamespace(stream_readers_hours=26)
 
 
-def tables(**maintenance: str) -> list[Any]:
-    """Tables `a` and `b`."""
+def streams(**maintenance: str) -> list[Any]:
+    """Streams of tables `a` and `b`."""
     return [
-        SimpleNamespace(name=t, changes=f"{t}_changes", maintenance=maintenance.get(t, "own"))
-        for t in "ab"
-    ]
+        SimpleNamespace(
+            table=SimpleNamespace(
+                name=name, changes=f"{name}_changes", maintenance=maintenance.get(name, "own")
+            ),
+            schedule=TableSchedule(), plan=PLAN, lake=None,
+        )
+        for name in "ab"
+    ]  # fmt: skip
 
 
 @pytest.fixture
@@ -43,12 +49,11 @@ def thinned(monkeypatch):
 
 def test_one_in_a_batch_and_each_once_in_an_hour(store, thinned):
     each = InlineExpiration(Leases(store, "stream"))
-    a, b = tables()
-    assert each.chosen([a, b]) == "a"
-    each.thin(LAKE, PLAN, a)
-    assert each.chosen([a, b]) == "b"
-    each.thin(LAKE, PLAN, b)
-    assert each.chosen([a, b]) is None
+    both: list[TableStream] = streams()
+    for due in both:
+        assert each.chosen(both) is due
+        each.thin(due)
+    assert each.chosen(both) is None
     assert (thinned, store.stored) == (["a_changes", "a", "b_changes", "b"], {})
 
 
@@ -58,24 +63,27 @@ def test_the_one_that_waits_longest_comes_first(store, thinned, monkeypatch):
     monkeypatch.setattr(
         inline_expiration, "hour_of", lambda _: datetime(2026, 1, 1, next(hours), tzinfo=UTC)
     )
-    by_name = {table.name: table for table in tables()}
+    both: list[TableStream] = streams()
     for _ in range(4):
-        each.thin(LAKE, PLAN, by_name[each.chosen(by_name.values()) or ""])
+        chosen = each.chosen(both)
+        assert chosen is not None
+        each.thin(chosen)
     assert thinned == ["a_changes", "a", "b_changes", "b"] * 2
 
 
 @pytest.mark.parametrize("maintenance", ["glue", "none"])
 def test_what_others_maintain_is_theirs(store, maintenance):
-    assert InlineExpiration(Leases(store, "stream")).chosen(tables(a=maintenance)) == "b"
+    a, b = streams(a=maintenance)
+    assert InlineExpiration(Leases(store, "stream")).chosen([a, b]) is b
 
 
 @pytest.mark.parametrize(("held", "before"), [("a_changes", []), ("a", ["a_changes"])])
 def test_one_that_another_job_holds_comes_later(store, thinned, held, before):
     later = InlineExpiration(Leases(store, "stream"))
-    a, _ = tables()
+    a, _ = streams()
     with Leases(store, "maintain").hold(held):
-        later.thin(LAKE, PLAN, a)
-    assert (thinned, later.chosen([a])) == (before, "a")
+        later.thin(a)
+    assert (thinned, later.chosen([a])) == (before, a)
 
 
 def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monkeypatch, caplog):
@@ -84,9 +92,9 @@ def test_one_that_others_keep_changing_comes_later_and_stops_nothing(store, monk
 
     monkeypatch.setattr(inline_maintenance, "retry_on_conflict", loses)
     later = InlineExpiration(Leases(store, "stream"))
-    a, _ = tables()
-    later.thin(LAKE, PLAN, a)
-    assert (later.chosen([a]), store.stored) == ("a", {})
+    a, _ = streams()
+    later.thin(a)
+    assert (later.chosen([a]), store.stored) == (a, {})
     assert "other writers changed it" in caplog.text
 
 
@@ -97,6 +105,6 @@ def test_a_changelogs_snapshots_are_kept_for_its_readers(store, monkeypatch):
         kept[name] = readers
 
     monkeypatch.setattr(inline_expiration, "remove_old_snapshots", remove)
-    a, _ = tables()
-    InlineExpiration(Leases(store, "stream")).thin(LAKE, PLAN, a)
+    a, _ = streams()
+    InlineExpiration(Leases(store, "stream")).thin(a)
     assert kept == {"a_changes": timedelta(hours=26), "a": timedelta(0)}

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from cdclake.jobs.stream.apply_scheduler import MAX_APPLY_DELAY_S, ApplyScheduler
+from cdclake.jobs.stream.table_schedule import TableSchedule
 
 TABLES = ("a", "b", "c")
-FLOWING = frozenset(TABLES)
+ALL = frozenset(TABLES)
 TRIGGER_S = 10
 
 
@@ -26,86 +27,111 @@ def clock():
     return Clock()
 
 
+class Turns:
+    """A scheduler, and streams of the tables."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.scheduler = ApplyScheduler(clock)
+        self.streams: dict[str, Any] = {
+            name: SimpleNamespace(
+                table=SimpleNamespace(name=name, apply="each_batch"), schedule=TableSchedule()
+            )
+            for name in TABLES
+        }
+
+    def wait(self, *tables: str) -> None:
+        self.scheduler.wait(self.streams[table] for table in tables)
+
+    def settle(self, table: str) -> None:
+        self.scheduler.settle(self.streams[table])
+
+    def note_batch(self, **figures: Any) -> None:
+        self.scheduler.note_batch(**figures)
+
+    def chosen(
+        self, arriving: frozenset[str], flowing: frozenset[str] = ALL, mode: str = "always_on"
+    ) -> frozenset[str]:
+        plan: Any = SimpleNamespace(mode=mode, trigger_seconds=TRIGGER_S)
+        streams = [stream for name, stream in self.streams.items() if name in flowing]
+        return self.scheduler.chosen(plan, streams, arriving)
+
+
 @pytest.fixture
 def turns(clock):
-    return ApplyScheduler(clock)
-
-
-def plan(mode: str = "always_on", **apply: str) -> Any:
-    tables = [SimpleNamespace(name=t, apply=apply.get(t, "each_batch")) for t in TABLES]
-    return SimpleNamespace(mode=mode, trigger_seconds=TRIGGER_S, tables=tables)
+    return Turns(clock)
 
 
 def test_a_stream_that_keeps_up_brings_all_states_up(turns):
     turns.note_batch(busy=True, seconds=TRIGGER_S, states=3, merging=6)
-    assert turns.chosen(plan(), FLOWING, FLOWING) == {*TABLES}
+    assert turns.chosen(ALL) == {*TABLES}
 
 
 def test_a_stream_whose_logs_take_the_trigger_leaves_the_states_for_later(turns):
-    turns.wait(TABLES)
+    turns.wait(*TABLES)
     turns.note_batch(busy=True, seconds=TRIGGER_S + 1, states=0, merging=0)
-    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
-    assert turns.chosen(plan(), FLOWING, frozenset()) == {*TABLES}  # nothing else to do
+    assert turns.chosen(ALL) == set()
+    assert turns.chosen(frozenset()) == {*TABLES}  # nothing else to do
     # It would end without them.
-    assert turns.chosen(plan("scheduled"), FLOWING, FLOWING) == {*TABLES}
+    assert turns.chosen(ALL, mode="scheduled") == {*TABLES}
 
 
 def test_a_batch_without_events_brings_states_up_for_no_longer_than_the_trigger(turns):
     """Else events that come meanwhile would wait for the states of all tables."""
-    turns.wait(TABLES)
+    turns.wait(*TABLES)
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=2, merging=10)  # 5 s each
-    chosen = turns.chosen(plan(), FLOWING, frozenset())
+    chosen = turns.chosen(frozenset())
     assert len(chosen) == 2
     for table in chosen:
         turns.settle(table)
-    assert turns.chosen(plan(), FLOWING, frozenset()) == {*TABLES}  # only one lacks something
-    turns.wait(TABLES)
+    assert turns.chosen(frozenset()) == {*TABLES}  # only one lacks something
+    turns.wait(*TABLES)
     turns.note_batch(busy=False, seconds=TRIGGER_S * 2, states=1, merging=TRIGGER_S * 2)
-    assert len(turns.chosen(plan(), FLOWING, frozenset())) == 1
+    assert len(turns.chosen(frozenset())) == 1
 
 
 def test_as_many_states_as_fit_beside_the_logs_the_longest_waiting_first(turns, clock):
     for table in ("b", "c"):
-        turns.wait([table])
+        turns.wait(table)
         clock.now += 1
     turns.note_batch(busy=True, seconds=TRIGGER_S + 2, states=3, merging=9)  # logs 3 s, a state 3 s
-    assert turns.chosen(plan(), FLOWING, FLOWING) == {"b", "c"}
+    assert turns.chosen(ALL) == {"b", "c"}
 
 
 def test_a_few_states_that_fit_are_no_sign_that_all_do(turns):
     turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
-    assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 1
+    assert len(turns.chosen(ALL)) == 1
 
 
 def test_only_tables_that_lack_something_have_to_fit(turns):
     turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
-    assert turns.chosen(plan(), FLOWING, frozenset({"a"})) == {*TABLES}
+    assert turns.chosen(frozenset({"a"})) == {*TABLES}
 
 
 def test_states_that_another_job_brings_up_take_no_room(turns):
     turns.note_batch(busy=True, seconds=TRIGGER_S - 1, states=1, merging=4)
-    assert turns.chosen(plan(a="scheduled", b="scheduled"), FLOWING, FLOWING) == {*TABLES}
+    turns.streams["a"].table.apply = turns.streams["b"].table.apply = "scheduled"
+    assert turns.chosen(ALL) == {*TABLES}
     turns.note_batch(busy=True, seconds=TRIGGER_S + 1, states=0, merging=0)
-    assert turns.chosen(plan(a="scheduled"), FLOWING, FLOWING) == {"a"}
+    assert turns.chosen(ALL) == {"a", "b"}
 
 
 def test_what_a_state_takes_is_known_from_batches_without_events_too(turns):
     turns.note_batch(busy=False, seconds=TRIGGER_S * 3, states=3, merging=TRIGGER_S * 3)
-    assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 1
+    assert len(turns.chosen(ALL)) == 1
 
 
 def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(turns, clock):
     """None is due at once with the others, though all were brought up at once before."""
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     for table in ("b", "a", "c"):
-        turns.wait([table])
+        turns.wait(table)
         clock.now += 1
     taken = []
     for clock.now in range(int(MAX_APPLY_DELAY_S * 2) + 1):
-        for table in turns.chosen(plan(), FLOWING, FLOWING):
+        for table in turns.chosen(ALL):
             taken.append((clock.now, table))
             turns.settle(table)
-            turns.wait([table])
+            turns.wait(table)
     times, tables = zip(*taken, strict=True)
     assert tables == ("b", "a", "c", "b", "a", "c")
     assert times == tuple(range(60, 361, 60))
@@ -113,30 +139,30 @@ def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(t
 
 def test_so_many_at_once_that_each_has_its_turn_in_time(turns, clock):
     turns.note_batch(busy=True, seconds=MAX_APPLY_DELAY_S * 2 / 3, states=0, merging=0)
-    turns.wait(TABLES)
+    turns.wait(*TABLES)
     clock.now = MAX_APPLY_DELAY_S * 2 / 3
-    assert len(turns.chosen(plan(), FLOWING, FLOWING)) == 2
+    assert len(turns.chosen(ALL)) == 2
 
 
 def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
-    turns.wait(TABLES)
+    turns.wait(*TABLES)
     clock.now = MAX_APPLY_DELAY_S
-    assert turns.chosen(plan(), FLOWING, FLOWING) == {*TABLES}
+    assert turns.chosen(ALL) == {*TABLES}
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
-    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
+    assert turns.chosen(ALL) == set()
 
 
 def test_no_turns_are_owed_for_a_time_in_which_no_state_waited(turns, clock):
     """Else the first batch after a silence would bring all states up, late as it is."""
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     clock.now = MAX_APPLY_DELAY_S * 20
-    assert turns.chosen(plan(), FLOWING, FLOWING) == set()
+    assert turns.chosen(ALL) == set()
 
 
 def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
-    turns.wait(["a"])
+    turns.wait("a")
     clock.now = 1
-    turns.wait(["b"])
+    turns.wait("b")
     clock.now = MAX_APPLY_DELAY_S + 5
-    assert turns.chosen(plan(), FLOWING - {"a"}, FLOWING) == {"b"}
+    assert turns.chosen(ALL, flowing=ALL - {"a"}) == {"b"}

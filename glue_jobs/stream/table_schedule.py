@@ -1,0 +1,22 @@
+"""What the stream remembers of a table's scheduled work between batches; a restart forgets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class TableSchedule:
+    """When a table's scheduled work was last done."""
+
+    # Set by ApplyScheduler: since when (monotonic seconds) the state is or may be behind; else None
+    behind_since: float | None = None
+    # Set by InlineCompaction: commits to the state since its last compaction.
+    state_commits: int = 0
+    # Set by InlineExpiration: the hour in which snapshots were last expired.
+    expired_in: datetime = NEVER
+    # Set by StampRenewal: when the stamps were last looked at.
+    stamps_checked_at: datetime = NEVER
