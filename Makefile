@@ -69,8 +69,8 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
 	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
 
-prove: setup ## Run what CI leaves out, in parts that can be interrupted: PART=model; without PART lists them
-	@$(BIN)/python -m tests.proofs.run $(PART)
+prove: setup ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
+	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
 bench: setup $(PEER_JARS) ## Run a short benchmark against the peers, for some minutes
 	@$(BIN)/python -m benchmarks.run short

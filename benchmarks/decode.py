@@ -25,16 +25,20 @@ from benchmarks.session import open_session
 from benchmarks.sizes import Size
 from benchmarks.storage import in_folder
 from cdclake import naming
+from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.deduplicate import identity
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.partition_summary import summarize
 from cdclake.jobs.stream.plan_decoders import decoders_of, runs_of
-from cdclake.jobs.stream.quarantine import quarantine, refused_records
+from cdclake.jobs.stream.quarantine import quarantine_files
+from cdclake.jobs.stream.refused_records import refused_records
 
 BARE = "bare_from_json"
+MAX_OFFSET = 2**63 - 1
 _COMPARED = tuple(name for name, kind in LOG_COLUMNS if not kind.startswith("array"))
 
 
@@ -100,26 +104,27 @@ def take(
 def _read(lake: LakeTables, records: DataFrame, refuse: bool, folder: str) -> Mapping[str, Any]:
     decoder = EventDecoder(ORDERS, PLAN)
     with metered() as meter:
-        accepted, refused = decode_in_tasks(records)
-        if refused:
-            refused = quarantine(refused_records(records, decoder.decode(records)), lake, ORDERS)
+        target = TableHandle(lake, naming.QUARANTINE).target()
+        accepted, files = decode_in_tasks(records, target)
+        refused = quarantine_files(files, (0, MAX_OFFSET), lake, ORDERS) if files else 0
     assert (refused > 0) == refuse, f"{refused} of {refused + accepted} records are refused"
     rows = decoder.decode(records).where(F.col(REFUSAL).isNull())
     rows.select(*_COMPARED).write.mode("append").parquet(folder)
     return meter.figures()
 
 
-def decode_in_tasks(records: DataFrame) -> tuple[int, int]:
-    """Decode as the stream's job does, where the rows stay in the task; accepted and refused."""
-    passed = records.select("topic", "partition", "offset", "key", "value")
-    task = _DecodeOnly(PLAN.to_json())
-    rows = passed.mapInArrow(task, "accepted bigint, refused bigint").collect()
-    return sum(row["accepted"] for row in rows), sum(row["refused"] for row in rows)
+def decode_in_tasks(records: DataFrame, quarantine: FileTarget) -> tuple[int, list[str]]:
+    """Decode as the stream's job does: the rows stay in the task, refused records are written."""
+    passed = records.select("topic", "partition", "offset", "key", "value", "headers")
+    task = _DecodeOnly(PLAN.to_json(), quarantine)
+    rows = passed.mapInArrow(task, "accepted bigint, refused string").collect()
+    return sum(row["accepted"] for row in rows), [row["refused"] for row in rows if row["refused"]]
 
 
 @dataclass(frozen=True, slots=True)
 class _DecodeOnly:
     plan_json: str
+    quarantine: FileTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = decoders_of(self.plan_json).decoder(ORDERS)
@@ -128,8 +133,9 @@ class _DecodeOnly:
                 values, keys = (records[name].to_pylist() for name in ("value", "key"))
                 rows = decoder.decode(values, keys, partition, records["offset"].to_numpy()).rows
                 summary = summarize(rows, partition, identity(ORDERS))
-                refused = rows.num_rows - summary.accepted
-                counts = {"accepted": [summary.accepted], "refused": [refused]}
+                refused = refused_records(records, rows, ORDERS)
+                file = self.quarantine.write(refused) if refused.num_rows else None
+                counts = {"accepted": [summary.accepted], "refused": pa.array([file], pa.string())}
                 yield pa.RecordBatch.from_pydict(counts)
 
 

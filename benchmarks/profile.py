@@ -31,7 +31,9 @@ from benchmarks.run import WORK
 from benchmarks.session import PROJECT, open_session
 from benchmarks.sizes import SIZES
 from benchmarks.storage import in_folder
+from cdclake import naming
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.local.demo.interrupts import ending_in_order
 
 PROFILE = PROJECT / "benchmarks" / "results" / "profile.json"
@@ -101,12 +103,14 @@ def _inserting(ours: Ours) -> Acts:
     return {OURS: ours.apply, BARE_APPEND: lambda rows: append_bare(ours.lake, rows)}
 
 
-def _decoding(_: Ours) -> Acts:
+def _decoding(ours: Ours) -> Acts:
+    quarantine = TableHandle(ours.lake, naming.QUARANTINE).target()
+
     def parse(records: DataFrame) -> None:
         with persisted(parsed(records)) as rows:
             rows.count()
 
-    return {OURS: decode_in_tasks, BARE_PARSING: parse}
+    return {OURS: lambda records: decode_in_tasks(records, quarantine), BARE_PARSING: parse}
 
 
 _ACTS: Mapping[str, Callable[[Ours], Acts]] = {

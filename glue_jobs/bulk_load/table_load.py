@@ -23,7 +23,7 @@ from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.jobs.stream.append import LOAD_PARTITION, append_changes, epoch_sweep, sweep_row
 from cdclake.jobs.stream.changelog_columns import REFUSAL
-from cdclake.jobs.stream.quarantine import quarantine, refusals
+from cdclake.jobs.stream.quarantine import quarantine_rows
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.load")
@@ -92,7 +92,7 @@ class TableLoad:
         expected, accepted = self.snapshot.count(self.table), self._in_log().count()
         refused = 0
         if accepted < expected:
-            refused = quarantine(refusals(events, RECORD), self.lake, self.table)
+            refused = quarantine_rows(events, RECORD, self.lake, self.table)
         if accepted + refused != expected:
             raise TableError(
                 self.table.name,

@@ -46,5 +46,10 @@ def path_of(description: str) -> str:
     return str(json.loads(description)["file-path"])
 
 
+def rows_of(description: str) -> int:
+    """Return the number of rows of a described file."""
+    return int(json.loads(description)["record-count"])
+
+
 def _mapped(values: Mapping[int, Any]) -> dict[str, list[Any]]:
     return {"keys": list(values), "values": list(values.values())}

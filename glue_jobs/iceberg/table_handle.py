@@ -52,14 +52,24 @@ class TableHandle:
             self._target = schema.schemaId(), made
         return self._target[1]
 
-    def append(
-        self, files: Sequence[str], *, read_from: int | None, newer_than: int, stamp: str
-    ) -> None:
-        """Commit described files with the stamp, as one snapshot with the operation `append`.
+    @property
+    def expressions(self) -> Any:
+        """Iceberg's class of expressions."""
+        return self._java.Expressions
 
-        Iceberg refuses it if rows with a time of ingestion after `newer_than` (microseconds) were
-        added after the snapshot `read_from`. Iceberg's appends never conflict with each other, so
-        this is an overwrite that deletes nothing.
+    def append(
+        self,
+        files: Sequence[str],
+        *,
+        read_from: int | None,
+        unless_added: Any,
+        stamp: str | None = None,
+    ) -> None:
+        """Commit described files, with a stamp, as one snapshot with the operation `append`.
+
+        Iceberg refuses it if files that may have rows of the expression `unless_added` were added
+        after the snapshot `read_from`. Iceberg's appends never conflict with each other, so this is
+        an overwrite that deletes nothing.
         """
         table, java = self._loaded(), self._java
         spec, mapper = table.spec(), java.JsonUtil.mapper()
@@ -68,10 +78,11 @@ class TableHandle:
             commit = commit.addFile(java.ContentFileParser.fromJson(mapper.readTree(file), spec))
         if read_from is not None:
             commit = commit.validateFromSnapshot(read_from)
-        later = java.Expressions.greaterThan(naming.INGESTED_AT, newer_than)
-        commit = commit.conflictDetectionFilter(later).validateNoConflictingData()
+        commit = commit.conflictDetectionFilter(unless_added).validateNoConflictingData()
+        if stamp is not None:
+            commit = commit.set(naming.STAMP_PROPERTY, stamp)
         self._known_at = 0.0  # should the commit fail, the table is loaded again
-        commit.set(naming.STAMP_PROPERTY, stamp).commit()
+        commit.commit()
         self._known_at = time.monotonic()
 
     def _loaded(self) -> Any:

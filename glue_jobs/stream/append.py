@@ -5,7 +5,8 @@ The files of rows are written before (`changelog_job`, `row_files`); a commit on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from py4j.protocol import Py4JJavaError
@@ -58,19 +59,26 @@ def commit_files(
     after `read_from`.
     """
     added = files or [empty_file(changelog, stamp)]
+    later = changelog.expressions.greaterThan(naming.INGESTED_AT, follows)
     reach("before_changelog_commit")
+    with fenced(changelog.name):
+        changelog.append(added, read_from=read_from, unless_added=later, stamp=stamp.to_json())
+    reach("after_changelog_commit")
+
+
+@contextmanager
+def fenced(name: str) -> Iterator[None]:
+    """Raise Fenced if Iceberg refuses a commit to the table, since another writer was there."""
     try:
-        changelog.append(added, read_from=read_from, newer_than=follows, stamp=stamp.to_json())
+        yield
     except Py4JJavaError as error:
         refused = cause_of(error, Kind.COMMIT_REFUSED)
         if refused is None:
             raise
         raise Fenced(
-            f"another stream has written to {changelog.name} since this one read its stamp:"
-            f" {refused.reason}",
+            f"another stream has written to {name} since this one read it: {refused.reason}",
             policy(Kind.FENCED).remedy,
         ) from error
-    reach("after_changelog_commit")
 
 
 def empty_file(changelog: TableHandle, stamp: ChangesStamp) -> str:

@@ -108,7 +108,7 @@ class MicroBatch:
             for stream in self._tables
             if stream.table.name in changelogs
         }
-        decoded = run_changelog_job(records, plan, targets)
+        decoded = run_changelog_job(records, plan, targets, self._tables.quarantine_target())
         laps.end("decode")
         self._note_decoded(plan, decoded)
         work = self._work(plan, records, decoded, changelogs)

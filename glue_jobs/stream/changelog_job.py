@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.stream.changelog_task import RESULT_DDL, ChangelogTask, TableTarget
 from cdclake.jobs.stream.heartbeats import SentHeartbeat, parse_heartbeats
 from cdclake.jobs.stream.partition_summary import PartitionSummary, combined
@@ -30,6 +31,7 @@ class TableShare:
     """One table's part of a batch: files that no commit has yet, and what is in them."""
 
     files: list[str] = field(default_factory=list)  # descriptions
+    refused: list[str] = field(default_factory=list)  # those of the quarantine's files
     parts: list[PartitionSummary] = field(default_factory=list)  # one per Kafka partition
     error: str | None = None  # traceback of a task that failed for this table
 
@@ -77,13 +79,13 @@ class DecodedBatch:
 
 
 def run_changelog_job(
-    records: DataFrame, plan: Plan, targets: Mapping[str, TableTarget]
+    records: DataFrame, plan: Plan, targets: Mapping[str, TableTarget], quarantine: FileTarget
 ) -> DecodedBatch:
     """Decode the records of the topics in `targets` and write files; nothing is committed.
 
     `records` has the columns of Kafka records and is read once, and again for large values.
     """
-    task = ChangelogTask(plan.to_json(), targets)
+    task = ChangelogTask(plan.to_json(), targets, quarantine)
     rows = _run(records, task, f"octet_length(value) <= {LARGE_VALUE_BYTES}")
     largest = max((row["deferred"] or 0 for row in rows), default=0)
     if largest:
@@ -101,6 +103,7 @@ def _run(records: DataFrame, task: ChangelogTask, is_passed: str) -> list[Row]:
         "offset",
         "key",
         f"IF({is_passed}, value, NULL) AS value",
+        "headers",
         "CAST(octet_length(value) AS bigint) AS size",
     )
     return passed.coalesce(cores).mapInArrow(task, RESULT_DDL).collect()
@@ -130,6 +133,7 @@ def _result(rows: Iterable[Row]) -> DecodedBatch:
             share = shares.setdefault(topic, TableShare())
             share.parts.append(PartitionSummary.from_json(row["summary"]))
             share.files += [row["file"]] if row["file"] is not None else []
+            share.refused += [row["refused"]] if row["refused"] is not None else []
             continue
         first, following = row["first"], row["following"]
         known = ranges.setdefault(topic, {}).get(partition, (first, following))

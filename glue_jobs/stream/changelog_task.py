@@ -21,6 +21,7 @@ from cdclake.jobs.stream.deduplicate import identity
 from cdclake.jobs.stream.heartbeats import heartbeats_json
 from cdclake.jobs.stream.partition_summary import summarize
 from cdclake.jobs.stream.plan_decoders import PlanDecoders, decoders_of, runs_of
+from cdclake.jobs.stream.refused_records import refused_records
 from cdclake.jobs.stream.row_files import FILE_BYTES
 
 HELD_BYTES = 4 * FILE_BYTES  # of all tables in one task
@@ -36,13 +37,14 @@ RESULT = pa.schema(
         "deferred": pa.int64(),  # bytes of the largest value that was left out; 0: none
         "heartbeats": pa.string(),
         "file": pa.string(),  # description of the file; NULL if no event was accepted
+        "refused": pa.string(),  # description of the quarantine's file; NULL if none was refused
         "summary": pa.string(),
         "error": pa.string(),  # why there are no files of this topic
     }
 )
 RESULT_DDL = (
     "topic string, partition int, first bigint, following bigint, size bigint, deferred bigint,"
-    " heartbeats string, file string, summary string, error string"
+    " heartbeats string, file string, refused string, summary string, error string"
 )
 
 
@@ -61,14 +63,15 @@ class ChangelogTask:
 
     plan_json: str
     targets: Mapping[str, TableTarget]  # by topic
+    quarantine: FileTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Process batches of Kafka records; yield rows of RESULT.
 
-        Each batch has topic, partition, offset, key, value and `size`. A value that is NULL though
-        it has a size was left out for a later job.
+        Each batch has topic, partition, offset, key, value, headers and `size`. A value that is
+        NULL though it has a size was left out for a later job.
         """
-        work = _Work(decoders_of(self.plan_json), self.targets)
+        work = _Work(decoders_of(self.plan_json), self)
         for batch in batches:
             yield from _results(work.take(batch))
         yield from _results(work.finish())
@@ -96,15 +99,16 @@ class _Held:
     """Decoded events of one table and partition that are not in a file yet."""
 
     blocks: list[pa.Table] = field(default_factory=list)
+    refused: list[pa.Table] = field(default_factory=list)  # in the quarantine's columns
     size: int = 0
 
 
 class _Work:
     """State of one task."""
 
-    def __init__(self, decoders: PlanDecoders, targets: Mapping[str, TableTarget]) -> None:
+    def __init__(self, decoders: PlanDecoders, task: ChangelogTask) -> None:
         self._decoders = decoders
-        self._targets = targets
+        self._targets, self._quarantine = task.targets, task.quarantine
         self._read: dict[tuple[str, int], _Read] = {}
         self._held: dict[tuple[str, int], _Held] = {}
         self._failed: set[str] = set()  # topics: one table's failure is not that of the others
@@ -156,7 +160,8 @@ class _Work:
         wanted = _wanted(records, target, partition)
         if wanted.num_rows == 0:
             return
-        decoder = self._decoders.decoder(self._decoders.tables[topic])
+        table = self._decoders.tables[topic]
+        decoder = self._decoders.decoder(table)
         rows = decoder.decode(
             wanted["value"].to_pylist(),
             wanted["key"].to_pylist(),
@@ -167,6 +172,10 @@ class _Work:
             held = self._held.setdefault((topic, partition), _Held())
             held.blocks.append(rows)
             held.size += rows.nbytes
+            refused = refused_records(wanted, rows, table)
+            if refused.num_rows:
+                held.refused.append(refused)
+                held.size += refused.nbytes
 
     def _write_full(self) -> Iterator[dict[str, Any]]:
         for place in [place for place, held in self._held.items() if held.size >= FILE_BYTES]:
@@ -178,20 +187,25 @@ class _Work:
         """Write the events of one table and partition; return the file and its summary."""
         held = self._held.pop(place)
         try:
-            return self._written(place, pa.concat_tables(held.blocks))
+            return self._written(place, held)
         except Exception as error:
             return self._fail(place, error)
 
-    def _written(self, place: tuple[str, int], events: pa.Table) -> dict[str, Any]:
+    def _written(self, place: tuple[str, int], held: _Held) -> dict[str, Any]:
         topic, partition = place
+        events = pa.concat_tables(held.blocks)
         target, table = self._targets[topic], self._decoders.tables[topic]
         accepted = events.filter(pc.is_null(events[REFUSAL])).drop_columns(FINDINGS)
         file = None
         if accepted.num_rows:
             at = pa.repeat(pa.scalar(target.ingested_at, pa.timestamp("us", "UTC")), len(accepted))
             file = target.file.write(accepted.append_column(naming.INGESTED_AT, at))
-        summary = summarize(events, partition, identity(table))
-        return {"topic": topic, "partition": partition, "file": file, "summary": summary.to_json()}
+        refused = None
+        if held.refused:
+            refused = self._quarantine.write(pa.concat_tables(held.refused))
+        summary = summarize(events, partition, identity(table)).to_json()
+        found = {"file": file, "refused": refused, "summary": summary}
+        return {"topic": topic, "partition": partition, **found}
 
     def _fail(self, place: tuple[str, int], error: Exception) -> dict[str, Any]:
         """Give up the table's topic in this task; the driver tries it again."""

@@ -1,62 +1,80 @@
-"""Quarantine of refused events, with their bytes and the reason."""
+"""Quarantine of refused events, with their bytes and the reason.
+
+The batch's job writes their files, as it does those of the changelogs. All tables share the
+quarantine, so a commit is fenced by the table's topic and offsets.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.fail_points import reach
+from cdclake.jobs.iceberg.data_file import rows_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.stream.append import fenced
 from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.row_files import read_rows, write_rows
 from cdclake.plan import Table
 
-_PLACE = ("partition", "offset")  # of a record in its topic
+Offsets = tuple[int, int]  # lowest and highest
 
 
-def refusals(events: DataFrame, record: Mapping[str, str]) -> DataFrame:
-    """Select the refused events: their place, `reason`, and the columns of `record`.
+def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, table: Table) -> int:
+    """Commit described files of refused records to the quarantine; return how many it lacked.
 
-    `record` maps columns of a Kafka record to columns of `events`.
+    All records are of the table's topic and within `offsets`. Idempotent: known ones are found by
+    their place. Raises Fenced if another writer has added some of these offsets meanwhile.
     """
-    names = {"partition": naming.PARTITION, "offset": naming.OFFSET, "reason": REFUSAL, **record}
-    columns = [F.col(column).alias(name) for name, column in names.items()]
-    return events.where(F.col(REFUSAL).isNotNull()).select(*columns)
-
-
-def refused_records(records: DataFrame, events: DataFrame) -> DataFrame:
-    """Select the records of the refused `events`, with their `reason`."""
-    # Without the hint Spark would sort all records of the batch, although few are refused.
-    return records.join(F.broadcast(refusals(events, {})), [*_PLACE])
-
-
-def quarantine(refused: DataFrame, lake: LakeTables, table: Table) -> int:
-    """Append the refused events that the quarantine lacks; return their number.
-
-    `refused` are records of the table's topic (`partition`, `offset`, `key`, `value`, `headers`),
-    each with its `reason`. Idempotent: known events are found by their place.
-    """
-    with persisted(refused):
-        known = _places_in_quarantine(lake, table, refused)
-        fresh = refused.join(known, [*_PLACE], "left_anti").select(
-            F.lit(table.topic).alias("topic"),
-            *(F.col(name) for name in (*_PLACE, "key", "value", "headers", "reason")),
-            F.lit(table.name).alias("table"),
-            F.current_timestamp().alias("quarantined_at"),
+    handle = TableHandle(lake, naming.QUARANTINE)  # operations and bulk loads write to it as well
+    read_from = handle.stamped().snapshot_id
+    kept = lake.read(naming.QUARANTINE, read_from)
+    known = kept.where((F.col("topic") == table.topic) & F.col("offset").between(*offsets))
+    known = known.select("partition", "offset")
+    if read_from is not None and not known.isEmpty():
+        rows = read_rows(files, handle.target(), kept.limit(0))
+        fresh = rows.join(known, ["partition", "offset"], "left_anti").select(*kept.columns)
+        files = write_rows(fresh, handle.target())
+    if files:
+        java = handle.expressions
+        places = (
+            java.equal("topic", table.topic),
+            java.greaterThanOrEqual("offset", offsets[0]),
+            java.lessThanOrEqual("offset", offsets[1]),
         )
-        with persisted(fresh):
-            count = fresh.count()
-            if count:
-                fresh.writeTo(lake.qualified(naming.QUARANTINE)).append()
-                reach("after_quarantine_commit")
-            return count
+        mine = java.alwaysTrue()
+        for place in places:
+            mine = getattr(java, "and")(mine, place)  # a keyword of Python
+        with fenced(handle.name):
+            handle.append(files, read_from=read_from, unless_added=mine)
+        reach("after_quarantine_commit")
+    return sum(rows_of(file) for file in files)
 
 
-def _places_in_quarantine(lake: LakeTables, table: Table, refused: DataFrame) -> DataFrame:
-    """Read the table's known places in the range of the refused offsets only."""
-    offsets = refused.agg(F.min("offset"), F.max("offset")).collect()[0]
-    kept = lake.read(naming.QUARANTINE).where(F.col("topic") == table.topic)
-    return kept.where(F.col("offset").between(*offsets)).select(*_PLACE)
+def quarantine_rows(
+    events: DataFrame, record: Mapping[str, str], lake: LakeTables, table: Table
+) -> int:
+    """Quarantine the refused ones of decoded events without a Kafka record; return their number.
+
+    `record` maps `key`, `value` and `headers` to columns of `events`, which must be deterministic.
+    """
+    refused = events.where(F.col(REFUSAL).isNotNull()).select(
+        F.lit(table.topic).alias("topic"),
+        F.col(naming.PARTITION).alias("partition"),
+        F.col(naming.OFFSET).alias("offset"),
+        *(F.col(column).alias(name) for name, column in record.items()),
+        F.col(REFUSAL).alias("reason"),
+        F.lit(table.name).alias("table"),
+        F.current_timestamp().alias("quarantined_at"),
+    )
+    with persisted(refused):
+        first, last = refused.agg(F.min("offset"), F.max("offset")).collect()[0]
+        if first is None:
+            return 0
+        files = write_rows(refused, TableHandle(lake, naming.QUARANTINE).target())
+        return quarantine_files(files, (first, last), lake, table)

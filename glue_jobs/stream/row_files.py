@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from cdclake import naming
 from cdclake.jobs.iceberg.data_file import path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 
@@ -17,9 +16,9 @@ FILE_BYTES = 64 * 1024 * 1024  # of Arrow memory, from which on a file is writte
 
 
 def write_rows(rows: DataFrame, target: FileTarget) -> list[str]:
-    """Write rows in the changelog's columns; return the descriptions of the files.
+    """Write rows in the table's columns; return the descriptions of the files.
 
-    All rows must have the same time of ingestion. Nothing is committed.
+    All rows must be of one day if the table is partitioned by days. Nothing is committed.
     """
     cores = rows.sparkSession.sparkContext.defaultParallelism
     written = rows.coalesce(cores).mapInArrow(_writer(target), "file string").collect()
@@ -41,9 +40,13 @@ def _writer(target: FileTarget) -> Callable[[Iterable[pa.RecordBatch]], Iterator
 
 
 def _write_blocks(blocks: Sequence[pa.RecordBatch], target: FileTarget) -> pa.RecordBatch:
-    rows = pa.Table.from_batches(blocks)
-    partitions = pc.unique(rows[naming.PARTITION]).to_pylist()
-    parts = [rows.filter(pc.equal(rows[naming.PARTITION], each)) for each in partitions]
+    parts = [pa.Table.from_batches(blocks)]
+    for name in (f.source for f in target.partition_by if f.transform == "identity"):
+        parts = [
+            part.filter(pc.equal(part[name], value))
+            for part in parts
+            for value in pc.unique(part[name]).to_pylist()
+        ]
     files = [target.write(part) for part in parts]
     return pa.RecordBatch.from_pydict({"file": pa.array(files, pa.string())})
 

@@ -8,12 +8,15 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from cdclake import naming
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.iceberg.widening import widened_tables
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.schema_drift import KnownColumns, column_keys
 from cdclake.jobs.stream.table_errors import stop_after
 from cdclake.jobs.stream.table_schedule import TableSchedule
@@ -33,6 +36,7 @@ class StreamTables:
         self._created_for: Plan | None = None
         self._streams: dict[str, TableStream] = {}  # by table; of Firehose's tables, too
         self._lake: LakeTables | None = None
+        self._quarantine: TableHandle | None = None
 
     def follow(self, plan: Plan, spark: SparkSession) -> bool:
         """Create all Iceberg tables, whether or not events arrive; return True for a new plan."""
@@ -40,6 +44,7 @@ class StreamTables:
             return False
         self._lake = lake = LakeTables(spark, plan.lake_database)
         lake.create(quarantine_schema(plan))
+        self._quarantine = TableHandle(lake, naming.QUARANTINE)
         for table in plan.tables:
             place = self._progress.table(table.name)
             place.forget_all_but(column_keys(table))
@@ -70,6 +75,12 @@ class StreamTables:
         if self._lake is None:
             raise RuntimeError("no plan was followed")
         return self._lake
+
+    def quarantine_target(self) -> FileTarget:
+        """Return the target of files with refused records."""
+        if self._quarantine is None:
+            raise RuntimeError("no plan was followed")
+        return self._quarantine.target()
 
     def of(self, table: str) -> TableStream:
         """Return the table's stream."""

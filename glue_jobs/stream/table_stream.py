@@ -45,7 +45,7 @@ from cdclake.jobs.stream.deduplicate import (
 )
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.partition_summary import REFUSED, PartitionSummary
-from cdclake.jobs.stream.quarantine import quarantine, refused_records
+from cdclake.jobs.stream.quarantine import quarantine_files
 from cdclake.jobs.stream.row_files import read_rows, write_rows
 from cdclake.jobs.stream.schema_drift import Drift, KnownColumns, find_drift
 from cdclake.jobs.stream.table_schedule import TableSchedule
@@ -128,7 +128,8 @@ class TableStream:
         share = TableShare()
         if ranges:
             targets = {self.table.topic: self.target(changelog)}
-            batch = run_changelog_job(records, self.plan, targets)
+            quarantine = TableHandle(self.lake, naming.QUARANTINE).target()
+            batch = run_changelog_job(records, self.plan, targets, quarantine)
             share = batch.shares.get(self.table.topic, share)
         portion = Portion(records, ranges, share, changelog)
         return self.append(portion, epoch=epoch, replaced=replaced)
@@ -255,7 +256,7 @@ class TableStream:
     def _ingest(self, portion: Portion, epoch: int, replaced: Replaced) -> Outcome:
         """Quarantine refused events and commit the others."""
         changelog, parts = portion.changelog, portion.share.parts
-        quarantined = self._quarantine(portion) if portion.share.has(REFUSED) else 0
+        quarantined = self._quarantine(portion.share) if portion.share.has(REFUSED) else 0
         # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = max(epoch, changelog.stamp.epoch) or min(_epochs(parts), default=0)
         sweep = self._missing_sweep(parts, changelog.stamped, replaced)
@@ -287,10 +288,11 @@ class TableStream:
         )
         self.through = stamp.ingested_through
 
-    def _quarantine(self, portion: Portion) -> int:
-        records = portion.records.where(F.col("topic") == self.table.topic)
-        refused = refused_records(records, self._decoded(portion))
-        return quarantine(refused, self.lake, self.table)
+    def _quarantine(self, share: TableShare) -> int:
+        parts = [part for part in share.parts if part.has(REFUSED)]
+        first = min(part.first_offset for part in parts)
+        following = max(part.next_offset for part in parts)
+        return quarantine_files(share.refused, (first, following - 1), self.lake, self.table)
 
     def _files_without_repeats(self, portion: Portion) -> Sequence[str]:
         """Return files with the events that the changelog lacks, one per identity.

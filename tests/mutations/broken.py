@@ -173,14 +173,18 @@ MUTATIONS = (
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),
-        ((_BATCH, "self._quarantine(portion) if portion.share.has(REFUSED) else 0", "0"),),
+        ((_BATCH, "self._quarantine(portion.share) if portion.share.has(REFUSED) else 0", "0"),),
     ),
     Mutation(
         "quarantine a replayed event again", _cases("F7"),
         (("glue_jobs/stream/quarantine.py", '"left_anti"', '"left"'),
-         (_BATCH, "in portion.ranges and portion.ranges[partition][0] < offset:",
-          "in ():"),
          ("glue_jobs/stream/changelog_task.py", "if partition in target.taken:", "if False:")),
+    ),
+    Mutation(
+        "a stream that was replaced quarantines again",
+        ("tests/spark/test_one_writer.py", "-k", "quarantines_nothing"),
+        (("glue_jobs/stream/quarantine.py", "unless_added=mine",
+          "unless_added=java.alwaysFalse()"),),
     ),
     Mutation(
         "a rebuilt state forgets dropped columns",

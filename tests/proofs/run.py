@@ -1,6 +1,6 @@
 """Run one part of the proofs, or go on with it, and record each unit's result.
 
-    python -m tests.proofs.run PART [--minutes 30] [--again]
+    python -m tests.proofs.run PART [--minutes 30] [--again] [--only NAME,NAME]
 
 Units that have succeeded on the present engine are not run again. After the given minutes no
 further unit is started; the same command goes on. Without PART it lists the parts.
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,32 +34,38 @@ def main() -> int:
     parser.add_argument("part", nargs="?", default="")
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--again", action="store_true", help="run succeeded units as well")
+    parser.add_argument("--only", default="", help="parts of the names of the units to run")
     args = parser.parse_args()
     parts = {part.name: part for part in all_parts()}
     if args.part not in parts:
         for part in parts.values():
             say(f"{part.name:12} {len(part.units):3} units  {part.proves}")
         return 0 if not args.part else 2
-    done = run_part(parts[args.part], args.minutes, again=args.again)
+    only = tuple(filter(None, args.only.split(",")))
+    done = run_part(parts[args.part], args.minutes, again=args.again, only=only)
     write_page()
     return 0 if done else 1
 
 
-def run_part(part: Part, minutes: float, *, again: bool = False) -> bool:
-    """Run the units that have not succeeded on this engine; return True if all have."""
+def run_part(part: Part, minutes: float, *, again: bool = False, only: Sequence[str] = ()) -> bool:
+    """Run the units that have not succeeded on this engine; return True if all have.
+
+    With `only`, those whose name contains one of these texts.
+    """
     engine, deadline = engine_digest(), time.monotonic() + minutes * 60
     results = read_results(part.name)
     known = {unit.name for unit in part.units}
     results = {name: result for name, result in results.items() if name in known}
-    open_units = [u for u in part.units if again or not _is_proved(results.get(u.name), engine)]
+    chosen = [u for u in part.units if not only or any(text in u.name for text in only)]
+    open_units = [u for u in chosen if again or not _is_proved(results.get(u.name), engine)]
     for number, unit in enumerate(open_units):
         if time.monotonic() > deadline:
             say(f"{len(open_units) - number} units are left: run the same command again")
             return False
         results[unit.name] = run_unit(unit, engine)
         write_results(part.name, results)
-    failed = [u.name for u in part.units if not results[u.name].succeeded]
-    say(f"{part.name}: {len(part.units)} units, failed: {', '.join(failed) or 'none'}")
+    failed = [u.name for u in chosen if not results[u.name].succeeded]
+    say(f"{part.name}: {len(chosen)} units, failed: {', '.join(failed) or 'none'}")
     return not failed
 
 

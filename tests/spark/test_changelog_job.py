@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cdclake import naming
 from cdclake.jobs.control.table_life import Held
+from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.stream import changelog_job
 from cdclake.jobs.stream.changelog_job import run_changelog_job
@@ -38,9 +40,10 @@ def test_a_batch_has_one_job_with_as_many_tasks_as_cores(stream: Stream) -> None
     )
     records = spark.createDataFrame(sent, RECORD).repartition(7)
     targets = {e.table.topic: e.stream().target(e.stream().read_changelog()) for e in (one, two)}
+    quarantine = TableHandle(one.lake, naming.QUARANTINE).target()
     spark.sparkContext.setJobGroup("the job", "")
     try:
-        decoded = run_changelog_job(records, stream.plan, targets)
+        decoded = run_changelog_job(records, stream.plan, targets, quarantine)
         status = spark.sparkContext.statusTracker()
         jobs = [status.getJobInfo(job) for job in status.getJobIdsForGroup("the job")]
     finally:

@@ -61,7 +61,7 @@ class Pair:
         rows = self.rows().repartition(1)
         rows.writeTo(f"lake.cdc.{self.names[0]}").append()
         files = write_rows(rows, self.handle.target())
-        self.handle.append(files, read_from=None, newer_than=0, stamp="{}")
+        self.handle.append(files, read_from=None, unless_added=self.handle.expressions.alwaysTrue())
         return files
 
     def described(self, name: str) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def test_rows_of_files_that_no_commit_has_can_be_read(spark: SparkSession) -> No
 def test_a_column_that_the_rows_lack_is_null(spark: SparkSession) -> None:
     pair = Pair(spark)
     files = write_rows(pair.rows().drop("s", "list"), pair.handle.target())
-    pair.handle.append(files, read_from=None, newer_than=0, stamp="{}")
+    pair.handle.append(files, read_from=None, unless_added=pair.handle.expressions.alwaysTrue())
     stored = spark.table(f"lake.cdc.{pair.names[1]}")
     assert stored.where("s IS NULL AND list IS NULL").count() == 3
 
