@@ -1,58 +1,96 @@
-"""N1a: the stream's micro-batches of one and of many tables, changelogs only: CPU seconds.
+"""N1a and N7a: the stream's micro-batches of one and of many tables, changelogs only.
 
-The batches are those of `MicroBatch`, whose records lie in Spark's cache: reading them from Kafka
-is not part of it. A table's cost and a change's cost follow from batches of different sizes.
+A real broker has the records of all batches; the product's own streaming query reads them. A
+batch's CPU seconds are those of its process and all below it, from one call of `foreachBatch` to
+the next, so that all that Spark does for a batch is in them. The broker is another process.
+
+A table's cost and a change's cost follow from batches of different sizes.
 """
 
 from __future__ import annotations
 
 import statistics
-import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from benchmarks.broker import running_broker
 from benchmarks.comparison import Arena
 from benchmarks.dataset import DataSet
 from benchmarks.kafka_records import records_of
-from benchmarks.metering import metered
+from benchmarks.metering import cpu_seconds
 from benchmarks.orders import ORDERS, PLAN
 from benchmarks.ours import Ours
-from benchmarks.session import open_session
+from benchmarks.requests import Requests, requests_so_far
+from benchmarks.session import CORES, open_session
 from benchmarks.sizes import Size
-from benchmarks.storage import in_folder
+from benchmarks.storage import Storage, far_away, in_folder
+from benchmarks.stream_fakes import FixedPlan, MemoryStore, NoOperations
 from cdclake import naming
-from cdclake.jobs.control.store import StoredObject
+from cdclake.jobs.stream import streaming_query
 from cdclake.jobs.stream.batch import MicroBatch
+from cdclake.jobs.stream.streaming_query import read_topics
+from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan
 
 MANY = 20
-TARGET = {"us_per_change": 15.0, "seconds_per_table": 0.05, "changes_per_cpu_second": 60_000.0}
+COST_TARGET = {"us_per_change": 15.0, "seconds_per_table": 0.05, "changes_per_cpu_second": 60_000.0}
+REQUESTS_TARGET = {"requests_per_table": 9.0}
 
 
 def measure_changelog(size: Size, work: Path) -> dict[str, Any]:
-    """The figures, the target, whether it is met, and every batch."""
-    arena = Arena(work, in_folder)
-    large, small = size.events, max(size.events // 100, MANY)
-    runs = []
-    for tables, changes in ((1, small), (1, large), (MANY, small), (MANY, large)):
-        data = DataSet(
-            folder=work / "data", rows=size.events, changes=changes, batches=size.batches,
-            warm_up=size.warm_up, keys="zipf",
-        ).make()  # fmt: skip
-        with arena.place("changelog") as place:
-            batches = [str(file) for file in data.batch_files]
-            found = place.ask("benchmarks.changelog", {"batches": batches, "tables": tables})
-        counted = [figures["cpu_seconds"] for figures in data.counted(found)]
-        runs.append({"tables": tables, "changes": changes, "cpu_seconds": counted})
-    return judged(runs)
+    """N1a: the figures, the target, whether it is met, and every batch."""
+    few = max(size.events // 100, MANY)
+    runs = [
+        _run(size, work, tables, changes, in_folder)
+        for tables, changes in ((1, few), (1, size.events), (MANY, few), (MANY, size.events))
+    ]
+    return judged_costs(runs)
 
 
-def judged(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def measure_requests(size: Size, work: Path) -> dict[str, Any]:
+    """N7a: requests to S3 and Glue for each table and batch, 30 ms and 80 ms away."""
+    run = _run(size, work, MANY, max(size.events // 100, MANY), far_away)
+    requests = [(s3 + glue) / MANY for s3, glue in zip(run["s3"], run["glue"], strict=True)]
+    ours = {"requests_per_table": round(statistics.median(requests), 2)}
+    met = ours["requests_per_table"] <= REQUESTS_TARGET["requests_per_table"]
+    return {"ours": ours, "peers": {}, "target": REQUESTS_TARGET, "met": met, "runs": [run]}
+
+
+def _run(
+    size: Size,
+    work: Path,
+    tables: int,
+    changes: int,
+    storage: Callable[[Path], AbstractContextManager[Storage]],
+) -> dict[str, Any]:
+    data = DataSet(
+        folder=work / "data", rows=size.rows, changes=changes, batches=size.batches,
+        warm_up=size.warm_up, keys="zipf",
+    ).make()  # fmt: skip
+    plan = plan_of(tables)
+    with (
+        Arena(work, storage).place("changelog") as place,
+        running_broker(place.folder / "kafka") as broker,
+    ):
+        broker.create([*(table.topic for table in plan.tables), plan.heartbeat_rows_topic])
+        question = {
+            "batches": [str(file) for file in data.batch_files],
+            "tables": tables,
+            "changes": changes,
+            "brokers": broker.spark_options,
+        }
+        figures = data.counted(place.ask("benchmarks.changelog", question))
+    whole: dict[str, Any] = {"tables": tables, "changes": changes}
+    return whole | {name: [batch[name] for batch in figures] for name in figures[0]}
+
+
+def judged_costs(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Compute the costs from the medians of four runs: few and many changes and tables."""
     median = {
         (run["tables"], run["changes"]): statistics.median(run["cpu_seconds"]) for run in runs
@@ -65,39 +103,12 @@ def judged(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "changes_per_cpu_second_of_many_tables": much / median[many, much],
     }
     met = (
-        ours["us_per_change"] <= TARGET["us_per_change"]
-        and ours["seconds_per_table"] <= TARGET["seconds_per_table"]
-        and ours["changes_per_cpu_second"] >= TARGET["changes_per_cpu_second"]
+        ours["us_per_change"] <= COST_TARGET["us_per_change"]
+        and ours["seconds_per_table"] <= COST_TARGET["seconds_per_table"]
+        and ours["changes_per_cpu_second"] >= COST_TARGET["changes_per_cpu_second"]
     )
     shown = {name: round(value, 4) for name, value in ours.items()}
-    return {"ours": shown, "peers": {}, "target": TARGET, "met": met, "runs": list(runs)}
-
-
-def take(
-    *, warehouse: str, scratch: str, batches: Sequence[str], tables: int
-) -> list[Mapping[str, Any]]:
-    """Figures of each batch; raises AssertionError unless each change is in a changelog once."""
-    plan = plan_of(tables)
-    spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
-    try:
-        spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
-        plans: Any = _FixedPlan(plan)
-        control: Any = _Memory()
-        process = MicroBatch(plans, control, {}, _NoOperations())
-        figures: list[Mapping[str, Any]] = []
-        expected = 0
-        for number, batch in enumerate(batches):
-            records = _spread(records_of(spark.read.parquet(batch), refuse=False), plan).cache()
-            expected += records.count()
-            with metered() as meter:
-                process(records, number)
-            figures.append(meter.figures())
-            records.unpersist()
-        names = (f"{naming.CATALOG}.{plan.lake_database}.{t.changes}" for t in plan.tables)
-        assert sum(spark.table(name).count() for name in names) == expected
-        return figures
-    finally:
-        spark.stop()
+    return {"ours": shown, "peers": {}, "target": COST_TARGET, "met": met, "runs": list(runs)}
 
 
 def plan_of(tables: int) -> Plan:
@@ -109,52 +120,83 @@ def plan_of(tables: int) -> Plan:
         )
         for n in range(tables)
     )  # fmt: skip
-    return replace(PLAN, tables=made)
+    return replace(PLAN, tables=made, mode="scheduled")
+
+
+def take(
+    *,
+    warehouse: str,
+    scratch: str,
+    batches: Sequence[str],
+    tables: int,
+    changes: int,
+    brokers: dict[str, str],
+) -> list[Mapping[str, Any]]:
+    """Figures of each batch; raises AssertionError unless each change is in a changelog once."""
+    plan = plan_of(tables)
+    spark = open_session(Ours.jars, Ours.settings(warehouse), Path(scratch))
+    try:
+        spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{plan.lake_database}")
+        expected = _fill(spark, plan, batches, brokers)
+        meter = _Meter(_micro_batch(spark, plan, brokers))
+        # One batch of the measurement's size after the other, each with its part of every topic.
+        streaming_query.MAX_OFFSETS_PER_CORE = changes // CORES
+        query = streaming_query.start(
+            read_topics(spark, plan, brokers), meter, plan, f"{scratch}/checkpoint"
+        )
+        query.awaitTermination()
+        meter.look()
+        names = (f"{naming.CATALOG}.{plan.lake_database}.{t.changes}" for t in plan.tables)
+        assert sum(spark.table(name).count() for name in names) == expected
+        return meter.figures()
+    finally:
+        spark.stop()
+
+
+def _fill(spark: SparkSession, plan: Plan, batches: Sequence[str], brokers: dict[str, str]) -> int:
+    """Write the changes of all batches to the topics, in their order; return their number."""
+    expected = 0
+    for batch in batches:
+        records = _spread(records_of(spark.read.parquet(batch), refuse=False), plan)
+        expected += records.count()
+        sent = records.select("topic", "key", "value")
+        sent.write.format("kafka").options(**brokers).save()
+    return expected
+
+
+def _micro_batch(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> MicroBatch:
+    plans: Any = FixedPlan(plan)
+    control: Any = MemoryStore()
+    return MicroBatch(plans, control, brokers, NoOperations(), KafkaTopics(spark, brokers))
 
 
 def _spread(records: DataFrame, plan: Plan) -> DataFrame:
-    """The records divided among the tables' topics, each topic without gaps and in its order."""
+    """The records divided among the tables' topics, each topic in its order."""
     tables = len(plan.tables)
     topic = F.concat(F.lit("bench.public.orders_"), (F.col("offset") % tables).cast("string"))
-    topics = records.withColumn("topic", topic).withColumn("offset", F.expr(f"offset div {tables}"))
-    return topics.repartition(4, "topic").sortWithinPartitions("topic", "partition", "offset")
-
-
-@dataclass(frozen=True, slots=True)
-class _FixedPlan:
-    plan: Plan
-
-    def read(self) -> Plan:
-        return self.plan
+    topics = records.withColumn("topic", topic)
+    return topics.repartition(4, "topic").sortWithinPartitions("topic", "offset")
 
 
 @dataclass(slots=True)
-class _Memory:
-    """Object store in memory, with what the stream needs of one."""
+class _Meter:
+    """The stream's function, with a look at what was spent before each batch."""
 
-    stored: dict[str, StoredObject] = field(default_factory=dict)
+    process: MicroBatch
+    spent: list[tuple[float, Requests]] = field(default_factory=list)
 
-    def read(self, name: str) -> StoredObject | None:
-        return self.stored.get(name)
+    def __call__(self, records: DataFrame, number: int) -> None:
+        self.look()
+        self.process(records, number)
 
-    def write_if(self, name: str, content: dict[str, Any], etag: str | None) -> str | None:
-        present = self.stored.get(name)
-        if (present.etag if present else None) != etag:
-            return None
-        self.stored[name] = StoredObject(content, uuid.uuid4().hex)
-        return self.stored[name].etag
+    def look(self) -> None:
+        """Note what was spent so far."""
+        self.spent.append((cpu_seconds(), requests_so_far()))
 
-    def write(self, name: str, content: dict[str, Any]) -> None:
-        self.stored[name] = StoredObject(content, uuid.uuid4().hex)
-
-    def names(self, folder: str) -> list[str]:
-        found = [name for name in self.stored if name.startswith(f"{folder}/")]
-        return [name.removeprefix(f"{folder}/") for name in found]
-
-    def delete(self, name: str) -> None:
-        self.stored.pop(name, None)
-
-
-class _NoOperations:
-    def run(self, *_: object) -> None:
-        """Run nothing: nothing is requested."""
+    def figures(self) -> list[Mapping[str, Any]]:
+        """What each batch took, from one look to the next."""
+        found: list[Mapping[str, Any]] = []
+        for (before, asked), (after, asked_then) in zip(self.spent, self.spent[1:], strict=False):
+            requests = asked_then - asked
+            found.append({"cpu_seconds": after - before, "s3": requests.s3, "glue": requests.glue})
+        return found

@@ -38,7 +38,10 @@ class Ours:
     def settings(warehouse: str) -> Mapping[str, str]:
         # Spark itself switches it off for whatever a streaming query's batch runs.
         streaming = {"spark.sql.adaptive.enabled": "false"}
-        return {**catalog_conf(warehouse), **catalog_settings(warehouse), **streaming}
+        conf = catalog_conf(warehouse)
+        is_far = warehouse.startswith("s3://")
+        own_access = {name: conf[name] for name in conf if is_far and name.endswith(".io-impl")}
+        return {**conf, **catalog_settings(warehouse), **own_access, **streaming}
 
     def __init__(self, spark: SparkSession, warehouse: str) -> None:
         ensure_callback_server_started(spark.sparkContext._gateway)  # type: ignore[no-untyped-call]

@@ -17,7 +17,7 @@ from typing import Any
 
 from benchmarks.append import measure_append
 from benchmarks.apply import measure_apply, measure_far, measure_growth
-from benchmarks.changelog import measure_changelog
+from benchmarks.changelog import measure_changelog, measure_requests
 from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
@@ -42,7 +42,10 @@ MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
     "P9": measure_far,
 }
 # Costs in absolute units, without a peer.
-COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {"N1a": measure_changelog}
+COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
+    "N1a": measure_changelog,
+    "N7a": measure_requests,
+}
 
 
 def main() -> int:

@@ -52,7 +52,7 @@ def in_folder(folder: Path) -> Iterator[Storage]:
 def far_away(folder: Path) -> Iterator[Storage]:
     """An empty bucket and catalog, 30 ms and 80 ms away; gone when the block ends."""
     folder.mkdir(parents=True)
-    port = _free_port()
+    port = free_port()
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "benchmarks.latency_proxy", "--port", str(port)]
     login = Login("local", "local")
@@ -77,7 +77,8 @@ def far_away(folder: Path) -> Iterator[Storage]:
         server.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

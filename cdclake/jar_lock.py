@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 LOCK_NAME = "jars.lock"
-OWN_JAR = "cdclake-connect.jar"  # built from java/, so not locked
+# Built from java/, so not locked; by profile.
+OWN_JARS = {"secrets": "cdclake-connect.jar", "spark": "cdclake-iceberg.jar"}
 
 
 def parse_jar_lock(text: str) -> dict[str, str]:
@@ -21,7 +22,7 @@ def parse_jar_lock(text: str) -> dict[str, str]:
 
 def render_jar_lock(jars: Iterable[Path]) -> str:
     """Render the lock of these files, whose folders have the names of their profiles."""
-    locked = sorted((jar for jar in jars if jar.name != OWN_JAR), key=_name)
+    locked = sorted((jar for jar in jars if jar.name not in OWN_JARS.values()), key=_name)
     header = "# SHA-256 of the jars that `make setup` fetches; `make lock` writes this file.\n"
     return header + "".join(f"{_digest(jar)}  {_name(jar)}\n" for jar in locked)
 
@@ -29,7 +30,7 @@ def render_jar_lock(jars: Iterable[Path]) -> str:
 def unlocked_jars(jars: Iterable[Path], lock: Mapping[str, str]) -> Iterator[str]:
     """Yield a line per jar that the lock lacks or that has another content."""
     for jar in sorted(jars):
-        if jar.name == OWN_JAR:
+        if jar.name in OWN_JARS.values():
             continue
         name, expected = _name(jar), lock.get(_name(jar))
         if expected is None:

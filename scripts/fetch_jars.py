@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fetch every jar of pom.xml into jars/<profile>/ and unpack PostgreSQL into jars/postgres-dist/.
 
-One jar is built and tested here: cdclake's extension of Connect, from java/.
+Two jars are built here from java/: cdclake's extensions of Connect and of Iceberg's file access.
 
 The script runs on the system's Python with only the standard library, before a virtual environment
 exists. A stamp (the SHA-256 of pom.xml and java/) makes a second run a no-op. An interrupted fetch
@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cdclake.jar_lock import LOCK_NAME, parse_jar_lock, render_jar_lock, unlocked_jars
+from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, render_jar_lock, unlocked_jars
 
 ROOT = Path(__file__).resolve().parents[1]
 POM = ROOT / "pom.xml"
@@ -36,8 +36,7 @@ JAVA = ROOT / "java"
 BUILT = ROOT / "build" / "java"
 STAMP = JARS / ".pom.sha256"
 LOCK = ROOT / LOCK_NAME
-OWN = "secrets"  # the profile with the jar that is built from java/
-PROFILES = ("postgres", "kafka", "connect", "debezium", OWN, "spark", "msk")
+PROFILES = ("postgres", "kafka", "connect", "debezium", "secrets", "spark", "msk")
 POSTGRES_DIST = "postgres-dist"
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
@@ -149,10 +148,11 @@ def fetch(profile: str, lock: Mapping[str, str] | None) -> None:
     fresh = folder / profile
     fresh.mkdir()
     try:
-        if profile == OWN:
-            shutil.rmtree(BUILT, ignore_errors=True)  # removes classes of deleted sources
+        if profile in OWN_JARS:
+            built = BUILT / profile
+            shutil.rmtree(built, ignore_errors=True)  # removes classes of deleted sources
             run_maven(profile, "package")
-            shutil.copy(next(BUILT.glob("*.jar")), fresh)
+            shutil.copy(built / OWN_JARS[profile], fresh)
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
         run_maven(profile, *copy, f"-DoutputDirectory={fresh}")
         if not any(fresh.glob("*.jar")):

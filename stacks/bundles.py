@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from cdclake.errors import InputError
-from cdclake.jar_lock import LOCK_NAME, OWN_JAR, parse_jar_lock, unlocked_jars
+from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, unlocked_jars
 from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack
 from cdclake.plan import Plan
 from cdclake.stacks.locked_wheels import LockedWheels
@@ -106,11 +106,19 @@ def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
     if provider is None:
         found = [*_jars_of(jars / _CONNECTOR), *_jars_of(jars / _PROVIDER)]
     else:
-        found = [*_jars_of(jars / _CONNECTOR), jars / _PROVIDER / OWN_JAR, provider]
+        found = [*_jars_of(jars / _CONNECTOR), jars / _PROVIDER / OWN_JARS[_PROVIDER], provider]
     files = {file.name: file for file in found}
     if len(files) < len(found):
         raise InputError("two jars of the plugin have the same name", "rename the provider's jar")
     return files
+
+
+def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:
+    """Return the profile's jar of that name; raise InputError if it is missing."""
+    found = list((jars / profile).glob(pattern))
+    if len(found) != 1:
+        raise InputError(f"no {pattern} in {jars / profile}", "run `make setup`")
+    return found[0]
 
 
 def _jars_of(folder: Path) -> Iterator[Path]:

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from constructs import Construct
 
@@ -23,7 +22,7 @@ from cdclake.deployed_jobs import (
     package_arguments,
     source_words,
 )
-from cdclake.errors import InputError
+from cdclake.jar_lock import OWN_JARS
 from cdclake.job_package import build_job_package, script_of
 from cdclake.metrics import NAMESPACE
 from cdclake.stacks.bundles import (
@@ -31,6 +30,7 @@ from cdclake.stacks.bundles import (
     JOB_WHEELS_SUFFIX,
     build_job_wheels,
     build_preparation,
+    jar_of,
 )
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
@@ -47,7 +47,6 @@ from cdclake.stacks.pipeline_stack import PipelineStack
 from cdclake.stacks.source_stack import SourceOutputs
 from cdclake.stacks.streaming_stack import StreamingOutputs
 
-_MSK_JARS = Path(__file__).resolve().parents[1] / "jars" / "msk"
 # Glue ends a streaming job after at most seven days; the keeper starts the next run.
 _STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
 _PURPOSES = {
@@ -96,7 +95,9 @@ class ProcessingStack(PipelineStack):
 
     def _specs(self) -> list[JobSpec]:
         self._package = self._files.add(build_job_package(), "cdclake-jobs")
-        self._jar = self._files.add(_iam_jar())
+        # Before all others: every job reads and writes tables through its class.
+        self._file_access = self._files.add(jar_of("spark", OWN_JARS["spark"]))
+        self._login_jar = self._files.add(jar_of("msk", "aws-msk-iam-auth-*.jar"))
         self._wheels = self._files.add(build_job_wheels(), "cdclake", JOB_WHEELS_SUFFIX)
         plan = self._files.add_text("plan.json", self.deployment.plan.to_json())
         self._places = Places(
@@ -147,7 +148,7 @@ class ProcessingStack(PipelineStack):
         size = self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_SOURCE:
-            arguments |= {"--extra-jars": self._jar, **package_arguments(self._wheels)}
+            arguments |= {**self._jars(self._login_jar), **package_arguments(self._wheels)}
         return JobSpec(
             job=job,
             purpose=_PURPOSES[job],
@@ -163,7 +164,7 @@ class ProcessingStack(PipelineStack):
         """Specify the stream; in the scheduled mode each run ends by itself."""
         job = naming.STREAM_JOB
         script = self._files.add(script_of(job))
-        arguments = self._arguments(job) | {"--extra-jars": self._jar}
+        arguments = self._arguments(job) | self._jars(self._login_jar)
         if self._is_kept:
             arguments["--deployment"] = self._deployment_id()
         return JobSpec(
@@ -231,7 +232,11 @@ class ProcessingStack(PipelineStack):
     def _arguments(self, job: str) -> dict[str, str]:
         own = own_arguments(job, self._places)
         group = log_group_name(self.deployment.prefix, job)
-        return own | glue_arguments(job, self._places, package=self._package, log_group=group)
+        whole = own | glue_arguments(job, self._places, package=self._package, log_group=group)
+        return whole | self._jars()
+
+    def _jars(self, *others: str) -> dict[str, str]:
+        return {"--extra-jars": ",".join((self._file_access, *others))}
 
     def _deployment_id(self) -> str:
         """Return an id that changes whenever the stream must restart: with code, plan or size."""
@@ -295,10 +300,3 @@ class ProcessingStack(PipelineStack):
             schedules=schedules,
             ground=self._ground,
         )
-
-
-def _iam_jar() -> Path:
-    found = list(_MSK_JARS.glob("aws-msk-iam-auth-*.jar"))
-    if len(found) != 1:
-        raise InputError(f"no aws-msk-iam-auth jar in {_MSK_JARS}", "run `make setup`")
-    return found[0]

@@ -14,7 +14,8 @@ def catalog_conf(warehouse: str) -> dict[str, str]:
         ),
         catalog: "org.apache.iceberg.spark.SparkCatalog",
         f"{catalog}.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog",
-        f"{catalog}.io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
+        # S3FileIO that reads its own metadata files from memory (java/iceberg).
+        f"{catalog}.io-impl": "cdclake.iceberg.WrittenMetadataFileIO",
         f"{catalog}.warehouse": warehouse,
         # A cached table handle would hide the commits of other jobs.
         f"{catalog}.cache-enabled": "false",

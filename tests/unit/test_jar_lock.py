@@ -15,7 +15,12 @@ from scripts import fetch_jars
 @pytest.fixture
 def jars(tmp_path: Path) -> list[Path]:
     found = []
-    for name in ("kafka/a.jar", "spark/a.jar", "secrets/cdclake-connect.jar"):
+    for name in (
+        "kafka/a.jar",
+        "spark/a.jar",
+        "secrets/cdclake-connect.jar",
+        "spark/cdclake-iceberg.jar",
+    ):
         jar = tmp_path / name
         jar.parent.mkdir(exist_ok=True)
         jar.write_text(name)
