@@ -20,7 +20,6 @@ DOMAIN = """\
         {destinationDatabaseName: "cdc_iceberg",
         destinationTableName:
         (if has("line_no") then "order_items_changes" else "orders_changes" end)}
-tables:
 """
 TABLES = ("customers", "orders", "order_items")
 
@@ -29,7 +28,9 @@ TABLES = ("customers", "orders", "order_items")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's file; orders and their lines share a topic, and a query parts them again."""
     text = (PROJECT / "pipelines" / "shop_firehose.yaml").read_text()
-    text = text.replace("tables:\n", DOMAIN)
+    function = "  function: {seconds: 1, mib: 1}\n"
+    assert text.count(function) == 1
+    text = text.replace(function, function + DOMAIN)
     for key in ("[order_id]", "[order_id, line_no]"):
         delivered = f"    key: {key}\n    delivery: firehose\n"
         assert delivered in text
