@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import psutil
 import pytest
 
 from cdclake import naming
@@ -18,6 +19,7 @@ from tests.local.running import RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+SMALLEST_WORKER = 4 << 30  # Glue's G.025X, whose driver is a worker of its own
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +127,7 @@ def test_a_deployed_stream_hands_over_to_the_next_deployment(running, lake):
         connection.execute("update orders set note = 'handed' where order_id <= 80")
     second = deployed_stream(lake, "second")
     running.eventually(lambda: handed(running) == 80, 120)
+    assert resident(second) < SMALLEST_WORKER
     order(lake, None)
     assert second.process.wait(120) == 0
     running.run("resume")
@@ -148,6 +151,12 @@ def deployed_stream(lake: LocalLake, deployment: str) -> RunningJob:
     }
     assert local.keys() == given.keys()
     return started(lake, naming.STREAM_JOB, local)
+
+
+def resident(job: RunningJob) -> int:
+    """Bytes of memory of the job's Java and of its Python processes."""
+    top = psutil.Process(job.process.pid)
+    return sum(process.memory_info().rss for process in (top, *top.children(recursive=True)))
 
 
 def order(lake: LocalLake, deployment: str | None) -> None:
