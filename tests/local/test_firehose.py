@@ -31,6 +31,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     function = "  function: {seconds: 1, mib: 1}\n"
     assert text.count(function) == 1
     text = text.replace(function, function + DOMAIN)
+    other_database = "    lake: {database: shop_dev}\n"  # the route names one
+    assert other_database in text
+    text = text.replace(other_database, "")
     for key in ("[order_id]", "[order_id, line_no]"):
         delivered = f"    key: {key}\n    delivery: firehose\n"
         assert delivered in text
