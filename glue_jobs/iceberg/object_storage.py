@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -57,8 +58,48 @@ class ObjectStorage:
             return pa.py_buffer(Path(parsed.path).read_bytes())
         return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
 
+    def open(self, location: str) -> pa.NativeFile:
+        """Open a file, of which only parts are read."""
+        parsed = urlparse(location)
+        if parsed.scheme in ("", "file"):
+            return pa.memory_map(parsed.path)
+        return pa.PythonFile(_S3File(self._s3(), **_object(parsed)), "r")
+
     def _s3(self) -> Any:
         return _client(tuple(self.client.items()))
+
+
+class _S3File(io.RawIOBase):
+    """Object in S3 that is read by ranges."""
+
+    def __init__(self, client: Any, Bucket: str, Key: str) -> None:
+        super().__init__()
+        self._client, self._place = client, {"Bucket": Bucket, "Key": Key}
+        self._size = int(client.head_object(**self._place)["ContentLength"])
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        wanted = f"bytes={self._at}-{end - 1}"
+        content = self._client.get_object(**self._place, Range=wanted)["Body"].read()
+        self._at += len(content)
+        return bytes(content)
 
 
 def _object(location: ParseResult) -> dict[str, str]:

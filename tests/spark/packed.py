@@ -16,7 +16,7 @@ from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough, current_view
-from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.plan import Plan
 from tests.model.scenarios import Case, Key, Live, Place, Record, offsets_of
 from tests.model.shapes import shaped_table

@@ -1,0 +1,73 @@
+"""Rows of a state's data files, read by their places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.parquet_file import DELETE_FILE_PATH, DELETE_POS
+
+_BLOCK = 65_536
+Places = npt.NDArray[np.int64]  # row numbers in a data file
+
+
+def read_key_columns(storage: ObjectStorage, path: str, key: Sequence[str]) -> list[pa.Array]:
+    """Read the key columns of a data file."""
+    with storage.open(path) as source:
+        rows = pq.ParquetFile(source, pre_buffer=True).read(columns=list(key), use_threads=False)
+    return [rows.column(name).combine_chunks() for name in key]
+
+
+def read_places(
+    storage: ObjectStorage, path: str, places: Places, columns: Sequence[str]
+) -> pa.Table:
+    """Read the rows at these ascending places; columns that the file lacks are left out.
+
+    Row groups without a place are skipped, and no more than a block of rows is held.
+    """
+    with storage.open(path) as source:
+        file = pq.ParquetFile(source, pre_buffer=True)
+        present = [name for name in columns if name in file.schema_arrow.names]
+        parts = list(_parts(file, places, present))
+        empty = file.schema_arrow.empty_table().select(present)
+    return pa.concat_tables([empty, *parts])
+
+
+def _parts(file: pq.ParquetFile, places: Places, columns: Sequence[str]) -> Iterator[pa.Table]:
+    start = 0
+    for group in range(file.num_row_groups):
+        end = start + file.metadata.row_group(group).num_rows
+        if _between(places, start, end).size:
+            at = start
+            blocks = file.iter_batches(
+                _BLOCK, row_groups=[group], columns=list(columns), use_threads=False
+            )
+            for block in blocks:
+                mine = _between(places, at, at + block.num_rows)
+                if mine.size:
+                    yield pa.Table.from_batches([block]).take(pa.array(mine - at))
+                at += block.num_rows
+        start = end
+
+
+def _between(places: Places, start: int, end: int) -> Places:
+    low, high = np.searchsorted(places, [start, end])
+    return places[low:high]
+
+
+def deleted_places(storage: ObjectStorage, deletes: Iterable[str], path: str) -> Places:
+    """Read from position delete files which rows of a data file are deleted."""
+    found = [np.zeros(0, np.int64)]
+    for file in deletes:
+        rows = pq.read_table(
+            pa.BufferReader(storage.read(file)), columns=[DELETE_FILE_PATH, DELETE_POS]
+        )
+        mine = rows.filter(pc.equal(rows.column(DELETE_FILE_PATH), path))
+        found.append(mine.column(DELETE_POS).combine_chunks().to_numpy())
+    return np.unique(np.concatenate(found))
