@@ -68,6 +68,10 @@ class TaskFailed(CdcError):
     code = "task_failed"
 
 
+class FileMissing(TaskFailed):
+    """A task did not find a file that a table refers to."""
+
+
 class TableError(CdcError):
     """Failure of one table: it stops and keeps its resume offsets, the others continue."""
 

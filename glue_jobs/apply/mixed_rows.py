@@ -59,7 +59,7 @@ def mixed_rows(
         # Equal positions: an event that was completed again.
         newer = pc.greater_equal(at_s, at_t) if fact == naming.UNAVAILABLE else is_newer
         rows[fact] = pc.if_else(newer, s[fact], _cast(t[fact], s[fact]))
-    rows |= {name: t[name] for name in dropped}
+    rows |= {name: t[name] for name in dropped if name in t}
     facts = _value_facts(positions, rows[naming.POSITION])
     return pa.table({**rows, **facts}), altered
 

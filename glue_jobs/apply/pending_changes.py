@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from cdclake import naming
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
-from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
+from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, names_in_file
 from cdclake.jobs.iceberg.table_handle import TableHandle
 
 # Of one update: its rows are held in a task.
@@ -52,19 +52,21 @@ class PendingChanges:
     def read(self) -> pa.Table:
         """Read the rows, with NULL in columns that a file lacks."""
         schema = arrow_schema(self.schema)
-        parts = [completed(self._rows_of(path), schema) for path in self.files]
+        parts = [completed(self._rows_of(path, schema), schema) for path in self.files]
         return pa.concat_tables([schema.empty_table(), *parts])
 
-    def _rows_of(self, path: str) -> pa.Table:
+    def _rows_of(self, path: str, schema: pa.Schema) -> pa.Table:
         low, high = (_EPOCH + timedelta(microseconds=at) for at in (self.after, self.through))
         with self.storage.open(path) as source:
             file = pq.ParquetFile(source, pre_buffer=True)
+            names = names_in_file(file.schema_arrow, schema)
             parts = [file.schema_arrow.empty_table()]
             for block in file.iter_batches(use_threads=False):
-                at = block.column(naming.INGESTED_AT)
+                at = block.column(names[naming.INGESTED_AT])
                 wanted = pc.and_(pc.greater(at, low), pc.less_equal(at, high))
                 parts.append(pa.Table.from_batches([block]).filter(wanted))
-        return pa.concat_tables(parts)
+        rows = pa.concat_tables(parts)
+        return pa.table({name: rows.column(in_file) for name, in_file in names.items()})
 
 
 def next_pending(changelog: TableHandle, *, after: int, through: int) -> PendingChanges:

@@ -12,7 +12,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from cdclake.errors import TaskFailed
+from cdclake.errors import FileMissing, TaskFailed
 from cdclake.jobs.apply.pending_changes import PendingChanges
 from cdclake.jobs.apply.pending_facts import PendingFacts
 from cdclake.jobs.apply.state_task import StateTarget, WrittenState, update_state
@@ -77,12 +77,16 @@ def _guarded(work: Callable[[], WrittenState]) -> str:
     """Return what was written or why it failed: one table's failure is not that of the others."""
     try:
         return json.dumps({"written": asdict(work())})
+    except FileNotFoundError as error:
+        return json.dumps({"missing": str(error.filename)})
     except Exception as error:
         return json.dumps({"error": "".join(traceback.format_exception(error))})
 
 
 def _parse(text: str) -> WrittenState | TaskFailed:
     raw = json.loads(text)
+    if "missing" in raw:
+        return FileMissing(f"{raw['missing']} is missing")
     if "error" in raw:
         log.error("a state could not be updated: %s", raw["error"])
         return TaskFailed(raw["error"].strip().splitlines()[-1])

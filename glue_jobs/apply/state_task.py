@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from cdclake.jobs.apply.pending_facts import PendingFacts, facts_of
 from cdclake.jobs.apply.stored_rows import deleted_places, read_key_columns, read_places
 from cdclake.jobs.iceberg.data_file import LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
+from cdclake.jobs.iceberg.parquet_file import arrow_schema
 from cdclake.plan import Table
 
 Numbers = npt.NDArray[np.int64]
@@ -41,7 +43,6 @@ class StateTarget:
 
     table: Table
     file: FileTarget
-    columns: Sequence[str]  # of the state, dropped ones among them
     data_files: Sequence[LiveFile]  # by ascending sequence number
     delete_files: Sequence[str]
     carried: Sequence[str]  # columns that may have a value older than their row
@@ -81,7 +82,8 @@ def update_state(target: StateTarget, changes: pa.Table) -> WrittenState:
         return WrittenState(facts=facts, carried=carried)
     soft_floor = target.floor if target.table.deletes == "soft" else ""
     folded = fold(changes, target.table, carried, soft_floor)
-    work = _Work(target, folded, is_ahead=facts.lowest > target.newest)
+    schema = arrow_schema(target.file.schema)
+    work = _Work(target, folded, schema, is_ahead=facts.lowest > target.newest)
     return work.write(facts, carried)
 
 
@@ -107,6 +109,7 @@ class _Work:
 
     target: StateTarget
     folded: FoldedChanges
+    schema: pa.Schema  # of the state, dropped columns among them
     is_ahead: bool  # every change is newer than whatever is stored
     _rows: list[pa.Table] = field(default_factory=list)
     _places: dict[int, list[Numbers]] = field(default_factory=lambda: defaultdict(list))
@@ -139,14 +142,13 @@ class _Work:
         """Find each key's row in the newest file that has one."""
         key = self.target.table.key
         wanted = WantedKeys([self.folded.columns[name] for name in key])
+        storage = self.target.file.storage
         hits = _Hits(*(np.full(len(self.folded), -1, np.int64) for _ in range(2)))
         for number, file in enumerate(self.target.data_files):
             mine, rows = _indexes().look_up(
                 file.path,
                 wanted,
-                lambda path=file.path: read_key_columns(  # type: ignore[misc]
-                    self.target.file.storage, path, key
-                ),
+                partial(read_key_columns, storage, file.path, key, self.schema),
             )
             hits.files[mine], hits.rows[mine] = number, rows
         return hits
@@ -171,9 +173,8 @@ class _Work:
 
     def _mix_alive(self, number: int, hits: _Hits, keys: Numbers) -> None:
         file = self.target.data_files[number]
-        stored = read_places(
-            self.target.file.storage, file.path, hits.rows[keys], self.target.columns
-        )
+        storage = self.target.file.storage
+        stored = read_places(storage, file.path, hits.rows[keys], self.schema)
         changes = _taken(self.folded, keys)
         rows, altered = mixed_rows(changes, stored, self.target.table, self._dropped())
         self._rows.append(rows.filter(altered))
@@ -209,7 +210,7 @@ class _Work:
     def _dropped(self) -> list[str]:
         """List the dropped columns, whose values stay with their rows (decision 12)."""
         declared = {*(column.name for column in self.target.table.columns), *STATE_FACTS}
-        return [column for column in self.target.columns if column not in declared]
+        return [column for column in self.schema.names if column not in declared]
 
 
 def _taken(folded: FoldedChanges, keys: Numbers) -> FoldedChanges:

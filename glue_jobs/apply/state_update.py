@@ -147,7 +147,6 @@ class StateUpdate:
         return StateTarget(
             table=self.table,
             file=self._state.target(),
-            columns=self._state.columns(),
             data_files=live.data_files,
             delete_files=live.delete_files,
             carried=applied.carried,

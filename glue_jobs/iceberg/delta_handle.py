@@ -51,10 +51,6 @@ class DeltaHandle(TableHandle):
         version = self._loaded().operations().current().formatVersion()
         return bool(version == _ROW_DELTA_VERSION)
 
-    def columns(self) -> list[str]:
-        """Return the names of the table's columns."""
-        return [column.name() for column in each(self._loaded().schema().columns())]
-
     def live(self) -> LiveFiles:
         """Return the current snapshot's files."""
         table = self._loaded()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from urllib.parse import ParseResult, urlencode, urlparse
 import boto3
 import pyarrow as pa
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 _TAGS = "s3.write.tags."
 _ENCRYPTION = {"kms": "aws:kms", "dsse-kms": "aws:kms:dsse", "s3": "AES256"}
@@ -56,14 +59,18 @@ class ObjectStorage:
         parsed = urlparse(location)
         if parsed.scheme in ("", "file"):
             return pa.py_buffer(Path(parsed.path).read_bytes())
-        return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
+        with _found(location):
+            return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
 
     def open(self, location: str) -> pa.NativeFile:
         """Open a file, of which only parts are read."""
         parsed = urlparse(location)
         if parsed.scheme in ("", "file"):
+            if not Path(parsed.path).exists():
+                raise FileNotFoundError(errno.ENOENT, "no such file", location)
             return pa.memory_map(parsed.path)
-        return pa.PythonFile(_S3File(self._s3(), **_object(parsed)), "r")
+        with _found(location):
+            return pa.PythonFile(_S3File(self._s3(), **_object(parsed)), "r")
 
     def _s3(self) -> Any:
         return _client(tuple(self.client.items()))
@@ -100,6 +107,17 @@ class _S3File(io.RawIOBase):
         content = self._client.get_object(**self._place, Range=wanted)["Body"].read()
         self._at += len(content)
         return bytes(content)
+
+
+@contextmanager
+def _found(location: str) -> Iterator[None]:
+    """Raise FileNotFoundError for an object that S3 does not have."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
+            raise FileNotFoundError(errno.ENOENT, "no such object", location) from error
+        raise
 
 
 def _object(location: ParseResult) -> dict[str, str]:

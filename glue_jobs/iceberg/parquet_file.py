@@ -71,6 +71,20 @@ def _type(kind: Any) -> pa.DataType:
             return pa.struct([_field(each) for each in kind["fields"]])
 
 
+def names_in_file(file: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
+    """Return the names that a file has for the wanted columns, found by field id as Iceberg does.
+
+    A column that was renamed since has another name there; columns that it lacks are left out.
+    """
+    in_file = {_id_of(field): field.name for field in file}
+    return {f.name: in_file[_id_of(f)] for f in wanted if _id_of(f) in in_file}
+
+
+def _id_of(field: pa.Field) -> bytes:
+    found: bytes = (field.metadata or {}).get(_FIELD_ID, b"")
+    return found
+
+
 def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """Return the rows with the schema's columns and types, and NULL in columns that they lack."""
     columns = [

@@ -258,6 +258,8 @@ class MicroBatch:
             for turn in work
             if turn.apply_now and turn.stream.schedule.behind_since is not None
         ]
+        if not due:
+            return 0, 0.0
         started = time.monotonic()
         states = StateRound(spark, self._stop_after)
         here = [stream for stream in due if stream.table.apply == "each_batch"]
