@@ -152,6 +152,16 @@ class ColumnEntry(Section):
 _SHOWN = ("description", "examples")
 
 
+class OwnMaintenance(Section):
+    """Maintenance by cdclake's job, with settings."""
+
+    sort_by: list[str] = Field(
+        min_length=1,
+        description="Columns by which compaction sorts the state, so that readers skip files.",
+        examples=[["created_at"]],
+    )
+
+
 class TableEntry(Section):
     """Source table, by its exact name, and its tables in the lake."""
 
@@ -180,6 +190,13 @@ class TableEntry(Section):
         description="When changes are applied to the state table. Default: `each_batch`; with"
         " `delivery: firehose` `scheduled`.",
     )
+    state_freshness: int = Field(
+        default=60,
+        ge=5,
+        le=86_400,
+        description="Seconds that the state may lag behind the changelog when the stream is late;"
+        " `<t>_current` is as fresh as the changelog at any time.",
+    )
     replica_identity: Annotated[str, AfterValidator(_check_replica_identity)] | None = Field(
         default=None,
         description="Required replica identity of the source: `default`, `full` or `index NAME`.",
@@ -190,9 +207,10 @@ class TableEntry(Section):
         description="Iceberg partition transforms over declared columns.",
         examples=[["month(created_at)", "bucket(16, customer_id)"]],
     )
-    maintenance: Literal["own", "glue", "none"] = Field(
+    maintenance: Literal["own", "glue", "none"] | OwnMaintenance = Field(
         default="own",
         description="Compaction and expiration: by cdclake's job, by Glue's optimizers, or none.",
+        examples=["own", {"sort_by": ["created_at"]}],
     )
     deletes: Literal["hard", "soft"] = Field(
         default="hard",

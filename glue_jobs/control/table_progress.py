@@ -48,6 +48,7 @@ class TableProgress:
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
     # Ends of the topic when the epoch's snapshot was complete: its rows are before them.
     snapshot_ends: dict[int, int] = field(default_factory=dict)
+    state_behind_since: float = 0.0  # seconds since 1970; 0: the state has the whole changelog
     swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
 
     def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:

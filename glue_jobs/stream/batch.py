@@ -310,6 +310,8 @@ class MicroBatch:
         progress.heartbeat_committed_us = max(
             progress.heartbeat_committed_us, decoded.heartbeat_committed_us
         )
+        for stream in self._tables:
+            stream.place.state_behind_since = stream.schedule.behind_since or 0.0
         reach("before_progress")
         progress.save(self._control)
         reach("after_progress")

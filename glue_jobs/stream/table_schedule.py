@@ -12,7 +12,7 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 class TableSchedule:
     """When a table's scheduled work was last done."""
 
-    # Set by ApplyScheduler: since when (monotonic seconds) the state is or may be behind; else None
+    # Set by ApplyScheduler: since when the state is or may be behind (seconds since 1970).
     behind_since: float | None = None
     # Set by InlineCompaction: commits to the state since its last compaction.
     state_commits: int = 0

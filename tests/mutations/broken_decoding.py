@@ -142,7 +142,7 @@ DECODING = (
     ),
     Mutation(
         "the fence takes in what its own stamp covers only", (ONE_WRITER, "-k", "wakes_up_after"),
-        ((_HANDLE, "(naming.INGESTED_AT, newer_than)",
-          "(naming.INGESTED_AT, newer_than + 86_400_000_000)"),),
+        (("glue_jobs/stream/append.py", "changelog.ingested(after=follows)",
+          "changelog.ingested(after=follows + 86_400_000_000)"),),
     ),
 )  # fmt: skip

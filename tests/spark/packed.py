@@ -7,7 +7,7 @@ together cost little more than one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -73,8 +73,13 @@ class Seen:
 class Packed:
     """A table with the scenarios that ran in it."""
 
-    def __init__(self, spark: SparkSession, shape: str, name: str) -> None:
+    def __init__(
+        self, spark: SparkSession, shape: str, name: str, *, is_partitioned: bool = False
+    ) -> None:
         table = shaped_table(shape, name)
+        if is_partitioned:  # by the key, and by a value: rows and tombstones move
+            fields = [f"bucket(2, {table.key[0]})", table.value_columns[0].name]
+            table = replace(table, partition_by=tuple(fields))
         plan = Plan(name="x", source_database="d", lake_database="cdc", tables=(table,))
         self.engine = Engine(spark, plan)
         self.table = table
