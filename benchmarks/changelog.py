@@ -194,7 +194,7 @@ class _Meter:
         self.spent.append((cpu_seconds(), requests_so_far()))
 
     def figures(self) -> list[Mapping[str, Any]]:
-        """What each batch took, from one look to the next."""
+        """Return what each batch took, from one look to the next."""
         found: list[Mapping[str, Any]] = []
         for (before, asked), (after, asked_then) in zip(self.spent, self.spent[1:], strict=False):
             requests = asked_then - asked

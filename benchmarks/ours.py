@@ -87,6 +87,10 @@ class Ours:
         apply_changes(self._update, through=moment)
         self._ingested = moment
 
+    def forget(self) -> None:
+        """Load the tables again: another writer has committed."""
+        self._update.forget()
+
     def live_rows(self) -> DataFrame:
         return self.lake.read(ORDERS.name).where(f"NOT {naming.DELETED}").select(*COLUMNS)
 

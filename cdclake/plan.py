@@ -242,7 +242,7 @@ class Plan:
 def _table_from(raw: dict[str, Any]) -> Table:
     columns = tuple(_column_from(column) for column in raw.pop("columns"))
     lists: dict[str, Any] = {
-        name: tuple(raw.pop(name)) for name in ("key", "excluded", "partition_by")
+        name: tuple(raw.pop(name, ())) for name in ("key", "excluded", "partition_by", "sort_by")
     }
     return Table(columns=columns, **lists, **raw)
 

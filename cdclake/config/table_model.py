@@ -157,7 +157,7 @@ class OwnMaintenance(Section):
 
     sort_by: list[str] = Field(
         min_length=1,
-        description="Columns by which compaction sorts the state, so that readers skip files.",
+        description="Columns that compaction sorts the state by, so that readers skip files.",
         examples=[["created_at"]],
     )
 

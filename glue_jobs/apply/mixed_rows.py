@@ -65,7 +65,7 @@ def mixed_rows(
 
 
 def _value_is_newer(brought: pa.Array, kept: pa.Array, value: pa.Array, old: pa.Array) -> pa.Array:
-    """Tell whether the change's value is newer, or equally new and another one.
+    """Return whether the change's value is newer, or equally new and another one.
 
     A late or replayed event may complete the same creation of a changed key again.
     """

@@ -46,7 +46,7 @@ class PendingChanges:
 
     @property
     def fits_task(self) -> bool:
-        """Whether a task can hold the rows; those of one ingestion cannot be divided further."""
+        """Return whether a task can hold the rows: those of one ingestion may be too many."""
         return self.rows <= MAX_EVENTS and self.size <= MAX_BYTES
 
     def read(self) -> pa.Table:
@@ -72,7 +72,7 @@ class PendingChanges:
 def next_pending(changelog: TableHandle, *, after: int, through: int) -> PendingChanges:
     """Return the oldest rows ingested after `after`, as many as one update takes.
 
-    Its `through` is a time of ingestion up to which all rows are among them.
+    They are all rows ingested up to their `through`.
     """
     files = pending_files(changelog, after=after, through=through)
     until = _until(files, through)

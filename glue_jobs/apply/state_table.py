@@ -47,7 +47,7 @@ def apply_request(
 ) -> int:
     """Commit one request's changes, which a job may have `written`; return the number of events.
 
-    After a conflict both tables are loaded again, and what the state still lacks is written anew.
+    After a conflict both tables are loaded and the missing changes written again.
     """
     given: list[tuple[StateRequest, WrittenState | TaskFailed | None]] = [(request, written)]
 

@@ -154,7 +154,7 @@ class _Work:
         return hits
 
     def _are_mixed(self, hits: _Hits) -> npt.NDArray[np.bool_]:
-        """Tell which keys' new rows may have values of the stored row."""
+        """Return which keys' new rows may have values of the stored row."""
         if self._dropped() or not self.is_ahead:
             return hits.found
         lacking: npt.NDArray[np.bool_] = self.folded.lacking.to_numpy(zero_copy_only=False)

@@ -73,7 +73,7 @@ class StateUpdate:
         return facts.events
 
     def waiting_from(self, facts: PendingFacts, applied: AppliedThrough) -> int | None:
-        """Return the LSN from which applied creations may wait for a value of these changes.
+        """Return the lowest LSN of applied creations that may wait for a value of these changes.
 
         The two keys of a change may be in different partitions, and one may lag. An earlier value
         may come from quarantine. None: no creation waits.
@@ -101,7 +101,7 @@ class StateUpdate:
         """Bring rows that Spark has, those above the floor of `until`, into the state.
 
         Returns the stamp. More rows than a task holds are divided by their keys into several
-        commits, of which only the last one has that stamp; a crash between them repeats them.
+        commits. Only the last one has that stamp, so a crash between them repeats them.
         """  # fmt: skip
         carried = carried_columns(self.table, {*applied.carried, *facts.unavailable})
         done = replace(until, carried=carried, newest=max(applied.newest, facts.highest))

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from cdclake.debezium.field_values import holds
 from cdclake.debezium.types import ColumnType, Conversion
-from cdclake.jobs.stream.value_proofs import representable
+from cdclake.jobs.apply.representable_values import representable
 
 _EXACT = Context(prec=80)
 _INSTANT = re.compile(

@@ -79,32 +79,32 @@ class TableProgress:
 
     @property
     def is_streaming(self) -> bool:
-        """Whether the table takes part in each batch."""
+        """Return whether the table takes part in each batch."""
         return isinstance(self.life, Streaming)
 
     @property
     def needs_operator(self) -> bool:
-        """Whether the table only continues, or continues now, because an operator resumes it."""
+        """Return whether the table continues only when an operator resumes it, or does so now."""
         return isinstance(self.life, Stopped | Resuming)
 
     @property
     def last_error(self) -> str | None:
-        """Why the table does not stream, or what is wrong with its rows."""
+        """Return why the table does not stream, or what is wrong with its rows."""
         return self.warning if isinstance(self.life, Streaming) else self.life.reason
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that do not fit the events, for which the table stopped."""
+        """Return the columns that stopped the table: they do not fit the events."""
         return self.life.columns if isinstance(self.life, Stopped | Resuming) else ()
 
     @property
     def skips_gap(self) -> bool:
-        """Whether records that Kafka has deleted are skipped; a resync restores their rows."""
+        """Return whether records that Kafka has deleted are skipped; a resync reads their rows."""
         return isinstance(self.life, Held | Resuming) and self.life.skips_gap
 
     @property
     def failures(self) -> int:
-        """Number of consecutive tries that ended with an error that may pass."""
+        """Return the number of consecutive tries that ended with an error that may pass."""
         return self.life.failures if isinstance(self.life, Held) else 0
 
     def stop(self, reason: str, columns: Sequence[str] = ()) -> None:

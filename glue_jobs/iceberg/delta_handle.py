@@ -47,7 +47,7 @@ class DeltaHandle(TableHandle):
 
     @property
     def takes_deltas(self) -> bool:
-        """Whether the table's format has position delete files."""
+        """Return whether the table's format has position delete files."""
         version = self._loaded().operations().current().formatVersion()
         return bool(version == _ROW_DELTA_VERSION)
 

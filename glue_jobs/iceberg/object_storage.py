@@ -63,7 +63,7 @@ class ObjectStorage:
             return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
 
     def open(self, location: str) -> pa.NativeFile:
-        """Open a file, of which only parts are read."""
+        """Open a file to read parts of it."""
         parsed = urlparse(location)
         if parsed.scheme in ("", "file"):
             if not Path(parsed.path).exists():

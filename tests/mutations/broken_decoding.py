@@ -88,7 +88,8 @@ DECODING = (
     ),
     Mutation(
         "each month has 31 days", DECODERS,
-        ((_PROOFS, "(0[469]|11)-(29|30))", "(0[469]|11)-(29|30|31))"),),
+        (("glue_jobs/apply/representable_values.py",
+          "(0[469]|11)-(29|30))", "(0[469]|11)-(29|30|31))"),),
     ),
     Mutation(
         "arrays are kept as they are spelled", DECODERS,

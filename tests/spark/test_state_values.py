@@ -31,7 +31,7 @@ MICROS = [
     0, -1, 10**15, -210_866_803_200_000_000, -210_866_803_200_000_001, 9_223_371_999_999_999_999,
 ]  # fmt: skip
 TIMES = [0, 1, 59_999_999, 86_399_999_999, 86_400_000_000]
-BASE64 = ["", "AP8=", "AAECAwQF", "no base64", "A", "AP8"]
+BASE64 = ["", "AP8=", "AAECAwQF"]  # Spark fails with others, which no decoder lets through
 VALUES: dict[str, list[Any]] = {
     "numeric(8,2)": TEXTS, "numeric(38,0)": TEXTS, "numeric(38,38)": TEXTS, "money": TEXTS,
     "timestamptz": MOMENTS, "date": DAYS, "timestamp": MICROS, "time": TIMES, "bytea": BASE64,
@@ -51,7 +51,8 @@ def test_tasks_convert_as_sql_does(spark: SparkSession, tmp_path: Path, kind: st
     ours = to_state(pa.array([value for _, value in rows], log), parsed)
     numbers = pa.array(range(len(rows)), pa.int32())
     pq.write_table(pa.table({"number": numbers, "value": ours}), tmp_path / "ours.parquet")
-    mine = spark.read.parquet(str(tmp_path / "ours.parquet"))
+    reader = spark.read.option("datetimeRebaseMode", "CORRECTED")
+    mine = reader.parquet(str(tmp_path / "ours.parquet"))
     assert mine.schema["value"].dataType == theirs.schema["value"].dataType
     assert shown(mine) == shown(theirs)
 
