@@ -15,7 +15,7 @@ from cdclake.jobs.apply.pending_changes import MAX_EVENTS, may_hold_lsn, next_pe
 from cdclake.jobs.apply.pending_facts import PendingFacts
 from cdclake.jobs.apply.state_job import StateRequest, update_by_rows
 from cdclake.jobs.apply.state_task import StateTarget, WrittenState, carried_columns
-from cdclake.jobs.iceberg.commit_metadata import state_stamp, state_stamp_json
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
 from cdclake.jobs.iceberg.delta_handle import Delta, DeltaHandle
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -48,8 +48,23 @@ class StateUpdate:
         applied = self.applied()
         if applied.ingested >= through:
             return None
+        self._see_changelog(through)
         pending = next_pending(self._changelog, after=applied.ingested, through=through)
         return StateRequest(self._target(applied), pending)
+
+    def _see_changelog(self, through: int) -> None:
+        """Load the changelog again if the rows up to `through` are newer than its last snapshot.
+
+        Raises RuntimeError if there are none: the state would pass for one that has them.
+        """
+        if self._ingested_through() < through:
+            self._changelog.forget()
+        if self._ingested_through() < through:
+            raise RuntimeError(f"{self._changelog.name} has no rows ingested at {through}")
+
+    def _ingested_through(self) -> int:
+        stamp = self._changelog.stamped().stamp
+        return 0 if stamp is None else ChangesStamp.from_json(stamp).ingested_through
 
     def is_for_task(self, request: StateRequest) -> bool:
         """Return whether a task can hold the changes, and the state's format takes its files."""
