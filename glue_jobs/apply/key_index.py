@@ -13,6 +13,7 @@ import logging
 import os
 import tempfile
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +27,8 @@ from pandas.util import hash_array
 
 log = logging.getLogger("cdclake.state")
 
-MAX_BYTES = 8 << 30
+MAX_BYTES = 8 << 30  # on disk
+MAX_OPEN = 4000  # of a process: Linux maps some 65,000 files
 _FOLDER = "cdclake-key-index"
 _TEXT = "text"
 _UUID_LENGTH, _DASHES = 36, [8, 13, 18, 23]
@@ -110,7 +112,7 @@ class KeyIndexes:
 
     def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
         self._folder, self._max_bytes = folder or _default_folder(), max_bytes
-        self._open: dict[tuple[str, str], FileIndex] = {}
+        self._open: OrderedDict[tuple[str, str], FileIndex] = OrderedDict()
 
     def look_up(
         self, path: str, wanted: WantedKeys, read_keys: Callable[[], Sequence[pa.Array]]
@@ -125,15 +127,23 @@ class KeyIndexes:
             columns = read_keys()
             keys = sorted_keys(columns)
             index = _indexed(keys if keys.kind == kind else _as_texts(columns))
-            self._open[path, index.keys.kind] = index
+            self._keep(path, index)
             self._save(path, index)
         return index.look_up(*wanted.as_kind(index.keys.kind))
 
     def _known(self, path: str, kind: str) -> FileIndex | None:
-        known = self._open.get((path, kind))
-        if known is None and (known := self._load(path, kind)) is not None:
-            self._open[path, kind] = known
+        known = self._open.get((path, kind)) or self._load(path, kind)
+        if known is not None:
+            self._keep(path, known)
         return known
+
+    def _keep(self, path: str, index: FileIndex) -> None:
+        """Keep the index in memory, and close the one that was used longest ago."""
+        place = (path, index.keys.kind)
+        self._open[place] = index
+        self._open.move_to_end(place)
+        if len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)
 
     def put(self, path: str, columns: Sequence[pa.Array]) -> None:
         """Make the index of a file that was just written."""

@@ -15,7 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from cdclake.errors import FileMissing, TaskFailed
 from cdclake.jobs.apply.pending_changes import PendingChanges
 from cdclake.jobs.apply.pending_facts import PendingFacts
-from cdclake.jobs.apply.state_task import StateTarget, WrittenState, update_state
+from cdclake.jobs.apply.state_task import (
+    StateTarget,
+    WrittenState,
+    remove_old_indexes,
+    update_state,
+)
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
 
 log = logging.getLogger("cdclake.state")
@@ -66,7 +71,9 @@ def _divided(requests: Sequence[StateRequest], shares: int) -> list[list[StateRe
 
 
 def _update_all(share: Sequence[StateRequest]) -> list[tuple[str, str]]:
-    return [(each.target.table.name, _guarded(partial(_update, each))) for each in share]
+    updated = [(each.target.table.name, _guarded(partial(_update, each))) for each in share]
+    remove_old_indexes()
+    return updated
 
 
 def _update(request: StateRequest) -> WrittenState:

@@ -222,6 +222,11 @@ def _taken(folded: FoldedChanges, keys: Numbers) -> FoldedChanges:
     )
 
 
+def remove_old_indexes() -> None:
+    """Remove the key indexes beyond their limit from the disk."""
+    _indexes().shrink()
+
+
 def _indexes() -> KeyIndexes:
     if not _INDEXES:
         _INDEXES.append(KeyIndexes())

@@ -107,6 +107,14 @@ def test_the_indexes_used_longest_ago_are_removed(tmp_path: Path) -> None:
     KeyIndexes(tmp_path).look_up("0", WantedKeys([pa.array([5])]), never)
 
 
+def test_few_indexes_are_open_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_index, "MAX_OPEN", 2)
+    indexes, keys = KeyIndexes(tmp_path), [pa.array([1])]
+    for path in ("a", "b", "a", "c"):
+        indexes.look_up(path, WantedKeys(keys), reading(keys))
+    assert [path for path, _ in indexes._open] == ["a", "c"]
+
+
 def test_a_full_disk_means_no_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
