@@ -76,14 +76,13 @@ def _merge_above(
         # The snapshot's rows first, so that readers never miss them; then what they replace.
         above = pending.where(above_truncates(table, floor))
         applied = update.merge_rows(above, facts, applied, applied)
-        pending = pending.limit(0)
     lake.spark.sql(delete_truncated(table, lake.database, floor))
     update.forget()
-    if is_sweep(floor):
-        update.commit_stamp(replace(until, carried=applied.carried, newest=applied.newest))
-    else:
+    if not is_sweep(floor):
         update.merge_rows(pending, facts, applied, until)
-    if is_sweep(floor) and _has_replaced_values(update, floor):
+        return
+    update.commit_stamp(replace(until, carried=applied.carried, newest=applied.newest))
+    if _has_replaced_values(update, floor):
         rebuild_state(lake, table, floor=floor)
 
 

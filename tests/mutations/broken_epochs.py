@@ -44,7 +44,7 @@ EPOCHS = (
     ),
     Mutation(
         "a large value of the epoch before stays", (*_SPARK_TESTS, "-k", "value_of"),
-        ((_APPLY, "if is_sweep(floor) and _has_replaced_values(update, floor):",
+        ((_APPLY, "if _has_replaced_values(update, floor):",
           "if False:"),),
     ),
     Mutation(
