@@ -136,25 +136,12 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         partition_by=tuple(
             _resolve_transform(spelling, lake_names) for spelling in entry.partition_by
         ),
-        maintenance=entry.maintenance if isinstance(entry.maintenance, str) else "own",
-        sort_by=_sort_by(entry, lake_names),
+        maintenance=entry.maintenance.by,
+        sort_by=tuple(lake_names[column] for column in entry.maintenance.sort_by),
         state_freshness=entry.state_freshness,
         deletes=entry.deletes,
         shard=entry.shard,
     )
-
-
-def _sort_by(entry: TableEntry, lake_names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the lake names of the columns to sort by; refuse others than declared ones."""
-    if isinstance(entry.maintenance, str):
-        return ()
-    for column in entry.maintenance.sort_by:
-        if column not in lake_names or entry.columns[column].exclude:
-            raise Refused(
-                f"`sort_by` names {column!r}, which is no declared column",
-                f"use columns of the table: {', '.join(lake_names)}",
-            )
-    return tuple(lake_names[column] for column in entry.maintenance.sort_by)
 
 
 def _resolve_column(source: str, entry: ColumnEntry) -> Column:

@@ -5,8 +5,7 @@ file of rows and a file of position deletes for each partition. The driver commi
 
 Of a key's rows in the data files at most one is alive, and it is in the file with the greatest data
 sequence number that has the key: every commit that writes a key also deletes its row in older
-files. So no delete file is read to find the rows to replace; to delete a dead row again is harmless
-in format version 2. Only to combine a stored row with a change it must be known to be alive.
+files. That row may be dead, too (`deleted_places`).
 """
 
 from __future__ import annotations
@@ -22,11 +21,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
+from cdclake.jobs.apply.deleted_places import deleted_places
 from cdclake.jobs.apply.folded_changes import FoldedChanges, fold, history_parts
 from cdclake.jobs.apply.key_index import KeyIndexes, WantedKeys
 from cdclake.jobs.apply.mixed_rows import ROW_FACTS, mixed_rows, new_rows
 from cdclake.jobs.apply.pending_facts import PendingFacts, facts_of
-from cdclake.jobs.apply.stored_rows import deleted_places, read_key_columns, read_places
+from cdclake.jobs.apply.stored_rows import read_key_columns, read_places
 from cdclake.jobs.iceberg.data_file import LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.parquet_file import arrow_schema
@@ -151,7 +151,16 @@ class _Work:
                 partial(read_key_columns, storage, file.path, key, self.schema),
             )
             hits.files[mine], hits.rows[mine] = number, rows
+        self._leave_out_dead(hits)
         return hits
+
+    def _leave_out_dead(self, hits: _Hits) -> None:
+        target = self.target
+        deleted = deleted_places(target.file.folder, target.file.storage, target.delete_files)
+        for number in np.unique(hits.files[hits.found]):
+            mine = np.flatnonzero(hits.files == number)
+            path = target.data_files[int(number)].path
+            hits.files[mine[deleted.are_deleted(path, hits.rows[mine])]] = -1
 
     def _are_mixed(self, hits: _Hits) -> npt.NDArray[np.bool_]:
         """Return which keys' new rows may have values of the stored row."""
@@ -161,17 +170,13 @@ class _Work:
         return hits.found & lacking
 
     def _mix(self, hits: _Hits, keys: Numbers) -> None:
-        """Combine changes with stored rows; of a dead row only the change counts."""
+        """Combine changes with stored rows."""
         for number in np.unique(hits.files[keys]):
             of_file = keys[hits.files[keys] == number]
             in_order = of_file[np.argsort(hits.rows[of_file], kind="stable")]
-            alive = self._alive(int(number), hits.rows[in_order])
-            dead = in_order[~alive]
-            self._rows.append(new_rows(_taken(self.folded, dead)))
-            if alive.any():
-                self._mix_alive(int(number), hits, in_order[alive])
+            self._mix_file(int(number), hits, in_order)
 
-    def _mix_alive(self, number: int, hits: _Hits, keys: Numbers) -> None:
+    def _mix_file(self, number: int, hits: _Hits, keys: Numbers) -> None:
         file = self.target.data_files[number]
         storage = self.target.file.storage
         stored = read_places(storage, file.path, hits.rows[keys], self.schema)
@@ -180,11 +185,6 @@ class _Work:
         self._rows.append(rows.filter(altered))
         flags = altered.to_numpy(zero_copy_only=False)
         self._replace(hits, keys[flags])
-
-    def _alive(self, number: int, rows: Numbers) -> npt.NDArray[np.bool_]:
-        file = self.target.data_files[number]
-        deleted = deleted_places(self.target.file.storage, self.target.delete_files, file.path)
-        return ~np.isin(rows, deleted)
 
     def _replace(self, hits: _Hits, keys: Numbers) -> None:
         for number in np.unique(hits.files[keys]):

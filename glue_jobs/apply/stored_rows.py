@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
-from cdclake.jobs.iceberg.parquet_file import DELETE_FILE_PATH, DELETE_POS, names_in_file
+from cdclake.jobs.iceberg.parquet_file import names_in_file
 
 _BLOCK = 65_536
 Places = npt.NDArray[np.int64]  # row numbers in a data file
@@ -64,15 +63,3 @@ def _parts(file: pq.ParquetFile, places: Places, columns: Sequence[str]) -> Iter
 def _between(places: Places, start: int, end: int) -> Places:
     low, high = np.searchsorted(places, [start, end])
     return places[low:high]
-
-
-def deleted_places(storage: ObjectStorage, deletes: Iterable[str], path: str) -> Places:
-    """Read from position delete files which rows of a data file are deleted."""
-    found = [np.zeros(0, np.int64)]
-    for file in deletes:
-        rows = pq.read_table(
-            pa.BufferReader(storage.read(file)), columns=[DELETE_FILE_PATH, DELETE_POS]
-        )
-        mine = rows.filter(pc.equal(rows.column(DELETE_FILE_PATH), path))
-        found.append(mine.column(DELETE_POS).combine_chunks().to_numpy())
-    return np.unique(np.concatenate(found))

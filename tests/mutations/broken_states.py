@@ -71,7 +71,8 @@ STATES = (
     ),
     Mutation(
         "a dead row counts as stored", (DELTA, "-k", "dead_row"),
-        ((_TASK, "return ~np.isin(rows, deleted)", "return np.ones(len(rows), bool)"),),
+        (("glue_jobs/apply/deleted_places.py",
+          "return np.isin(rows, parts[0])", "return np.zeros(len(rows), bool)"),),
     ),
     Mutation(
         "the oldest file with a key has its row", (DELTA, "-k", "newest_file"),
