@@ -13,6 +13,7 @@ DLT := build/venvs/dlt/.installed
 
 SEEDS ?= 200
 SEED ?= 0
+SIZE ?= short
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
@@ -72,8 +73,8 @@ test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for so
 prove: setup ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
-bench: setup $(PEER_JARS) ## Run a short benchmark against the peers, for some minutes
-	@$(BIN)/python -m benchmarks.run short
+bench: setup $(PEER_JARS) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
+	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY)
 
 bench-full: setup $(PEER_JARS) $(DLT) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine
 	@$(BIN)/python -m benchmarks.run full

@@ -135,6 +135,7 @@ def _fill(ours: Ours, row: DataFrame, files: int) -> None:
     append_bare(ours.lake, filler)
     for table in (ORDERS.changes, _BARE_TABLE):
         lengthen(ours.lake, table, files)
+    ours.forget()
 
 
 def _keep(lake: LakeTables, table: str, folder: str) -> None:

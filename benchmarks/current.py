@@ -12,7 +12,7 @@ import duckdb
 from benchmarks.orders import COLUMNS, ORDERS
 from cdclake.iceberg.dialect import DUCKDB, SPARK, Dialect
 from cdclake.iceberg.views import current_view
-from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.reader.duck import extension_file
 

@@ -127,16 +127,19 @@ class _DecodeOnly:
     quarantine: FileTarget
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        decoder = decoders_of(self.plan_json).decoder(ORDERS)
+        decoder, accepted = decoders_of(self.plan_json).decoder(ORDERS), 0
+        refused: list[pa.Table] = []
         for batch in batches:
             for _, partition, records in runs_of(batch):
                 values, keys = (records[name].to_pylist() for name in ("value", "key"))
                 rows = decoder.decode(values, keys, partition, records["offset"].to_numpy()).rows
                 summary = summarize(rows, partition, identity(ORDERS))
-                refused = refused_records(records, rows, ORDERS)
-                file = self.quarantine.write(refused) if refused.num_rows else None
-                counts = {"accepted": [summary.accepted], "refused": pa.array([file], pa.string())}
-                yield pa.RecordBatch.from_pydict(counts)
+                accepted += summary.accepted
+                refused.append(refused_records(records, rows, ORDERS))
+        kept = pa.concat_tables(refused) if refused else None
+        file = self.quarantine.write(kept) if kept is not None and kept.num_rows else None
+        counts = {"accepted": [accepted], "refused": pa.array([file], pa.string())}
+        yield pa.RecordBatch.from_pydict(counts)
 
 
 def _parse(records: DataFrame, folder: str) -> Mapping[str, Any]:

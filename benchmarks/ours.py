@@ -18,8 +18,8 @@ from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.iceberg.merge import loaded_rows
 from cdclake.iceberg.schemas import all_schemas
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import stats_of
-from cdclake.jobs.apply.state_table import applied_through, merge_pending
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -48,6 +48,7 @@ class Ours:
         self.lake = LakeTables(spark, DATABASE)
         self._ingested = 0
         self._changelog = TableHandle(self.lake, ORDERS.changes)
+        self._update = StateUpdate(self.lake, ORDERS, changelog=self._changelog)
 
     def load(self, rows: DataFrame) -> None:
         self.lake.spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.{DATABASE}")
@@ -78,14 +79,17 @@ class Ours:
         return moment
 
     def apply(self, changes: DataFrame) -> None:
-        self.apply_through(moment_after(ChangesStamp(ingested_through=self._ingested)), changes)
+        """Append the changes to the log, and bring them into the table from there."""
+        self.apply_pending(self.append(changes))
 
-    def apply_through(self, moment: int, changes: DataFrame) -> None:
-        """Bring changes that were ingested at `moment` into the table."""
-        rows, applied = _ingested_at(changes, moment), applied_through(self.lake, ORDERS)
-        facts = stats_of(ORDERS, rows)
-        merge_pending(self.lake, ORDERS, rows, facts, applied, AppliedThrough(moment))
+    def apply_pending(self, moment: int) -> None:
+        """Bring the log's rows that were ingested up to `moment` into the table."""
+        apply_changes(self._update, through=moment)
         self._ingested = moment
+
+    def forget(self) -> None:
+        """Load the tables again: another writer has committed."""
+        self._update.forget()
 
     def live_rows(self) -> DataFrame:
         return self.lake.read(ORDERS.name).where(f"NOT {naming.DELETED}").select(*COLUMNS)

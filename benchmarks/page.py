@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.charts import bar_chart
 from benchmarks.contenders import CONTENDERS, OURS
-from benchmarks.page_text import INTRODUCTION, KINDS, PROFILED, TITLES, WORDS
+from benchmarks.page_text import COST_TITLES, INTRODUCTION, KINDS, PROFILED, TITLES, WORDS
 from benchmarks.session import PROJECT
 
 RESULTS = PROJECT / "benchmarks" / "results" / "full.json"
@@ -33,7 +33,8 @@ def main() -> int:
     charts = DOCS / "charts"
     charts.mkdir(exist_ok=True)
     for name, measure in results["measures"].items():
-        (charts / f"{name}.svg").write_text(chart(name, measure))
+        if name not in COST_TITLES:
+            (charts / f"{name}.svg").write_text(chart(name, measure))
     (DOCS / "benchmarks.md").write_text(page(results, profile))
     return 0
 
@@ -47,7 +48,9 @@ def chart(name: str, measure: Mapping[str, Any]) -> str:
 def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -> str:
     """The whole page in Markdown; `profile` is that of `benchmarks.profile`."""
     parts = [INTRODUCTION, *_facts("machine", results), *_facts("versions", results)]
-    measures = results["measures"]
+    costs = {n: m for n, m in results["measures"].items() if n in COST_TITLES}
+    measures = {n: m for n, m in results["measures"].items() if n not in costs}
+    parts += _costs(costs)
     for name, measure in measures.items():
         parts += [f"## {name}: {TITLES[name]}\n", f"![{name}](charts/{name}.svg)\n"]
         parts += [_circumstances(measure["measured"])]
@@ -59,6 +62,22 @@ def page(results: Mapping[str, Any], profile: Mapping[str, Any] | None = None) -
     if missing:
         parts.append(f"Not measured yet in the full size: {'; '.join(missing)}.\n")
     return "\n".join([*parts, _contenders()])
+
+
+def _costs(costs: Mapping[str, Any]) -> Iterator[str]:
+    """A table of the costs that have no peer, with their targets."""
+    if not costs:
+        return
+    yield "## Costs in absolute units\n"
+    rows = [
+        (f"{COST_TITLES[name]}: {figure.replace('_', ' ')}", str(value), str(target or ""))
+        for name, cost in costs.items()
+        for figure, value in cost["ours"].items()
+        for target in [cost["target"].get(figure)]
+    ]
+    yield _table(("cost", "measured", "target"), rows)
+    for name, cost in costs.items():
+        yield f"{COST_TITLES[name]}: {_circumstances(cost['measured'])}"
 
 
 def _circumstances(measured: Mapping[str, str]) -> str:

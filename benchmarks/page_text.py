@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+# Costs that have no peer.
+COST_TITLES = {
+    "N1": "The stream's batches with the states, read from Kafka",
+    "N1a": "The stream's batches, changelogs only, read from Kafka",
+    "N7": "Requests to S3 and Glue, 30 ms and 80 ms away, with the states",
+    "N7a": "Requests to S3 and Glue, 30 ms and 80 ms away, changelogs only",
+}
 TITLES = {
     "P1": "Changes from memory into the table, and one count over it",
     "P2": "The same, as the table grows",

@@ -17,7 +17,12 @@ from typing import Any
 
 from benchmarks.append import measure_append
 from benchmarks.apply import measure_apply, measure_far, measure_growth
-from benchmarks.changelog import measure_changelog, measure_requests
+from benchmarks.changelog import (
+    measure_changelog,
+    measure_changelog_requests,
+    measure_state_requests,
+    measure_states,
+)
 from benchmarks.decode import measure_decode
 from benchmarks.first_load import measure_first_load
 from benchmarks.machine import machine, versions
@@ -43,8 +48,10 @@ MEASURES: dict[str, Callable[[Size, Path], Measure]] = {
 }
 # Costs in absolute units, without a peer.
 COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
+    "N1": measure_states,
     "N1a": measure_changelog,
-    "N7a": measure_requests,
+    "N7": measure_state_requests,
+    "N7a": measure_changelog_requests,
 }
 
 

@@ -182,7 +182,7 @@ def _bring_in(spark: SparkSession, ours: Ours, batch: str) -> Mapping[str, Any]:
     changes = spark.read.parquet(batch).cache()
     changes.count()
     moment = ours.append(changes)
-    figures = _timed(lambda: ours.apply_through(moment, changes))
+    figures = _timed(lambda: ours.apply_pending(moment))
     changes.unpersist()
     return figures
 

@@ -6,6 +6,7 @@ CdcError
 ├── NotRunning                  report that no lake is running (exit 3)
 ├── ComponentFailed             report the failed or late component and its log (exit 4)
 ├── TaskFailed                  try this table again after a pause; the others continue
+│   └── FileMissing             the same, until the file is restored
 ├── TableError                  stop this table; the others continue
 │   └── CommitConflict          postpone the work, or stop this table
 └── Fenced                      end this stream: another one writes the changelogs
@@ -66,6 +67,10 @@ class TaskFailed(CdcError):
     """Failure of a task's work for one table, which its exception describes."""
 
     code = "task_failed"
+
+
+class FileMissing(TaskFailed):
+    """A task did not find a file that a table refers to."""
 
 
 class TableError(CdcError):

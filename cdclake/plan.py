@@ -58,11 +58,13 @@ class Table:
     excluded: tuple[str, ...] = ()  # source names declared with `exclude`
     delivery: Literal["stream", "firehose"] = "stream"
     apply: Literal["each_batch", "scheduled"] = "each_batch"
+    state_freshness: int = 60  # seconds that the state may lag behind the changelog under load
     replica_identity: Literal["default", "full", "index"] = "default"
     replica_identity_index: str | None = None
     replica_identity_declared: bool = False  # set in the file, so the source may be altered
     partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
     maintenance: Literal["own", "glue", "none"] = "own"
+    sort_by: tuple[str, ...] = ()  # lake names by which compaction sorts the state
     deletes: Literal["hard", "soft"] = "hard"
     shard: int = 1  # on AWS: the number of the stack with its topic and tables
 
@@ -240,7 +242,7 @@ class Plan:
 def _table_from(raw: dict[str, Any]) -> Table:
     columns = tuple(_column_from(column) for column in raw.pop("columns"))
     lists: dict[str, Any] = {
-        name: tuple(raw.pop(name)) for name in ("key", "excluded", "partition_by")
+        name: tuple(raw.pop(name, ())) for name in ("key", "excluded", "partition_by", "sort_by")
     }
     return Table(columns=columns, **lists, **raw)
 

@@ -7,7 +7,9 @@ import time
 
 from cdclake import naming
 from cdclake.jobs.apply.firehose_changelog import apply_log, swept_below
-from cdclake.jobs.apply.state_table import apply_changes, ingested_through
+from cdclake.jobs.apply.rebuilt_state import ingested_through
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
@@ -18,7 +20,9 @@ def apply_table(job: TableJob, table: Table) -> int:
     with job.leases.hold(table.name):
         if table.delivery == "firehose":
             return apply_log(job.lake, table, floor=delivered_floor(job, table))
-        return apply_changes(job.lake, table, through=ingested_through(job.lake, table))
+        return apply_changes(
+            StateUpdate(job.lake, table), through=ingested_through(job.lake, table)
+        )
 
 
 def delivered_floor(job: TableJob, table: Table) -> str:

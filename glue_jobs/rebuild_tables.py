@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from cdclake import naming
-from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
 from cdclake.plan import Table
 

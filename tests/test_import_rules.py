@@ -30,10 +30,12 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.functions.firehose_unwrap": set(),
     "cdclake.functions.prepare_source": {"boto3", "psycopg"},
     "cdclake.jobs": set(),  # entry scripts
-    "cdclake.jobs.apply": {"pyspark"},
+    "cdclake.jobs.apply": {"numpy", "pandas", "pyarrow", "pyspark"},
     "cdclake.jobs.bulk_load": {"py4j", "pyspark"},
     "cdclake.jobs.control": {"boto3", "botocore"},
-    "cdclake.jobs.iceberg": {"boto3", "botocore", "py4j", "pyarrow", "pyspark"},
+    "cdclake.jobs.iceberg": {
+        *("boto3", "botocore", "mmh3", "numpy", "py4j", "pyarrow", "pyspark"),
+    },
     "cdclake.jobs.jvm": {"py4j", "pyspark"},
     "cdclake.jobs.maintenance": {"pyspark"},
     "cdclake.jobs.operations": {"pyspark"},
@@ -171,7 +173,7 @@ PLANTED = [
     # an allow-list per room
     ("glue_jobs/control/store.py", "import pyspark.sql"),
     ("glue_jobs/stream/batch.py", "import duckdb"),
-    ("glue_jobs/apply/upsert.py", "import boto3"),
+    ("glue_jobs/apply/state_update.py", "import boto3"),
     ("glue_jobs/operations/replay.py", "import psycopg"),
     ("glue_jobs/stream_changes.py", "from pyspark.sql import SparkSession"),
     ("cdclake/local/process/supervisor.py", "import psycopg"),
@@ -183,8 +185,11 @@ PLANTED = [
     # closed rooms
     ("glue_jobs/runtime/session.py", "from cdclake.jobs.control.store import ObjectStore"),
     ("glue_jobs/runtime/session.py", "from cdclake.jobs.iceberg import lake_tables"),
-    ("glue_jobs/iceberg/row_delta.py", "import cdclake.jobs.runtime.metrics"),
-    ("glue_jobs/iceberg/row_delta.py", "def late():\n    from cdclake.jobs.apply import upsert"),
+    ("glue_jobs/iceberg/delta_handle.py", "import cdclake.jobs.runtime.metrics"),
+    (
+        "glue_jobs/iceberg/delta_handle.py",
+        "def late():\n    from cdclake.jobs.apply import key_index",
+    ),
     ("glue_jobs/jvm/java.py", "from cdclake.jobs.runtime import logs"),
     ("glue_jobs/control/leases.py", "from cdclake.jobs.runtime import logs"),
     ("cdclake/debezium/field_values.py", "from cdclake.iceberg.conversions import to_state"),
@@ -200,7 +205,7 @@ PLANTED = [
     ("cdclake/naming.py", "from cdclake.plan import Plan"),
     # cycles between rooms
     ("glue_jobs/stream/batch.py", "from cdclake.jobs.operations.replay import replay_quarantine"),
-    ("glue_jobs/apply/upsert.py", "from cdclake.jobs.stream import stage_timer"),
+    ("glue_jobs/apply/state_update.py", "from cdclake.jobs.stream import stage_timer"),
     ("glue_jobs/maintenance/actions.py", "from cdclake.jobs.stream import gauges"),
     ("cdclake/local/lake/stack.py", "from cdclake.local.firehose import journal"),
     ("cdclake/iceberg/ddl.py", "from cdclake.redrive import objects"),
@@ -216,7 +221,7 @@ def test_a_planted_violation_is_found(path: str, source: str) -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("glue_jobs/iceberg/row_delta.py", "from cdclake.jobs.jvm import java"),
+        ("glue_jobs/iceberg/delta_handle.py", "from cdclake.jobs.jvm import java"),
         ("glue_jobs/stream/batch.py", "from cdclake.jobs.runtime import logs"),
         ("cdclake/postgres/prepare.py", "import cdclake.debezium.types, json"),
         ("stacks/constructs/topic.py", "from cdclake.stacks import bundles"),

@@ -56,12 +56,14 @@ class TableOutline:
         """Return each key column with its place."""
         return self.texts("key")
 
-    def texts(self, field: str) -> list[tuple[Location, str]]:
-        """Return the text items of the list `field`, each with its place."""
-        items = self.entry.get(field)
+    def texts(self, *path: str) -> list[tuple[Location, str]]:
+        """Return the text items of the list at this path in the entry, each with its place."""
+        items: Any = self.entry
+        for field in path:
+            items = items.get(field) if isinstance(items, dict) else None
         listed = enumerate(items) if isinstance(items, list) else ()
         return [
-            ((*self.location, field, index), item) for index, item in listed if type(item) is str
+            ((*self.location, *path, index), item) for index, item in listed if type(item) is str
         ]
 
     def column(self, source: str) -> ColumnOutline | None:

@@ -136,7 +136,9 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         partition_by=tuple(
             _resolve_transform(spelling, lake_names) for spelling in entry.partition_by
         ),
-        maintenance=entry.maintenance,
+        maintenance=entry.maintenance.by,
+        sort_by=tuple(lake_names[column] for column in entry.maintenance.sort_by),
+        state_freshness=entry.state_freshness,
         deletes=entry.deletes,
         shard=entry.shard,
     )

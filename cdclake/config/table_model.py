@@ -152,6 +152,41 @@ class ColumnEntry(Section):
 _SHOWN = ("description", "examples")
 
 
+class Maintenance(Section):
+    """Who maintains the table, or a mapping with the settings of cdclake's own job."""
+
+    by: Literal["own", "glue", "none"] = Field(
+        default="own",
+        description="Compaction and expiration: by cdclake's job, by Glue's optimizers, or none.",
+    )
+    sort_by: list[str] = Field(
+        default_factory=list,
+        description="Columns that compaction sorts the state by, so that readers skip files.",
+        examples=[["created_at"]],
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, value: Any) -> Any:
+        return {"by": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _check(self) -> Maintenance:
+        if self.sort_by and self.by != "own":
+            raise Refused(
+                "only cdclake's own maintenance sorts", "remove `sort_by`, or write `by: own`"
+            )
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        mapping = handler(core_schema)
+        word = handler.resolve_ref_schema(mapping)["properties"]["by"]
+        return {"anyOf": [{"type": "string", "enum": word["enum"]}, mapping]}
+
+
 class TableEntry(Section):
     """Source table, by its exact name, and its tables in the lake."""
 
@@ -180,6 +215,13 @@ class TableEntry(Section):
         description="When changes are applied to the state table. Default: `each_batch`; with"
         " `delivery: firehose` `scheduled`.",
     )
+    state_freshness: int = Field(
+        default=60,
+        ge=5,
+        le=86_400,
+        description="Seconds that the state may lag behind the changelog when the stream is late;"
+        " `<t>_current` is as fresh as the changelog at any time.",
+    )
     replica_identity: Annotated[str, AfterValidator(_check_replica_identity)] | None = Field(
         default=None,
         description="Required replica identity of the source: `default`, `full` or `index NAME`.",
@@ -190,9 +232,11 @@ class TableEntry(Section):
         description="Iceberg partition transforms over declared columns.",
         examples=[["month(created_at)", "bucket(16, customer_id)"]],
     )
-    maintenance: Literal["own", "glue", "none"] = Field(
-        default="own",
-        description="Compaction and expiration: by cdclake's job, by Glue's optimizers, or none.",
+    maintenance: Maintenance = Field(
+        default_factory=Maintenance,
+        description="Compaction and expiration: by cdclake's job (`own`), by Glue's optimizers"
+        " (`glue`), or `none`; or a mapping with `sort_by`.",
+        examples=["own", {"sort_by": ["created_at"]}],
     )
     deletes: Literal["hard", "soft"] = Field(
         default="hard",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -170,6 +171,7 @@ def _table(
         "table": table.name,
         "source": table.source,
         **figures,
+        "state_age_s": _state_age(progress),
         "lag_events": None if ends is None else _lag(ends, facts.arrived.get(table.name, {})),
         "state": _state(table, progress, facts, running),
         "loading": load.to_json() if (load := facts.loads.get(table.name)) else None,
@@ -194,6 +196,12 @@ def _last_error(table: Table, progress: TableProgress, facts: _Facts) -> str | N
         f"{progress.last_error}. Kafka has deleted {gap.lost_events} events of the gap: fix the"
         f" cause, then run `cdclake resync {table.name}` to read the table from the source again"
     )
+
+
+def _state_age(progress: TableProgress) -> float:
+    """Return for how many seconds the state has been behind its changelog; 0 if it is not."""
+    since = progress.state_behind_since
+    return round(max(0.0, time.time() - since), 1) if since else 0.0
 
 
 def _describe_failed(failed: Failed) -> str:
@@ -223,7 +231,10 @@ def _state(table: Table, progress: TableProgress, facts: _Facts, running: set[st
 
 
 def _unknown(table: Table, error: str) -> dict[str, Any]:
-    counts = ("changes_rows", "state_rows", "live_rows", "lag_events", "freshness_s", "quarantined")
+    counts = (
+        *("changes_rows", "state_rows", "live_rows", "state_age_s", "lag_events", "freshness_s"),
+        "quarantined",
+    )
     return {
         "table": table.name,
         "source": table.source,

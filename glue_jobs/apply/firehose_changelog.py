@@ -16,7 +16,7 @@ from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough
-from cdclake.jobs.apply.change_stats import stats_of
+from cdclake.jobs.apply.change_stats import facts_of_rows
 from cdclake.jobs.apply.changelog_commits import (
     Commits,
     commits_since,
@@ -24,7 +24,9 @@ from cdclake.jobs.apply.changelog_commits import (
     read_through,
 )
 from cdclake.jobs.apply.key_changes import carried_creations
-from cdclake.jobs.apply.state_table import applied_through, merge_pending
+from cdclake.jobs.apply.prepared_changes import merge_pending
+from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -75,9 +77,9 @@ def _apply_log(lake: LakeTables, table: Table, floor: str) -> int:
     is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
     late, earlier = log.where(is_late), log.where(f"NOT ({is_late})")
     with persisted(_with_creations(late, earlier, table, applied)) as pending:
-        facts = stats_of(table, pending)
+        facts = facts_of_rows(pending)
         until = _not_before(applied, reached(pending, commits.sequence, floor))
-        merge_pending(lake, table, pending, facts, applied, until)
+        merge_pending(StateUpdate(lake, table), pending, facts, applied, until)
         return facts.events
 
 

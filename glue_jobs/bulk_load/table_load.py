@@ -15,6 +15,7 @@ from cdclake.iceberg.merge import loaded_rows, rebuilt_rows
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
 from cdclake.jobs.bulk_load.loaded_rows import RECORD, last_loaded, loaded_events
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after, state_stamp_json
@@ -110,7 +111,7 @@ class TableLoad:
     def _update_state(self, ingested_at: int, *, is_first: bool) -> None:
         """Write the rows to an empty state; otherwise apply them and the sweep."""
         if self.lake.stamped(self.table.name).snapshot_id is not None:
-            apply_changes(self.lake, self.table, through=ingested_at)
+            apply_changes(StateUpdate(self.lake, self.table), through=ingested_at)
             return
         carried = self.table.toastable if self.table.deletes == "soft" else ()
         is_plain = not carried and self.snapshot.has_unique_keys(self.table)

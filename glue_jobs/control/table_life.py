@@ -6,7 +6,7 @@
     Held, Resuming -> Streaming the stream, once it has read the records that the table missed
 
 From every variant the stream may go to Held or Stopped. The stored form has the keys of the first
-version, from which `parse_life` recognizes the variant.
+version; `parse_life` recognizes the variant by them.
 """
 
 from __future__ import annotations

@@ -48,6 +48,7 @@ class TableProgress:
     topic_id: str = ""  # Kafka's id of the topic that the offsets belong to; "": not known yet
     # Ends of the topic when the epoch's snapshot was complete: its rows are before them.
     snapshot_ends: dict[int, int] = field(default_factory=dict)
+    state_behind_since: float = 0.0  # seconds since 1970; 0: the state has the whole changelog
     swept: str = ""  # position of the newest snapshot that has replaced the table's older rows
 
     def note_oversized(self, table: str, reason: str, *, stops: bool) -> None:
@@ -78,32 +79,32 @@ class TableProgress:
 
     @property
     def is_streaming(self) -> bool:
-        """Whether the table takes part in each batch."""
+        """Return whether the table takes part in each batch."""
         return isinstance(self.life, Streaming)
 
     @property
     def needs_operator(self) -> bool:
-        """Whether the table only continues, or continues now, because an operator resumes it."""
+        """Return whether the table continues only when an operator resumes it, or does so now."""
         return isinstance(self.life, Stopped | Resuming)
 
     @property
     def last_error(self) -> str | None:
-        """Why the table does not stream, or what is wrong with its rows."""
+        """Return why the table does not stream, or what is wrong with its rows."""
         return self.warning if isinstance(self.life, Streaming) else self.life.reason
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns that do not fit the events, for which the table stopped."""
+        """Return the columns that stopped the table: they do not fit the events."""
         return self.life.columns if isinstance(self.life, Stopped | Resuming) else ()
 
     @property
     def skips_gap(self) -> bool:
-        """Whether records that Kafka has deleted are skipped; a resync restores their rows."""
+        """Return whether records that Kafka has deleted are skipped; a resync reads their rows."""
         return isinstance(self.life, Held | Resuming) and self.life.skips_gap
 
     @property
     def failures(self) -> int:
-        """Number of consecutive tries that ended with an error that may pass."""
+        """Return the number of consecutive tries that ended with an error that may pass."""
         return self.life.failures if isinstance(self.life, Held) else 0
 
     def stop(self, reason: str, columns: Sequence[str] = ()) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from cdclake.jobs.iceberg.file_metrics import FileMetrics
@@ -39,6 +40,38 @@ def describe_data_file(
             "upper-bounds": _mapped({k: v.hex().upper() for k, v in metrics.upper.items()}),
         }
     )
+
+
+@dataclass(frozen=True, slots=True)
+class LiveFile:
+    """Data file of a table's current snapshot, as far as its rows can be replaced."""
+
+    path: str
+    sequence: int  # of the data; newer rows have a greater one
+    spec_id: int
+    partition: Mapping[str, Any]  # JSON values by partition field id
+
+
+def describe_delete_file(
+    path: str,
+    *,
+    size: int,
+    rows: int,
+    metrics: FileMetrics,
+    spec_id: int,
+    partition: Mapping[str, Any],
+    only_file: str | None,
+) -> str:
+    """Return the description of a file of position deletes, of `only_file` or of several."""
+    described = json.loads(
+        describe_data_file(
+            path, size=size, rows=rows, metrics=metrics, spec_id=spec_id, partition=partition
+        )
+    )
+    described["content"] = "POSITION_DELETES"
+    if only_file is not None:
+        described["referenced-data-file"] = only_file
+    return json.dumps(described)
 
 
 def path_of(description: str) -> str:

@@ -12,8 +12,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdclake.iceberg.upsert import FILE, ROW
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.pruned_scan import FILE, ROW
 from cdclake.jobs.jvm.java import java_with
 
 _CLASSES = (

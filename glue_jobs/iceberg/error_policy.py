@@ -18,7 +18,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from cdclake.errors import CommitConflict, Fenced, TableError, TaskFailed
+from cdclake.errors import CommitConflict, Fenced, FileMissing, TableError, TaskFailed
 from cdclake.jobs.iceberg.service_failures import is_transient_java, is_transient_python
 
 
@@ -113,6 +113,7 @@ _PYTHON_KINDS: tuple[tuple[type[Exception], Kind], ...] = (
     (CommitConflict, Kind.COMMIT_CONFLICT),
     (TableError, Kind.TABLE_FAILED),
     (Fenced, Kind.FENCED),
+    (FileMissing, Kind.FILE_MISSING),
     (TaskFailed, Kind.UNEXPECTED),
     (AnalysisException, Kind.SCHEMA_MISMATCH),
 )

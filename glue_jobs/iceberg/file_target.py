@@ -7,30 +7,39 @@ import os
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from urllib.parse import quote_plus
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark import TaskContext
 
-from cdclake.jobs.iceberg.data_file import describe_data_file
-from cdclake.jobs.iceberg.file_metrics import measure, measured_columns
+from cdclake.jobs.iceberg.data_file import LiveFile, describe_data_file, describe_delete_file
+from cdclake.jobs.iceberg.file_metrics import MeasuredColumn, measure, measured_columns
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
-from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, encode
+from cdclake.jobs.iceberg.parquet_file import (
+    DELETE_FILE_PATH,
+    DELETE_POS,
+    PATH_ID,
+    POS_ID,
+    arrow_schema,
+    completed,
+    delete_schema,
+    encode,
+)
+from cdclake.jobs.iceberg.partition_values import (
+    PartitionField,
+    of_values,
+    partition_of,
+    partitions,
+)
 
-_DAY_ZERO = date(1970, 1, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class PartitionField:
-    """Field of a partition spec; the transform is `day` or `identity`."""
-
-    field_id: int
-    name: str
-    source: str
-    transform: str
+Rows = npt.NDArray[np.int64]
+_DELETE_COLUMNS = (
+    MeasuredColumn(PATH_ID, DELETE_FILE_PATH, "string", is_full=True),
+    MeasuredColumn(POS_ID, DELETE_POS, "long", is_full=True),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,14 +59,45 @@ class FileTarget:
         All rows must belong to one partition of the table. Columns that they lack become NULL. The
         name is unique, so a task that is repeated leaves an orphan and replaces nothing.
         """
-        return self._write(rows, {f.field_id: _partition_value(f, rows) for f in self.partition_by})
+        return self._write(rows, partition_of(rows, self.partition_by))
+
+    def write_partitions(self, rows: pa.Table) -> list[tuple[str, pa.Table]]:
+        """Write one file for each partition of the rows; return descriptions and their rows."""
+        parts = [
+            (partition, rows.take(numbers))
+            for partition, numbers in partitions(rows, self.partition_by)
+        ]
+        return [(self._write(part, partition), part) for partition, part in parts]
+
+    def write_deletes(self, places: Mapping[str, Rows], like: LiveFile) -> str:
+        """Write one file of position deletes; return its description.
+
+        `places` are row numbers by data file. All files have the spec and partition of `like`.
+        """
+        paths = sorted(places)
+        counts = [len(places[path]) for path in paths]
+        names = pa.array(np.repeat(np.asarray(paths, object), counts), pa.string())
+        numbers = np.concatenate([np.sort(places[path]) for path in paths])
+        rows = pa.table([names, pa.array(numbers, pa.int64())], schema=delete_schema())
+        path = f"{self.folder}/{_attempt()}-{uuid.uuid4().hex}-deletes.parquet"
+        content, footer = encode(rows)
+        self.storage.write(path, content)
+        return describe_delete_file(
+            path,
+            size=content.size,
+            rows=rows.num_rows,
+            metrics=measure(rows, footer, _DELETE_COLUMNS),
+            spec_id=like.spec_id,
+            partition=like.partition,
+            only_file=paths[0] if len(paths) == 1 else None,
+        )
 
     def write_empty(self, values: Mapping[str, Any]) -> str:
         """Write a file without rows in the partition of these values, by source column.
 
         A commit that adds nothing would be an `overwrite`, which ends those who stream the table.
         """
-        partition = {f.field_id: _transformed(f, values[f.source]) for f in self.partition_by}
+        partition = of_values(self.partition_by, values)
         return self._write(arrow_schema(self.schema).empty_table(), partition)
 
     def _write(self, rows: pa.Table, partition: Mapping[int, Any]) -> str:
@@ -78,22 +118,6 @@ class FileTarget:
             spec_id=self.spec_id,
             partition={str(number): value for number, value in partition.items()},
         )
-
-
-def _partition_value(field: PartitionField, rows: pa.Table) -> Any:
-    ends = pc.min_max(rows.column(field.source)).as_py()
-    lowest, greatest = (_transformed(field, ends[end]) for end in ("min", "max"))
-    if lowest != greatest:
-        raise ValueError(f"rows of two partitions in one file: {field.name} {lowest}, {greatest}")
-    return lowest
-
-
-def _transformed(field: PartitionField, value: Any) -> Any:
-    if field.transform == "identity":
-        return value
-    moment: datetime = value
-    days = (moment.astimezone(UTC).date() - _DAY_ZERO).days
-    return (_DAY_ZERO + timedelta(days=days)).isoformat()
 
 
 def _path_part(value: Any) -> str:

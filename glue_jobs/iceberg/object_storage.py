@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import errno
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +15,7 @@ from urllib.parse import ParseResult, urlencode, urlparse
 import boto3
 import pyarrow as pa
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 _TAGS = "s3.write.tags."
 _ENCRYPTION = {"kms": "aws:kms", "dsse-kms": "aws:kms:dsse", "s3": "AES256"}
@@ -55,10 +59,65 @@ class ObjectStorage:
         parsed = urlparse(location)
         if parsed.scheme in ("", "file"):
             return pa.py_buffer(Path(parsed.path).read_bytes())
-        return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
+        with _found(location):
+            return pa.py_buffer(self._s3().get_object(**_object(parsed))["Body"].read())
+
+    def open(self, location: str) -> pa.NativeFile:
+        """Open a file to read parts of it."""
+        parsed = urlparse(location)
+        if parsed.scheme in ("", "file"):
+            if not Path(parsed.path).exists():
+                raise FileNotFoundError(errno.ENOENT, "no such file", location)
+            return pa.memory_map(parsed.path)
+        with _found(location):
+            return pa.PythonFile(_S3File(self._s3(), **_object(parsed)), "r")
 
     def _s3(self) -> Any:
         return _client(tuple(self.client.items()))
+
+
+class _S3File(io.RawIOBase):
+    """Object in S3 that is read by ranges."""
+
+    def __init__(self, client: Any, Bucket: str, Key: str) -> None:
+        super().__init__()
+        self._client, self._place = client, {"Bucket": Bucket, "Key": Key}
+        self._size = int(client.head_object(**self._place)["ContentLength"])
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        wanted = f"bytes={self._at}-{end - 1}"
+        content = self._client.get_object(**self._place, Range=wanted)["Body"].read()
+        self._at += len(content)
+        return bytes(content)
+
+
+@contextmanager
+def _found(location: str) -> Iterator[None]:
+    """Raise FileNotFoundError for an object that S3 does not have."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
+            raise FileNotFoundError(errno.ENOENT, "no such object", location) from error
+        raise
 
 
 def _object(location: ParseResult) -> dict[str, str]:

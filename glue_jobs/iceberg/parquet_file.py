@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 _FIELD_ID = b"PARQUET:field_id"
+# Of position delete files, with the field ids that Iceberg reserves for them.
+DELETE_FILE_PATH, DELETE_POS = "file_path", "pos"
+PATH_ID, POS_ID = 2147483546, 2147483545
 _ZSTD_LEVEL = 3  # Iceberg's default codec and level
 _TYPES: dict[str, pa.DataType] = {
     "boolean": pa.bool_(),
@@ -27,6 +30,16 @@ _TYPES: dict[str, pa.DataType] = {
 def arrow_schema(iceberg_schema: str) -> pa.Schema:
     """Return the Arrow schema of Iceberg's schema in JSON, with its field ids at every level."""
     return pa.schema([_field(each) for each in json.loads(iceberg_schema)["fields"]])
+
+
+def delete_schema() -> pa.Schema:
+    """Return the Arrow schema of position delete files."""
+    return pa.schema(
+        [
+            _with_id(DELETE_FILE_PATH, pa.string(), PATH_ID, False),
+            _with_id(DELETE_POS, pa.int64(), POS_ID, False),
+        ]
+    )
 
 
 def _field(field: dict[str, Any]) -> pa.Field:
@@ -56,6 +69,20 @@ def _type(kind: Any) -> pa.DataType:
             return pa.map_(key, value)
         case _:
             return pa.struct([_field(each) for each in kind["fields"]])
+
+
+def names_in_file(file: pa.Schema, wanted: pa.Schema) -> dict[str, str]:
+    """Return the names that a file has for the wanted columns, found by field id as Iceberg does.
+
+    A column that was renamed since has another name there; columns that it lacks are left out.
+    """
+    in_file = {_id_of(field): field.name for field in file}
+    return {f.name: in_file[_id_of(f)] for f in wanted if _id_of(f) in in_file}
+
+
+def _id_of(field: pa.Field) -> bytes:
+    found: bytes = (field.metadata or {}).get(_FIELD_ID, b"")
+    return found
 
 
 def completed(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import java_with
 
+FILE, ROW = "cdc__file", "cdc__row"  # place of a stored row: data file, and row number in it
 Bounds = Mapping[str, tuple[Any, Any]]  # column -> least and greatest value
 Files = Sequence[Any]  # Java list of Iceberg's FileScanTask, including their delete files
 _CLASSES = (

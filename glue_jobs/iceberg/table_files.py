@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from cdclake.errors import TableError
-from cdclake.jobs.iceberg.file_target import FileTarget, PartitionField
+from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.partition_values import PartitionField, is_supported
 from cdclake.jobs.jvm.java import each
 
 _COLUMN_METRICS = "write.metadata.metrics.column."
-_TRANSFORMS = ("day", "identity")
 # Properties of Iceberg's writer with the values that the files have here; None: unset.
 _HONOURED: Mapping[str, str | None] = {
     "write.format.default": "parquet",
@@ -61,7 +61,7 @@ def _check(name: str, properties: Mapping[str, str]) -> None:
 
 def _partition_field(name: str, table: Any, field: Any) -> PartitionField:
     transform = field.transform().toString()
-    if transform not in _TRANSFORMS:
+    if not is_supported(transform):
         raise TableError(
             name,
             f"its files cannot be written with the partition transform {transform}",

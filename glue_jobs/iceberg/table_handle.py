@@ -6,19 +6,25 @@ when it commits, which refreshes it, and when it has not been used for some minu
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cdclake import naming
+from cdclake.errors import TableError
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot, stamped_snapshot
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.table_files import file_target
-from cdclake.jobs.jvm.java import java_with
+from cdclake.jobs.jvm.java import each, java_with
 
+_DAY_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_AGE_S = 600.0  # much less than snapshots are kept
 _CLASSES = (
+    "java.util.Arrays",
+    "org.apache.spark.api.python.PythonUtils",
     "org.apache.iceberg.ContentFileParser",
     "org.apache.iceberg.SchemaParser",
     "org.apache.iceberg.expressions.Expressions",
@@ -57,6 +63,38 @@ class TableHandle:
         """Iceberg's class of expressions."""
         return self._java.Expressions
 
+    def ingested(self, *, after: int, through: int | None = None) -> Any:
+        """Return Iceberg's expression for rows ingested in this range (microseconds since 1970)."""
+        # As text: py4j passes small numbers as integers, which Iceberg does not compare with times.
+        java = self._java.Expressions
+        later = java.greaterThan(naming.INGESTED_AT, _iso(after))
+        if through is None:
+            return later
+        return getattr(java, "and")(later, java.lessThanOrEqual(naming.INGESTED_AT, _iso(through)))
+
+    def described(self, condition: Any) -> list[dict[str, Any]]:
+        """Describe the current snapshot's files that may have rows of Iceberg's expression.
+
+        Bounds are among the descriptions. Raises TableError for a file with deleted rows.
+        """
+        table = self._loaded()
+        if table.currentSnapshot() is None:
+            return []
+        found, specs = [], table.specs()
+        planned = table.newScan().filter(condition).includeColumnStats().planFiles()
+        for task in each(planned):
+            file = task.file()
+            if not task.deletes().isEmpty():
+                raise TableError(self.name, "another tool has deleted rows of it", "compact it")
+            spec = specs.get(file.specId())
+            found.append(json.loads(self._java.ContentFileParser.toJson(file, spec)))
+        planned.close()
+        return found
+
+    def field_id(self, column: str) -> int:
+        """Return the id of a column of the current schema."""
+        return int(self._loaded().schema().findField(column).fieldId())
+
     def append(
         self,
         files: Sequence[str],
@@ -83,11 +121,23 @@ class TableHandle:
             commit = commit.set(naming.STAMP_PROPERTY, stamp)
         self._known_at = 0.0  # should the commit fail, the table is loaded again
         commit.commit()
+        self._mark_known()
+
+    def forget(self) -> None:
+        """Load the table again before its next use."""
+        self._known_at = 0.0
+
+    def _mark_known(self) -> None:
+        """Note that Iceberg's object is as new as the last commit."""
         self._known_at = time.monotonic()
 
     def _loaded(self) -> Any:
         """Return Iceberg's Table object, refreshed if it may be out of date."""
         if time.monotonic() - self._known_at >= MAX_AGE_S or self._known_at == 0.0:
             self._table = self._lake.load(self.name)
-            self._known_at = time.monotonic()
+            self._mark_known()
         return self._table
+
+
+def _iso(micros: int) -> str:
+    return (_DAY_ZERO + timedelta(microseconds=micros)).isoformat(timespec="microseconds")

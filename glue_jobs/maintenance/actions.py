@@ -97,6 +97,11 @@ def compact_files(upkeep: MaintainedTable) -> None:
     }
     if upkeep.name == upkeep.table.name:  # no job deletes from a changelog
         options["remove-dangling-deletes"] = "true"
+        if upkeep.table.sort_by:
+            by = ", ".join(SPARK.name(column) for column in upkeep.table.sort_by)
+            order = {"strategy": "'sort'", "sort_order": SPARK.text(by)}
+            upkeep.call("rewrite_data_files", options=_options(options), **order)
+            return
     upkeep.call("rewrite_data_files", options=_options(options))
 
 

@@ -20,7 +20,7 @@ from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.merge import above_truncates
 from cdclake.jobs.apply.key_changes import is_carried_creation, with_origins
-from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table

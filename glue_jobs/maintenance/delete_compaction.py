@@ -14,11 +14,10 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from cdclake.iceberg.upsert import FILE, ROW
 from cdclake.jobs.iceberg.delete_files import DeleteFiles
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.iceberg.pruned_scan import PrunedScan
+from cdclake.jobs.iceberg.pruned_scan import FILE, ROW, PrunedScan
 from cdclake.jobs.jvm.java import each, java_with
 
 _CLASSES = ("org.apache.iceberg.FileContent", "org.apache.iceberg.ManifestFiles")

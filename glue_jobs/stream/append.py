@@ -59,7 +59,7 @@ def commit_files(
     after `read_from`.
     """
     added = files or [empty_file(changelog, stamp)]
-    later = changelog.expressions.greaterThan(naming.INGESTED_AT, follows)
+    later = changelog.ingested(after=follows)
     reach("before_changelog_commit")
     with fenced(changelog.name):
         changelog.append(added, read_from=read_from, unless_added=later, stamp=stamp.to_json())

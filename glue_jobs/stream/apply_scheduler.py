@@ -1,4 +1,4 @@
-"""Schedule of state updates: all tables, or when the stream is late the longest-waiting ones.
+"""Schedule of state updates: all tables, or when the stream is late those that are due first.
 
 `<t>_current` includes the tail, so readers see new rows before the state is applied. A late stream
 therefore appends to all changelogs first and applies more changes at once later. It spreads the
@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterable
 from cdclake.jobs.stream.table_stream import TableStream
 from cdclake.plan import Plan
 
-# Each state is applied once in this time even if the stream is late; this bounds the tails.
-MAX_APPLY_DELAY_S = 180.0
-
 
 class ApplyScheduler:
     """Scheduler of state updates, by how long each state has been behind its changelog."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         # Duration of the last batch with table events, without applying; and time per state in the
         # last batch that applied any.
@@ -60,10 +57,10 @@ class ApplyScheduler:
         stay at the head of the queue.
 
         If the changelogs and all states that are behind fit into the trigger interval, all are
-        chosen. Otherwise the stream is late: as many as fit next to the changelogs, longest-waiting
-        first, or more if needed to apply each within `MAX_APPLY_DELAY_S`. A batch without events
-        applies states too, but not for longer than the trigger interval, since new events may
-        arrive.
+        chosen. Otherwise the stream is late: as many as fit next to the changelogs, those first
+        whose `state_freshness` ends first, or more if needed to apply each within it. A batch
+        without events applies states too, but not for longer than the trigger interval, since new
+        events may arrive.
         """
         streams = list(flowing)
         everything = frozenset(stream.table.name for stream in streams)
@@ -78,8 +75,9 @@ class ApplyScheduler:
         }
         lacking = (everything - elsewhere) & (arriving | waiting.keys())
         # Only tables that were waiting: events after an hour of silence have not waited for it.
-        waited = len(lacking & waiting.keys())
-        self._owed += waited * (now - self._asked_at) / MAX_APPLY_DELAY_S
+        allowed = {stream.table.name: stream.table.state_freshness for stream in streams}
+        passed = now - self._asked_at
+        self._owed += sum(passed / allowed[table] for table in lacking & waiting.keys())
         self._asked_at = now
         room = plan.trigger_seconds - (self._logs_seconds if arriving else 0.0)
         if len(lacking) * self._state_seconds <= room:
@@ -88,5 +86,5 @@ class ApplyScheduler:
         fitting = int(room / self._state_seconds) if room > 0 else 0
         turns = max(fitting, int(self._owed), 0 if arriving else 1)
         self._owed = max(0.0, self._owed - turns)
-        longest = sorted(lacking, key=lambda table: waiting.get(table, now))
-        return elsewhere | frozenset(longest[:turns])
+        by_end = sorted(lacking, key=lambda table: waiting.get(table, now) + allowed[table])
+        return elsewhere | frozenset(by_end[:turns])

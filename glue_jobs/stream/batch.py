@@ -9,7 +9,6 @@ its restart.
 from __future__ import annotations
 
 import logging
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
@@ -36,6 +35,7 @@ from cdclake.jobs.stream.inline_expiration import InlineExpiration
 from cdclake.jobs.stream.kafka_range import read_gap
 from cdclake.jobs.stream.stage_timer import StageTimer
 from cdclake.jobs.stream.stamp_renewal import StampRenewal
+from cdclake.jobs.stream.state_round import StateRound
 from cdclake.jobs.stream.stream_tables import StreamTables
 from cdclake.jobs.stream.table_errors import judge, stop, stop_after
 from cdclake.jobs.stream.table_stream import ChangelogState, Outcome, Portion, TableStream
@@ -46,9 +46,7 @@ from cdclake.plan import Plan, Table
 log = logging.getLogger("cdclake.stream")
 Item = TypeVar("Item")
 
-# A commit waits for Glue and S3 most of the time; an update of a state keeps a core busy.
-MAX_CONCURRENT_COMMITS = 16
-MAX_CONCURRENT_STATES = max(2, os.cpu_count() or 1)
+MAX_CONCURRENT_COMMITS = 16  # they wait for Glue and S3 most of the time
 
 
 class RequestedOperations(Protocol):
@@ -91,7 +89,6 @@ class MicroBatch:
         self._thinning = InlineExpiration(leases)
         self._stamps = StampRenewal(leases)
         self._commits = ThreadPoolExecutor(MAX_CONCURRENT_COMMITS)
-        self._states = ThreadPoolExecutor(MAX_CONCURRENT_STATES)
         leases.abandon_earlier_runs()
 
     def __call__(self, records: DataFrame, batch: int) -> None:
@@ -114,12 +111,12 @@ class MicroBatch:
         work = self._work(plan, records, decoded, changelogs)
         work = self._append_all(work)
         laps.end("append")
-        applying = self._apply_all(work)
+        applied = self._apply_all(work, records.sparkSession)
         laps.end("apply")
         self._maintain(work)
         self._operations.run(plan, records, decoded.ranges, self._progress, self._operated)
         seconds = time.monotonic() - started
-        self._note_turns(bool(decoded.arriving(plan)), seconds, applying)
+        self._note_turns(bool(decoded.arriving(plan)), seconds, *applied)
         self._note(plan, decoded, batch, seconds)
         log.info("batch %d: %d events in %.1f s; %s", batch, decoded.events, seconds, laps)
 
@@ -254,28 +251,28 @@ class MicroBatch:
         stream.place.flow()
         judge(stream, outcome)
 
-    def _apply_all(self, work: Iterable[Work]) -> list[float]:
-        """Update the states that are due and behind; return the seconds that each took."""
+    def _apply_all(self, work: Iterable[Work], spark: SparkSession) -> tuple[int, float]:
+        """Update the states that are due and behind; return how many, and the seconds of all."""
         due = [
             turn.stream
             for turn in work
             if turn.apply_now and turn.stream.schedule.behind_since is not None
         ]
-        seconds: list[float] = []
-        _run_all(self._states, lambda stream: self._apply(stream, seconds), due)
-        return seconds
+        if not due:
+            return 0, 0.0
+        started = time.monotonic()
+        states = StateRound(spark, self._stop_after)
+        here = [stream for stream in due if stream.table.apply == "each_batch"]
+        states.run(here, lambda work, streams: _run_all(self._commits, work, streams))
+        for stream in states.updated:
+            self._packing.note(stream)
+        for stream in (*states.caught_up, *(s for s in due if s not in here)):
+            self._turns.settle(stream)
+        return len(states.updated), time.monotonic() - started
 
-    def _apply(self, stream: TableStream, seconds: list[float]) -> None:
-        try:
-            applied = stream.apply()
-            if applied.is_done:
-                self._turns.settle(stream)
-            if applied.is_done and applied.seconds:
-                seconds.append(applied.seconds)
-                self._packing.note(stream)
-        except Exception as error:
-            with self._tables.noting:
-                stop_after(error, stream, {})
+    def _stop_after(self, error: Exception, stream: TableStream) -> None:
+        with self._tables.noting:
+            stop_after(error, stream, {})
 
     def _maintain(self, work: Iterable[Work]) -> None:
         """Compact the state of one table, expire one's snapshots and renew one's stamps."""
@@ -295,10 +292,8 @@ class MicroBatch:
         except Exception as error:
             stop_after(error, stream, {})
 
-    def _note_turns(self, busy: bool, seconds: float, applying: Sequence[float]) -> None:
-        side_by_side = min(MAX_CONCURRENT_STATES, len(applying))
-        merging = sum(applying) / side_by_side if side_by_side else 0.0
-        self._turns.note_batch(busy=busy, seconds=seconds, states=len(applying), merging=merging)
+    def _note_turns(self, busy: bool, seconds: float, states: int, applying: float) -> None:
+        self._turns.note_batch(busy=busy, seconds=seconds, states=states, merging=applying)
 
     def _operated(self, table: Table) -> TableStream:
         """Return the table's stream for an operation, which appends to its changelog."""
@@ -315,6 +310,8 @@ class MicroBatch:
         progress.heartbeat_committed_us = max(
             progress.heartbeat_committed_us, decoded.heartbeat_committed_us
         )
+        for stream in self._tables:
+            stream.place.state_behind_since = stream.schedule.behind_since or 0.0
         reach("before_progress")
         progress.save(self._control)
         reach("after_progress")

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
+from cdclake.jobs.apply.representable_values import representable
 from cdclake.jobs.stream.event_structs import field_name, keeps_text
-from cdclake.jobs.stream.value_proofs import is_real, kept_text, representable
+from cdclake.jobs.stream.value_proofs import is_real, kept_text
 from cdclake.plan import Column, Plan, Table
 
 Flags = npt.NDArray[np.bool_]

@@ -49,6 +49,8 @@ class StreamGauges:
             metrics.STOPPED_TABLES: sum(_is_stopped(t) for t in progress.tables.values()),
             metrics.QUARANTINED: self._newly_quarantined(progress),
         }
+        behind = [t.state_behind_since for t in progress.tables.values() if t.state_behind_since]
+        values[metrics.STATE_AGE] = now - min(behind, default=now)
         if progress.written_at:
             ended = datetime.fromisoformat(progress.written_at).timestamp()
             values[metrics.BATCH_AGE] = now - ended

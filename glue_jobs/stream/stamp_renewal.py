@@ -15,9 +15,9 @@ from functools import partial
 
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
+from cdclake.jobs.iceberg.delta_handle import Delta, DeltaHandle
 from cdclake.jobs.iceberg.error_policy import hold_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
-from cdclake.jobs.iceberg.row_delta import RowDelta
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.maintenance.snapshot_expiration import time_of
 from cdclake.jobs.stream.append import commit_files
@@ -70,9 +70,10 @@ def renew_stamp(lake: LakeTables, name: str, now: datetime) -> None:
     stamped = lake.stamped(name)
     if _is_young(stamped, now) or stamped.stamp is None:
         return
-    delta = RowDelta(lake, name)
-    if delta.read_from == stamped.snapshot_id:
-        delta.commit(stamped.stamp)
+    state = DeltaHandle(lake, name)
+    live = state.live()
+    if live.snapshot_id == stamped.snapshot_id:
+        state.commit_delta(Delta(), live=live, stamp=stamped.stamp)
         log.info("renewed the stamp of %s", name)
 
 

@@ -10,13 +10,13 @@ NEVER = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(slots=True)
 class TableSchedule:
-    """When a table's scheduled work was last done."""
+    """Record of a table's scheduled work."""
 
-    # Set by ApplyScheduler: since when (monotonic seconds) the state is or may be behind; else None
+    # Set by ApplyScheduler: since when the state is or may be behind (seconds since 1970).
     behind_since: float | None = None
     # Set by InlineCompaction: commits to the state since its last compaction.
     state_commits: int = 0
-    # Set by InlineExpiration: the hour in which snapshots were last expired.
+    # Set by InlineExpiration: hour of the last expiration of snapshots.
     expired_in: datetime = NEVER
     # Set by StampRenewal: when the stamps were last looked at.
     stamps_checked_at: datetime = NEVER

@@ -8,7 +8,6 @@ the rows are read again.
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +19,9 @@ from cdclake.debezium.position import Position, history_part
 from cdclake.errors import CommitConflict, TableError, TaskFailed
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
-from cdclake.jobs.apply.state_table import applied_through, apply_changes
+from cdclake.jobs.apply.rebuilt_state import applied_through
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
@@ -66,14 +67,6 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
-    """Result of an update of the state."""
-
-    is_done: bool  # the state has caught up, or another table job applies it
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Replaced:
     """Rows that a complete snapshot has replaced: those below its position."""
 
@@ -110,6 +103,7 @@ class TableStream:
     leases: Leases
     place: TableProgress
     handle: TableHandle = field(init=False)  # of the changelog
+    update: StateUpdate = field(init=False)
     is_created: bool = False  # set by StreamTables: changelog and state exist as planned
     schedule: TableSchedule = field(default_factory=TableSchedule)
     through: int = 0  # time of ingestion that the changelog has reached, in microseconds
@@ -118,6 +112,7 @@ class TableStream:
 
     def __post_init__(self) -> None:
         self.handle = TableHandle(self.lake, self.table.changes)
+        self.update = StateUpdate(self.lake, self.table, changelog=self.handle)
 
     def run(
         self, records: DataFrame, ranges: Ranges, *, epoch: int, replaced: Replaced = Replaced()
@@ -162,22 +157,21 @@ class TableStream:
             oversized=max((p.oversized for p in parts if p.oversized), default=None),
         )
 
-    def apply(self) -> Applied:
+    def apply(self) -> bool:
         """Apply the changelog as last read or written; return whether the state has it all.
 
         That fails if another job holds the lease or keeps winning: a later batch catches up.
         """
         if self.table.apply != "each_batch":
-            return Applied(is_done=True)
-        started = time.monotonic()
+            return True
         try:
             with self.leases.try_hold(self.table.name) as held:
                 if held:
-                    apply_changes(self.lake, self.table, through=self.through)
+                    apply_changes(self.update, through=self.through)
         except CommitConflict as error:
             log.warning("%s", error)
-            held = False
-        return Applied(is_done=held, seconds=time.monotonic() - started)
+            return False
+        return held
 
     def add(self, rows: DataFrame, *, read_from: int | None, stamp: ChangesStamp) -> int:
         """Append rows without Kafka offsets and apply them; return the number of events.

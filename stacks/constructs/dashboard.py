@@ -95,7 +95,11 @@ def _through_the_stream(known: DeploymentMetrics, prefix: str) -> Iterator[IWidg
         known.own(metrics.BATCH_SECONDS, "Maximum"),
     )
     yield _graph("Stream: events per batch", known.own(metrics.BATCH_EVENTS, "Average"))
-    yield _graph("Lake: freshness", known.own(metrics.FRESHNESS, "Maximum"))
+    yield _graph(
+        "Lake: freshness",
+        known.own(metrics.FRESHNESS, "Maximum"),
+        known.own(metrics.STATE_AGE, "Maximum"),
+    )
     yield _graph("Lake: quarantined events", known.own(metrics.QUARANTINED, "Sum"))
     yield _graph("Lake: stopped tables", known.own(metrics.STOPPED_TABLES, "Maximum"))
     yield _stopped_tables(log_group_name(prefix, naming.STREAM_JOB))

@@ -11,6 +11,7 @@ from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
+from tests.mutations.broken_states import STATES
 from tests.mutations.broken_topics import TOPICS
 from tests.mutations.broken_upkeep import UPKEEP
 from tests.mutations.broken_values import VALUES
@@ -28,13 +29,11 @@ _COMMITS = "glue_jobs/apply/changelog_commits.py"
 _KEY_CHANGES = "glue_jobs/apply/key_changes.py"
 _BATCH = "glue_jobs/stream/table_stream.py"
 _REPEATS = "glue_jobs/stream/deduplicate.py"
-_APPLY = "glue_jobs/apply/state_table.py"
+_PREPARED = "glue_jobs/apply/prepared_changes.py"
+_REBUILT = "glue_jobs/apply/rebuilt_state.py"
 _MERGE = "cdclake/iceberg/merge.py"
-_UPSERT = "cdclake/iceberg/upsert.py"
-_UPSERTING = "glue_jobs/apply/upsert.py"
 _STATE_ROWS = "cdclake/iceberg/state_rows.py"
 _COLLAPSE = "cdclake/iceberg/collapse.py"
-_ROW_DELTA = "glue_jobs/iceberg/row_delta.py"
 _DELETES = "glue_jobs/maintenance/delete_compaction.py"
 _FOLD = "cdclake/iceberg/latest_row.py"
 _VIEWS = "cdclake/iceberg/views.py"
@@ -64,68 +63,14 @@ MUTATIONS = (
           "return None"),),
     ),
     Mutation(
-        "forget tombstones", _cases("D2"),
-        ((_UPSERT, "FROM {folded} AS s\"",
-          "FROM (SELECT * FROM {folded} WHERE NOT cdc_deleted) AS s\""),
-         (_UPSERT, "WHERE {brings_news(carried)}", "WHERE NOT s.cdc_deleted")),
-    ),
-    Mutation(
         "forget tombstones in the merge", _merged_cases("D2"),
         ((_MERGE, 'f"WHEN MATCHED AND ({brings_news(carried)})',
           'f"WHEN MATCHED AND s.cdc_deleted THEN DELETE\\n'
           'WHEN MATCHED AND ({brings_news(carried)})'),),
     ),
     Mutation(
-        "drop the guard", _cases("O2 or O6"),
-        ((_STATE_ROWS, 'f"s.{naming.POSITION} > t.{naming.POSITION}"', '"true"'),),
-    ),
-    Mutation(
         "drop the guard of the merge", _merged_cases("O2 or O6"),
         ((_STATE_ROWS, 'f"s.{naming.POSITION} > t.{naming.POSITION}"', '"true"'),),
-    ),
-    Mutation(
-        "every batch is ahead of the state", _cases("O2 or O6"),
-        ((_APPLY, "ahead=reach.lowest > applied.newest", "ahead=True"),),
-    ),
-    Mutation(
-        "a row takes its place without its unsent values", _cases("T1 or T3"),
-        ((_UPSERT, 'lacking = f"{naming.UNAVAILABLE} IS NOT NULL"', 'lacking = "false"'),),
-    ),
-    Mutation(
-        "rows are written before a look at what they replace, also under late events",
-        _cases("O2 or O6"), ((_UPSERTING, "if self.ahead and not", "if not"),),
-    ),
-    Mutation(
-        "rows are written before a look at what they replace, also with values not sent",
-        (DELTA, "-k", "one_stamped"), ((_UPSERTING, "and not self.reach.lacking and", "and"),),
-    ),
-    Mutation(
-        "rows are written before a look at what they replace, also with dropped columns",
-        ("tests/spark/test_columns.py", "-k", "before_the_first_event_that_lacks"),
-        ((_UPSERTING, " and not self._dropped(delta):", ":"),),
-    ),
-    Mutation(
-        "creations are rows, even several of a key", (DELTA, "-k", "creations_of_one_key"),
-        ((_UPSERTING, "return self._keys().count() == self.reach.events", "return True"),),
-    ),
-    Mutation(
-        "creations are rows, even below a truncate", _engine("marks_the_same_rows"),
-        ((_UPSERTING, "not plain or floor_of_kept(self.table, self.floor)", "not plain"),),
-    ),
-    Mutation(
-        "a delta does not mind that its files were replaced",
-        (ONE_WRITER, "-k", "lost_to_a_compaction"),
-        ((_ROW_DELTA, "                self._delta.validateDataFilesExist(data_files)\n", ""),),
-    ),
-    Mutation(
-        "a delta does not mind another one", (ONE_WRITER, "-k", "two_owners_of_a_state"),
-        ((_ROW_DELTA, ".validateNoConflictingDataFiles()", ""),
-         (_ROW_DELTA, "        delta = delta.validateNoConflictingDeleteFiles()\n", "")),
-    ),
-    Mutation(
-        "a carried value has its row's position", _cases("T13 or T4"),
-        ((_STATE_ROWS, 'return f"coalesce({stored}, t.{naming.POSITION})"',
-          'return f"t.{naming.POSITION}"'),),
     ),
     Mutation(
         "the offset is part of an event's identity", _cases("O8"),
@@ -148,8 +93,7 @@ MUTATIONS = (
     Mutation(
         "a merge that lost is not done again", (ONE_WRITER, "-k", "lost_to_a_compaction"),
         (("glue_jobs/apply/state_table.py",
-          "applied = retry_on_conflict(table.name, lambda: _apply(lake, table, through))",
-          "applied = _apply(lake, table, through)"),),
+          "events = retry_on_conflict(update.table.name, attempt)", "events = attempt()"),),
     ),
     Mutation(
         "round decimals", _engine("not_rounded"),
@@ -165,7 +109,7 @@ MUTATIONS = (
     ),
     Mutation(
         "forget the floor of truncates that were applied", _cases("D8"),
-        ((_APPLY, "floor = max(applied.floor, until.floor)", "floor = until.floor"),),
+        ((_PREPARED, "floor = max(applied.floor, until.floor)", "floor = until.floor"),),
     ),
     Mutation(
         "a truncate leaves the state's rows in the view", VIEWS,
@@ -189,7 +133,7 @@ MUTATIONS = (
     Mutation(
         "a rebuilt state forgets dropped columns",
         ("tests/spark/test_columns.py", "-k", "rebuilt_state_keeps"),
-        ((_APPLY, "rows.join(held, [*table.key]", "rows.join(held.limit(0), [*table.key]"),),
+        ((_REBUILT, "rows.join(held, [*table.key]", "rows.join(held.limit(0), [*table.key]"),),
     ),
     Mutation(
         "a collapsed log forgets dropped columns",
@@ -221,7 +165,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a creation that was applied early keeps waiting", _cases("P5"),
-        ((_APPLY, "if waiting.isEmpty():", "if True:"),),
+        ((_PREPARED, "return None if waiting.isEmpty() else waiting", "return None"),),
     ),
     Mutation(
         "the newest event's value, sent or not", VIEWS,
@@ -286,6 +230,7 @@ MUTATIONS = (
         (("cdclake/local/firehose/delivery.py",
           "[*self._waiting, *(row.made.record for row in self._rows)]", "[*self._waiting]"),),
     ),
+    *STATES,
     *DECODING,
     *BATCHES,
     *MASKS,

@@ -88,7 +88,8 @@ DECODING = (
     ),
     Mutation(
         "each month has 31 days", DECODERS,
-        ((_PROOFS, "(0[469]|11)-(29|30))", "(0[469]|11)-(29|30|31))"),),
+        (("glue_jobs/apply/representable_values.py",
+          "(0[469]|11)-(29|30))", "(0[469]|11)-(29|30|31))"),),
     ),
     Mutation(
         "arrays are kept as they are spelled", DECODERS,
@@ -142,7 +143,7 @@ DECODING = (
     ),
     Mutation(
         "the fence takes in what its own stamp covers only", (ONE_WRITER, "-k", "wakes_up_after"),
-        ((_HANDLE, "(naming.INGESTED_AT, newer_than)",
-          "(naming.INGESTED_AT, newer_than + 86_400_000_000)"),),
+        (("glue_jobs/stream/append.py", "changelog.ingested(after=follows)",
+          "changelog.ingested(after=follows + 86_400_000_000)"),),
     ),
 )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutations.mutation import Mutation
 
 _SNAPSHOT = "glue_jobs/stream/epoch_snapshot.py"
-_APPLY = "glue_jobs/apply/state_table.py"
+_APPLY = "glue_jobs/apply/prepared_changes.py"
 _TESTS = ("tests/unit/jobs/test_epoch_snapshot.py",)
 _SPARK_TESTS = ("tests/spark/test_epochs.py",)
 _LOAD_TESTS = ("tests/unit/local/test_table_loads.py",)
@@ -40,11 +40,11 @@ EPOCHS = (
     ),
     Mutation(
         "a state is swept before it has the snapshot's rows", (*_SPARK_TESTS, "-k", "late_state"),
-        ((_APPLY, "        if is_sweep(floor):\n", "        if False:\n"),),
+        ((_APPLY, "    if is_sweep(floor):\n        # The", "    if False:\n        # The"),),
     ),
     Mutation(
         "a large value of the epoch before stays", (*_SPARK_TESTS, "-k", "value_of"),
-        ((_APPLY, "if is_sweep(floor) and _has_replaced_values(lake, table, floor):",
+        ((_APPLY, "if _has_replaced_values(update, floor):",
           "if False:"),),
     ),
     Mutation(

@@ -76,13 +76,14 @@ UPKEEP = (
     Mutation(
         "a quiet table's stamp is not renewed",
         ("tests/spark/test_one_writer.py", "-k", "keeps_its_stamps"),
-        (("glue_jobs/stream/stamp_renewal.py", "        delta.commit(stamped.stamp)\n", ""),),
+        (("glue_jobs/stream/stamp_renewal.py",
+          "        state.commit_delta(Delta(), live=live, stamp=stamped.stamp)\n", ""),),
     ),
     Mutation(
         "a stamp is renewed over a newer one",
         ("tests/spark/test_one_writer.py", "-k", "renewed_over"),
         (("glue_jobs/stream/stamp_renewal.py",
-          "if delta.read_from == stamped.snapshot_id:", "if True:"),),
+          "if live.snapshot_id == stamped.snapshot_id:", "if True:"),),
     ),
     Mutation(
         "orphan removal takes young files",

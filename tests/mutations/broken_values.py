@@ -10,7 +10,7 @@ _REPLAYED = ("tests/spark/test_replayed_values.py",)
 _KEY_CHANGES = "glue_jobs/apply/key_changes.py"
 _IN_VIEWS = "cdclake/iceberg/key_changes.py"
 _VIEWS = "cdclake/iceberg/views.py"
-_APPLY = "glue_jobs/apply/state_table.py"
+_APPLY = "glue_jobs/apply/state_update.py"
 _COLLAPSE = "glue_jobs/maintenance/changelog_compaction.py"
 
 VALUES = (
@@ -41,7 +41,7 @@ VALUES = (
     ),
     Mutation(
         "a replayed event completes no applied key change", _REPLAYED,
-        ((_APPLY, "lowest = pending.agg(F.min(naming.LSN)).collect()[0][0]", "pass"),),
+        ((_APPLY, "return facts.lowest_lsn if is_late else", "return"),),
     ),
     Mutation(
         "a replayed value does not replace the one that was carried instead", _REPLAYED,

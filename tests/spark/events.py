@@ -9,6 +9,9 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.position import epoch_start
 from cdclake.iceberg.schemas import all_schemas
+from cdclake.jobs.apply.rebuilt_state import ingested_through
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.store import StoredObject
 from cdclake.jobs.control.table_progress import TableProgress
@@ -113,8 +116,13 @@ class Engine:
         if done.drift is not None:
             self.place.first_seen = dict(done.drift.known.first_seen)
             self.place.suspected = list(done.drift.known.suspected)
-        self.is_applied = apply_now and stream.apply().is_done
+        self.is_applied = apply_now and stream.apply()
         return done
+
+    def apply(self, through: int | None = None) -> int:
+        """Apply what the state lacks, as the job does; the number of events."""
+        until = ingested_through(self.lake, self.table) if through is None else through
+        return apply_changes(StateUpdate(self.lake, self.table), through=until)
 
     def stream(self, *, apply_now: bool = True) -> TableStream:
         """The table's stream under the plan of now; without `apply_now` it updates no state."""

@@ -19,7 +19,7 @@ from cdclake.iceberg.schemas import changes_schema
 from cdclake.iceberg.views import current_view
 from cdclake.jobs.apply.changelog_commits import commits_since
 from cdclake.jobs.apply.firehose_changelog import apply_log
-from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.local.firehose.fault_injection import CALM, Trouble
 from cdclake.plan import Plan, Table
 from tests.recorded.firehose import Delivered, deliver, delivered

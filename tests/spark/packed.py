@@ -7,7 +7,7 @@ together cost little more than one.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,7 +16,7 @@ from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough, current_view
-from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.plan import Plan
 from tests.model.scenarios import Case, Key, Live, Place, Record, offsets_of
 from tests.model.shapes import shaped_table
@@ -73,8 +73,13 @@ class Seen:
 class Packed:
     """A table with the scenarios that ran in it."""
 
-    def __init__(self, spark: SparkSession, shape: str, name: str) -> None:
+    def __init__(
+        self, spark: SparkSession, shape: str, name: str, *, is_partitioned: bool = False
+    ) -> None:
         table = shaped_table(shape, name)
+        if is_partitioned:  # by the key, and by a value: rows and tombstones move
+            fields = [f"bucket(2, {table.key[0]})", table.value_columns[0].name]
+            table = replace(table, partition_by=tuple(fields))
         plan = Plan(name="x", source_database="d", lake_database="cdc", tables=(table,))
         self.engine = Engine(spark, plan)
         self.table = table
@@ -190,7 +195,9 @@ class Packed:
 
     def _refused(self) -> dict[int, list[str]]:
         found: dict[int, list[str]] = {}
-        for row in self.engine.quarantined():
+        order = {place: number for number, place in enumerate(self.owners)}
+        rows = self.engine.quarantined()
+        for row in sorted(rows, key=lambda row: order[row["partition"], row["offset"]]):
             place, sent = self.owners[(row["partition"], row["offset"])]
             assert (row["key"], row["value"]) == (sent.key, sent.value)
             found.setdefault(place, []).append(row["reason"].split(":")[0])

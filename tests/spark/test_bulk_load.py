@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.errors import ComponentFailed
-from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.bulk_load.loaded_rows import loaded_events
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder

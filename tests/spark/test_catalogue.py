@@ -1,8 +1,8 @@
 """The catalogue's cases by the engine on Spark and Iceberg: state, log, quarantine, `_current`.
 
 Those that do not touch each other's rows run in one table, all their batches of one number at once;
-and once more in one batch, the last event first. All of it by row deltas, and again (slow) by the
-MERGE that very large batches take.
+and once more in one batch, the last event first. All of it by row deltas, and again (slow) in a
+partitioned state and by the MERGE of format version 3.
 """
 
 import base64
@@ -11,7 +11,7 @@ import uuid
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.jobs.apply import state_table
+from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from tests.model.scenarios import Case, Live, cases
 from tests.spark.packed import Packed, Seen, can_be_cut_anew, in_one_batch, written
 
@@ -21,7 +21,7 @@ CUTS = {"as-written": written, "in-one-batch": in_one_batch}
 Chosen = tuple[Case, str, str]
 CASES = [
     pytest.param(case, cut, way, id=f"{case.id}-{cut}-{way}", marks=marks)
-    for way, marks in (("delta", ()), ("merge", pytest.mark.slow))
+    for way, marks in (("delta", ()), ("parts", pytest.mark.slow), ("merge", pytest.mark.slow))
     for case in cases()
     for cut in (CUTS if can_be_cut_anew(case) else ["as-written"])
 ]
@@ -43,11 +43,16 @@ class Outcomes:
         return self._seen[(case.id, cut, way)]
 
     def _run(self, members: list[Chosen], way: str) -> None:
-        packed = Packed(self._spark, members[0][0].shape, f"t_{uuid.uuid4().hex[:8]}")
+        packed = Packed(
+            self._spark,
+            members[0][0].shape,
+            f"t_{uuid.uuid4().hex[:8]}",
+            is_partitioned=way == "parts",
+        )
         instances = [CUTS[cut](case, number) for number, (case, cut, _) in enumerate(members)]
         with pytest.MonkeyPatch.context() as patch:
             if way == "merge":
-                patch.setattr(state_table, "MAX_DELTA_EVENTS", 0)
+                patch.setattr(DeltaHandle, "takes_deltas", False)
             seen = packed.run(instances)
         for number, (case, cut, _) in enumerate(members):
             self._seen[(case.id, cut, way)] = seen[number]

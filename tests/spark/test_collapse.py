@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cdclake.iceberg.schemas import changes_schema, state_schema
-from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
 from tests.spark.events import Engine, plan_of
 

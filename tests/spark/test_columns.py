@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.field_values import Digits, reader
 from cdclake.debezium.refusals import RefusedEvent
 from cdclake.iceberg.schemas import changes_schema, state_schema
-from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.schema_drift import describe_drift

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 from cdclake.debezium.changelog_rows import LogRows, Place
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
 
@@ -97,7 +97,7 @@ def test_another_job_holding_the_table_delays_its_state_not_its_log(engine: Engi
         assert not engine.is_applied
     assert len(engine.log()) == 1
     assert engine.state() == {}
-    apply_changes(engine.lake, engine.table, through=ingested_through(engine.lake, engine.table))
+    engine.apply()
     assert engine.state() == {1: ("a", None)}
 
 

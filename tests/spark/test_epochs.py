@@ -12,12 +12,12 @@ from cdclake.control_objects import ResumeRequest
 from cdclake.debezium.position import epoch_start, history_part, snapshot_start
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
-from cdclake.jobs.apply import state_table
 from cdclake.jobs.apply.firehose_changelog import DELIVERY_S, swept_below
-from cdclake.jobs.apply.state_table import applied_through, apply_changes, ingested_through
+from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
+from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from cdclake.jobs.stream.epoch_snapshot import EpochSnapshot
 from cdclake.jobs.stream.table_stream import Replaced
 from tests.spark.events import Engine, plan_of
@@ -164,15 +164,13 @@ def test_a_late_state_never_lacks_the_rows_of_both_sides(
     assert engine.state().keys() == {1, 2, 3}
     seen: list[set[int]] = []
 
-    def watched(*given: Any) -> Any:
-        done = merge(*given)
+    def watched(*given: Any, **how: Any) -> Any:
+        commit(*given, **how)
         seen.append({*engine.state()})
-        return done
 
-    merge = state_table._merge
-    monkeypatch.setattr(state_table, "_merge", watched)
-    through = ingested_through(engine.lake, engine.table)
-    apply_changes(engine.lake, engine.table, through=through)
+    commit = DeltaHandle.commit_delta
+    monkeypatch.setattr(DeltaHandle, "commit_delta", watched)
+    engine.apply()
     assert seen == [{1, 2, 3}, {1, 2}]
     assert engine.state() == {1: ("new", None), 2: ("new", None)}
     assert current(engine) == {1: "new", 2: "new"}

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.changelog_rows import LogRows, Place, read_event
 from cdclake.debezium.position import epoch_start, history_part
 from cdclake.debezium.refusals import RefusedEvent
-from cdclake.jobs.apply.state_table import applied_through
+from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
 from cdclake.local.firehose.fault_injection import KINDS, Trouble
 from cdclake.plan import Plan

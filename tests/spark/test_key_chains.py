@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.jobs.apply import key_changes
-from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
 from tests.spark.events import Engine
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from cdclake.debezium.position import just_after
 from cdclake.errors import CommitConflict, Fenced, TableError
 from cdclake.iceberg import snapshot_tags
-from cdclake.jobs.apply.state_table import apply_changes, ingested_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import ingested_through, rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -200,7 +200,7 @@ def test_a_merge_that_lost_to_a_compaction_is_done_again(
     assert "try 1 lost to another writer" in caplog.text
     rows = engine.state()
     assert rows == {10: ("b", None), 11: ("c", None), **dict.fromkeys((13, 14, 15), ("a", None))}
-    assert apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through) == 0
+    assert engine.apply(stamp_of(engine).ingested_through) == 0
     rebuild_state(engine.lake, engine.table)
     assert engine.state() == rows
 
@@ -214,7 +214,7 @@ def test_two_owners_of_a_state_do_not_bring_a_row_in_twice(
     through = stamp_of(engine).ingested_through
 
     def apply() -> int:
-        return apply_changes(engine.lake, engine.table, through=through)
+        return engine.apply(through)
 
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, apply):
         assert apply() == 0  # all of it was applied by the quicker one
@@ -256,7 +256,7 @@ def test_a_merge_that_always_loses_leaves_the_state_for_later(
     with Meanwhile(engine.spark).at_scan_of(engine.table.name, rewrite_all, times=99):
         outcome = engine.run(e("u", 30, 30, id=11, v="c"))
         with pytest.raises(CommitConflict, match="other writers changed it during 2 tries"):
-            apply_changes(engine.lake, engine.table, through=stamp_of(engine).ingested_through)
+            engine.apply(stamp_of(engine).ingested_through)
     assert (outcome.appended, engine.is_applied) == (1, False)
     assert engine.state()[11] == ("a", None)
     engine.run(e("u", 40, 40, id=13, v="d"))

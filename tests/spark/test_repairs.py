@@ -15,7 +15,7 @@ from cdclake.errors import Fenced
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import current_view
-from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.maintenance.actions import MaintainedTable, collapse_history, purge_tombstones
 from cdclake.jobs.operations import executor, replay

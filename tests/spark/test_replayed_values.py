@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, state_schema
 from cdclake.iceberg.views import current_view
-from cdclake.jobs.apply.state_table import applied_through, rebuild_state
+from cdclake.jobs.apply.rebuilt_state import applied_through, rebuild_state
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of

@@ -6,7 +6,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from cdclake.jobs.iceberg.row_delta import RowDelta
+from cdclake import naming
+from cdclake.jobs.apply.rebuilt_state import ingested_through
+from cdclake.jobs.apply.state_job import run_state_job
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
+from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from tests.spark.events import Engine, plan_of
 
 pytestmark = pytest.mark.spark
@@ -49,7 +54,7 @@ def test_changes_that_alter_nothing_leave_the_rows_where_they_are(spark: SparkSe
 @pytest.mark.parametrize(
     ("table", "version"), [({"partition_by": ("bucket(2, id)",)}, 2), ({}, 3)], ids=["parts", "v3"]
 )
-def test_tables_that_take_no_row_delta_are_merged(
+def test_partitions_and_other_formats_have_the_same_rows(
     spark: SparkSession, table: dict[str, Any], version: int
 ) -> None:
     engine = Engine(spark, replace(plan_of(**table), format_version=version))
@@ -82,23 +87,78 @@ def test_creations_of_one_key_in_a_batch_make_one_row(spark: SparkSession) -> No
     assert commits(engine)[0]["added-records"] == "3"
 
 
-@pytest.mark.parametrize("broken", ["add", "delete"])
-def test_neither_half_of_a_commit_goes_without_the_other(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, broken: str
+def test_a_failed_commit_is_written_again(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows are written while the places that they take are looked for; either may fail."""
+    """Keys are also found in files that no commit has: their indexes do no harm."""
     engine = Engine(spark)
     e = engine.event
     engine.run(e("c", 10, 10, v="a"))
 
-    def fails(*_: Any) -> None:
+    def fails(*_: Any, **__: Any) -> None:
         raise OSError("the store is full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(RowDelta, broken, fails)
+        patched.setattr(DeltaHandle, "commit_delta", fails)
         with pytest.raises(OSError, match="full"):
             engine.run(e("u", 20, 20, v="b"))
     assert len(commits(engine)) == 1
     assert engine.state() == {1: ("a", None)}
     engine.run(e("u", 30, 30, v="c"))
     assert engine.state() == {1: ("c", None)}
+
+
+def test_a_dead_row_is_not_taken_for_the_stored_one(spark: SparkSession) -> None:
+    """The newest file with the key is gone with its tombstone; an older one has a deleted row."""
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a", big="A"), e("c", 10, 11, id=2, v="b"))
+    engine.run(e("d", 20, 20))
+    spark.sql(f"DELETE FROM lake.cdc.{engine.table.name} WHERE {naming.DELETED}")
+    engine.run(e("u", 30, 30, v="c", big=...))
+    assert engine.state() == {1: ("c", None), 2: ("b", None)}
+    [row] = engine.lake.read(engine.table.name).where("id = 1").collect()
+    assert row[naming.TOAST_MISSING] == ["big"]
+
+
+def test_the_newest_file_with_a_key_has_its_row(spark: SparkSession) -> None:
+    engine = Engine(spark)
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a", big="A"))
+    engine.run(e("u", 20, 20, v="b", big="B"))
+    engine.run(e("u", 30, 30, v="c", big=...))
+    assert engine.state() == {1: ("c", "B")}
+
+
+def test_rows_and_tombstones_move_between_partitions(spark: SparkSession) -> None:
+    engine = Engine(spark, plan_of(partition_by=("v",)))
+    e = engine.event
+    engine.run(e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("c", 10, 12, id=3, v="b"))
+    engine.run(e("u", 20, 20, v="c"), e("u", 20, 21, id=2, v="c"), e("d", 20, 22, id=3))
+    assert engine.state() == {1: ("c", None), 2: ("c", None)}
+    assert engine.lake.read(engine.table.name).count() == 3
+    engine.run(e("c", 30, 30, id=3, v="a"))
+    assert engine.state()[3] == ("a", None)
+    assert engine.lake.read(engine.table.name).count() == 3
+
+
+def test_files_are_planned_again_after_a_commit_between(spark: SparkSession) -> None:
+    """A compaction between the look-up and the commit of new keys does not conflict with it."""
+    engine = Engine(spark)
+    e = engine.event
+    for number in (1, 2):
+        engine.run(e("c", 10, 10 + number, id=number, v="a"))
+    update = StateUpdate(engine.lake, engine.table)
+    engine.run(e("c", 20, 20, id=3, v="a"), apply_now=False)
+    through = ingested_through(engine.lake, engine.table)
+    request = update.request(through)
+    assert request is not None
+    spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => 'cdc.{engine.table.name}',"
+        " options => map('rewrite-all', 'true'))"
+    )
+    written = run_state_job(spark, [request])[engine.table.name]
+    assert update.commit(request, written) == 1
+    engine.run(e("u", 30, 30, id=1, v="b"), apply_now=False)
+    assert apply_changes(update, through=ingested_through(engine.lake, engine.table)) == 1
+    assert engine.state() == {1: ("b", None), 2: ("a", None), 3: ("a", None)}

@@ -8,7 +8,7 @@ import pytest
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from cdclake.jobs.apply.state_table import rebuild_state
+from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.iceberg import commit_retry
 from cdclake.jobs.iceberg.error_policy import Kind, cause_of
 from cdclake.local.aws.aws_server import DurableAws

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import duckdb
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -127,6 +128,20 @@ def test_packing_leaves_one_file_that_no_deletes_concern(spark: SparkSession) ->
     )
     assert deletes_to_open(engine) == [0]
     assert engine.state() == before == {1: ("5", None), **dict.fromkeys(range(2, 8), (None, None))}
+
+
+def test_compaction_sorts_the_state(spark: SparkSession) -> None:
+    engine = Engine(spark, plan_of(sort_by=("v",)))
+    for key, value in enumerate("fcbead"):
+        engine.run(engine.event("c", 10, 10 + key, id=key, v=value))
+    compact(
+        MaintainedTable(
+            engine.lake, engine.table, engine.table.name, datetime.now(UTC), timedelta(days=90)
+        )
+    )
+    [file] = spark.table(f"lake.cdc.{engine.table.name}.files").collect()
+    stored = pq.read_table(file["file_path"].removeprefix("file:"), columns=["v"])
+    assert stored.column("v").to_pylist() == list("abcdef")
 
 
 @pytest.mark.parametrize("left", [pytest.param(0, marks=pytest.mark.slow), 2])

@@ -162,10 +162,3 @@ def test_a_property_that_files_would_not_honour_is_refused(
     pair = Pair(spark, **{key: value})
     with pytest.raises(TableError, match=f"{key}={value}"):
         pair.handle.target()
-
-
-def test_partitions_that_files_would_not_honour_are_refused(spark: SparkSession) -> None:
-    pair = Pair(spark)
-    spark.sql(f"ALTER TABLE lake.cdc.{pair.names[1]} ADD PARTITION FIELD bucket(4, i)")
-    with pytest.raises(TableError, match=r"bucket\[4\]"):
-        pair.handle.target()

@@ -67,4 +67,7 @@ def _state_stamp(text: str) -> str:
 def _lost(old: Any, new: Any, path: str) -> list[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         return [lost for key in old for lost in _lost(old[key], new.get(key, ...), f"{path}/{key}")]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
+        return [lost for index, pair in pairs for lost in _lost(*pair, f"{path}/{index}")]
     return [] if old == new else [path]

@@ -32,6 +32,7 @@ CHECKS: tuple[Check, ...] = (
     names.check_column_names,
     columns.check_key,
     columns.check_partitions,
+    columns.check_sorting,
     columns.check_replica_identity,
     columns.check_renamed,
     engines.check_format_version,

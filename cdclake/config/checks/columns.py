@@ -63,6 +63,18 @@ def check_partitions(document: Document, tables: Sequence[TableOutline]) -> Iter
             yield from _check_transform(document, table, location, transform)
 
 
+def check_sorting(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Check that the columns that compaction sorts by are declared and reach the lake."""
+    for table in tables:
+        for location, name in table.texts("maintenance", "sort_by"):
+            column = table.column(name)
+            if column is None:
+                yield _undeclared(document, table, location, name, "sort_by")
+            elif column.excluded:
+                message = f"sort_by of {table.spelled!r} names the excluded {column.source!r}"
+                yield document.problem(location, message, "sort by a column that flows")
+
+
 def _check_transform(
     document: Document, table: TableOutline, location: Location, transform: partition.Transform
 ) -> Iterator[Problem]:

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from benchmarks.changelog import judged_costs
+from benchmarks.changelog import LOG_COST, judged_costs
 from benchmarks.dataset import DataSet
 from benchmarks.expected import differences, same_rows
 from benchmarks.history import INSERTS_ONLY, History
@@ -208,13 +208,15 @@ def test_costs_follow_from_batches_of_different_sizes() -> None:
         return {"tables": tables, "changes": changes, "cpu_seconds": [cpu - 0.1, cpu, cpu + 5]}
 
     found = judged_costs(
-        [run(1, 1000, 0.5), run(1, 101_000, 1.5), run(20, 1000, 1.45), run(20, 101_000, 2.6)]
+        [run(1, 1000, 0.5), run(1, 101_000, 1.5), run(20, 1000, 1.45), run(20, 101_000, 2.6)],
+        LOG_COST,
     )
     assert found["ours"]["us_per_change"] == 10
     assert found["ours"]["seconds_per_table"] == 0.05
     assert found["ours"]["changes_per_cpu_second"] == pytest.approx(101_000 / 1.5)
     assert found["met"]
     slower = judged_costs(
-        [run(1, 1000, 0.5), run(1, 101_000, 2.5), run(20, 1000, 1.45), run(20, 101_000, 2.6)]
+        [run(1, 1000, 0.5), run(1, 101_000, 2.5), run(20, 1000, 1.45), run(20, 101_000, 2.6)],
+        LOG_COST,
     )
     assert not slower["met"]

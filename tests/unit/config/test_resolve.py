@@ -97,6 +97,22 @@ def test_everything_declared_reaches_the_plan(tmp_path):
     assert (events.delivery, events.apply) == ("firehose", "scheduled")
 
 
+def test_compaction_sorts_by_lake_names(tmp_path):
+    settings = "    maintenance: {sort_by: [placed_at, order_id]}\n    state_freshness: 300\n"
+    text = VALID.replace("    key:", f"{settings}    key:")
+    [table] = (plan := load_plan(write(tmp_path, text))).tables
+    assert (table.maintenance, table.sort_by) == ("own", ("placed_at", "order_id"))
+    assert table.state_freshness == 300 and Plan.from_json(plan.to_json()) == plan
+
+
+def test_a_plan_of_an_earlier_version_sorts_by_nothing(tmp_path):
+    raw = json.loads(load_plan(write(tmp_path, VALID)).to_json())
+    for table in raw["tables"]:
+        del table["sort_by"], table["state_freshness"]
+    [table] = Plan.from_json(json.dumps(raw)).tables
+    assert (table.sort_by, table.state_freshness) == ((), 60)
+
+
 def test_a_renamed_column_keeps_its_name_in_the_lake(tmp_path):
     text = VALID.replace("note: text", "Remark: {type: text, renamed_from: [note, notes]}")
     text = text.replace("placed_at: ", "seen_at: {renamed_from: placed_at, type: ").replace(

@@ -55,7 +55,10 @@ def stands(control: MemoryStore, **what: Any) -> None:
 def test_a_stream_tells_how_it_stands(control):
     stands(control)
     stream = StreamGauges(control, Metrics("shop"))
-    tables = {"a": TableProgress(quarantined=3), "b": TableProgress(life=Stopped(reason="why"))}
+    tables = {
+        "a": TableProgress(quarantined=3, state_behind_since=time.time() - 40),
+        "b": TableProgress(life=Stopped(reason="why")),
+    }
     beat = int((time.time() - 90) * 1e6)
     stands(control, seconds=2.5, events=70, heartbeat_committed_us=beat, tables=tables)
     stream.tell({"sources": [{"metrics": {"maxOffsetsBehindLatest": "40"}}]})
@@ -63,6 +66,7 @@ def test_a_stream_tells_how_it_stands(control):
     figures = {name: value for name, (value, _, _) in found.items()}
     assert figures.pop("Freshness") == pytest.approx(90, abs=5)
     assert figures.pop("BatchAge") == pytest.approx(0, abs=5)
+    assert figures.pop("StateAge") == pytest.approx(40, abs=5)
     assert figures == {
         "BatchSeconds": 2.5, "BatchEvents": 70, "StoppedTables": 1, "Quarantined": 3, "Lag": 40,
     }  # fmt: skip

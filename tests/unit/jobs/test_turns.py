@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from cdclake.jobs.stream.apply_scheduler import MAX_APPLY_DELAY_S, ApplyScheduler
+from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
 from cdclake.jobs.stream.table_schedule import TableSchedule
 
 TABLES = ("a", "b", "c")
 ALL = frozenset(TABLES)
-TRIGGER_S = 10
+TRIGGER_S, FRESHNESS_S = 10, 180
 
 
 class Clock:
@@ -34,7 +34,8 @@ class Turns:
         self.scheduler = ApplyScheduler(clock)
         self.streams: dict[str, Any] = {
             name: SimpleNamespace(
-                table=SimpleNamespace(name=name, apply="each_batch"), schedule=TableSchedule()
+                table=SimpleNamespace(name=name, apply="each_batch", state_freshness=FRESHNESS_S),
+                schedule=TableSchedule(),
             )
             for name in TABLES
         }
@@ -127,7 +128,7 @@ def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(t
         turns.wait(table)
         clock.now += 1
     taken = []
-    for clock.now in range(int(MAX_APPLY_DELAY_S * 2) + 1):
+    for clock.now in range(int(FRESHNESS_S * 2) + 1):
         for table in turns.chosen(ALL):
             taken.append((clock.now, table))
             turns.settle(table)
@@ -138,15 +139,15 @@ def test_a_late_stream_takes_its_states_evenly_those_that_waited_longest_first(t
 
 
 def test_so_many_at_once_that_each_has_its_turn_in_time(turns, clock):
-    turns.note_batch(busy=True, seconds=MAX_APPLY_DELAY_S * 2 / 3, states=0, merging=0)
+    turns.note_batch(busy=True, seconds=FRESHNESS_S * 2 / 3, states=0, merging=0)
     turns.wait(*TABLES)
-    clock.now = MAX_APPLY_DELAY_S * 2 / 3
+    clock.now = FRESHNESS_S * 2 / 3
     assert len(turns.chosen(ALL)) == 2
 
 
 def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
     turns.wait(*TABLES)
-    clock.now = MAX_APPLY_DELAY_S
+    clock.now = FRESHNESS_S
     assert turns.chosen(ALL) == {*TABLES}
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
     assert turns.chosen(ALL) == set()
@@ -155,7 +156,7 @@ def test_a_stream_that_kept_up_owes_no_turns(turns, clock):
 def test_no_turns_are_owed_for_a_time_in_which_no_state_waited(turns, clock):
     """Else the first batch after a silence would bring all states up, late as it is."""
     turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
-    clock.now = MAX_APPLY_DELAY_S * 20
+    clock.now = FRESHNESS_S * 20
     assert turns.chosen(ALL) == set()
 
 
@@ -164,5 +165,20 @@ def test_a_stopped_table_does_not_take_the_others_turns(turns, clock):
     turns.wait("a")
     clock.now = 1
     turns.wait("b")
-    clock.now = MAX_APPLY_DELAY_S + 5
+    clock.now = FRESHNESS_S + 5
     assert turns.chosen(ALL, flowing=ALL - {"a"}) == {"b"}
+
+
+def test_the_state_whose_freshness_ends_first_is_the_next(turns, clock):
+    turns.note_batch(busy=True, seconds=TRIGGER_S + 5, states=0, merging=0)
+    turns.streams["c"].table.state_freshness = 20
+    turns.wait("a")
+    clock.now = 5
+    turns.wait("b", "c")
+    taken = []
+    for clock.now in range(5, 61):
+        for table in turns.chosen(ALL):
+            taken.append(table)
+            turns.settle(table)
+            turns.wait(table)
+    assert taken[0] == "c" and taken.count("c") > taken.count("a") + taken.count("b")

@@ -1,0 +1,285 @@
+"""Index of the keys of data files: where in a file a key is.
+
+A data file never changes, so its index is made once for each machine and kept on local disk, by the
+file's path: the keys' sort values in order, their row numbers, and what tells equal sort values
+apart. Indexes used longest ago are removed beyond a limit. Without room on the disk there is no
+stored index, and the next look-up makes it again; nothing fails.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas.util import hash_array
+
+log = logging.getLogger("cdclake.state")
+
+MAX_BYTES = 8 << 30  # on disk
+MAX_OPEN = 4000  # of a process: Linux maps some 65,000 files
+_FOLDER = "cdclake-key-index"
+_TEXT = "text"
+_UUID_LENGTH, _DASHES = 36, [8, 13, 18, 23]
+_HEX = np.full(256, 255, np.uint8)
+_HEX[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
+
+Numbers = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SortedKeys:
+    """Keys as numbers to sort by, and what must be equal as well; None if the numbers are exact."""
+
+    kind: str  # int, uuid or text
+    first: Numbers
+    second: Numbers | pa.Array | None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def order(self) -> Numbers:
+        """Return the row numbers in the order of the sort values."""
+        return np.argsort(self.first, kind="stable")
+
+
+@dataclass(frozen=True, slots=True)
+class FileIndex:
+    """Index of one data file, in the order of the sort values."""
+
+    keys: SortedKeys
+    rows: Numbers
+
+    def look_up(self, wanted: SortedKeys, order: Numbers) -> tuple[Numbers, Numbers]:
+        """Return pairs: number of a wanted key, and its row in the file.
+
+        `order` is that of the wanted keys. A file has a key at most once, but may have dead rows.
+        """
+        mine, at = _equal_numbers(self.keys.first, wanted.first, order)
+        if self.keys.second is not None and len(mine):
+            keep = _equal(self.keys.second, at, wanted.second, mine)
+            mine, at = mine[keep], at[keep]
+        return mine, np.asarray(self.rows[at], np.int64)
+
+
+def sorted_keys(columns: Sequence[pa.Array]) -> SortedKeys:
+    """Return key columns of the state as numbers."""
+    if len(columns) == 1 and pa.types.is_integer(columns[0].type):
+        return SortedKeys("int", columns[0].to_numpy().astype(np.int64), None)
+    if len(columns) == 1 and pa.types.is_string(columns[0].type):
+        halves = _uuids(columns[0])
+        if halves is not None:
+            return SortedKeys("uuid", *halves)
+    return _as_texts(columns)
+
+
+def _as_texts(columns: Sequence[pa.Array]) -> SortedKeys:
+    texts = _encoded(columns)
+    hashes = hash_array(np.asarray(texts.to_pylist(), object), categorize=False)
+    return SortedKeys(_TEXT, hashes, texts)
+
+
+class WantedKeys:
+    """Keys to look up in many files."""
+
+    def __init__(self, columns: Sequence[pa.Array]) -> None:
+        self._columns = columns
+        keys = sorted_keys(columns)
+        self.kind = keys.kind
+        self._forms = {keys.kind: (keys, keys.order())}
+
+    def as_kind(self, kind: str) -> tuple[SortedKeys, Numbers]:
+        """Return the keys as a file's index has them, and their order."""
+        if kind not in self._forms:  # a file has UUIDs and other texts
+            keys = _as_texts(self._columns)
+            self._forms[kind] = keys, keys.order()
+        return self._forms[kind]
+
+
+class KeyIndexes:
+    """Indexes of data files, those of this process in memory and all on disk."""
+
+    def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
+        self._folder, self._max_bytes = folder or _default_folder(), max_bytes
+        self._open: OrderedDict[tuple[str, str], FileIndex] = OrderedDict()
+
+    def look_up(
+        self, path: str, wanted: WantedKeys, read_keys: Callable[[], Sequence[pa.Array]]
+    ) -> tuple[Numbers, Numbers]:
+        """Return pairs: number of a wanted key, and its row in the data file.
+
+        `read_keys` reads the file's key columns, if it has no index yet.
+        """
+        kind = wanted.kind
+        index = self._known(path, kind) or self._known(path, _TEXT)
+        if index is None:
+            columns = read_keys()
+            keys = sorted_keys(columns)
+            index = _indexed(keys if keys.kind == kind else _as_texts(columns))
+            self._keep(path, index)
+            self._save(path, index)
+        return index.look_up(*wanted.as_kind(index.keys.kind))
+
+    def _known(self, path: str, kind: str) -> FileIndex | None:
+        known = self._open.get((path, kind)) or self._load(path, kind)
+        if known is not None:
+            self._keep(path, known)
+        return known
+
+    def _keep(self, path: str, index: FileIndex) -> None:
+        """Keep the index in memory, and close the one that was used longest ago."""
+        place = (path, index.keys.kind)
+        self._open[place] = index
+        self._open.move_to_end(place)
+        if len(self._open) > MAX_OPEN:
+            self._open.popitem(last=False)
+
+    def put(self, path: str, columns: Sequence[pa.Array]) -> None:
+        """Make the index of a file that was just written."""
+        self._save(path, _indexed(sorted_keys(columns)))
+
+    def shrink(self) -> None:
+        """Remove the indexes that were used longest ago, beyond the limit."""
+        found = [(entry.stat(), Path(entry.path)) for entry in os.scandir(self._folder)]
+        size = sum(stat.st_size for stat, _ in found)
+        for stat, file in sorted(found, key=lambda each: each[0].st_atime_ns):
+            if size <= self._max_bytes:
+                break
+            file.unlink(missing_ok=True)
+            size -= stat.st_size
+
+    def _place(self, path: str, kind: str) -> Path:
+        return self._folder / f"{hashlib.sha256(path.encode()).hexdigest()}.{kind}"
+
+    def _load(self, path: str, kind: str) -> FileIndex | None:
+        place = self._place(path, kind)
+        if not place.exists():
+            return None
+        try:
+            os.utime(place)
+            stored = pa.ipc.open_file(pa.memory_map(str(place))).read_all()
+        except (OSError, pa.ArrowInvalid) as error:  # removed meanwhile, or damaged
+            log.warning("cannot read the key index of %s: %s", path, error)
+            return None
+        columns = [stored.column(name).chunk(0) for name in ("first", "rows")]
+        first, rows = (column.to_numpy() for column in columns)
+        second: Any = None
+        if "second" in stored.column_names:
+            second = stored.column("second").chunk(0)
+            second = second.to_numpy() if kind == "uuid" else second
+        return FileIndex(SortedKeys(kind, first, second), rows)
+
+    def _save(self, path: str, index: FileIndex) -> None:
+        arrays = {"first": pa.array(index.keys.first), "rows": pa.array(index.rows)}
+        if index.keys.second is not None:
+            arrays["second"] = pa.array(index.keys.second)
+        table = pa.table(arrays)
+        place = self._place(path, index.keys.kind)
+        draft = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
+        try:
+            with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
+            draft.replace(place)
+        except OSError as error:  # a full disk: the index is only a cache
+            log.warning("no key index on disk: %s", error)
+            draft.unlink(missing_ok=True)
+
+
+def _indexed(keys: SortedKeys) -> FileIndex:
+    order = keys.order()
+    second = keys.second
+    if isinstance(second, pa.Array):
+        second = second.take(pa.array(order))
+    elif second is not None:
+        second = second[order]
+    return FileIndex(SortedKeys(keys.kind, keys.first[order], second), order.astype(np.int32))
+
+
+def _equal_numbers(sorted_: Numbers, wanted: Numbers, order: Numbers) -> tuple[Numbers, Numbers]:
+    """Return pairs of a wanted number's row and a place in the sorted ones where it is equal."""
+    in_order = wanted[order]
+    if len(sorted_) * 4 < len(in_order):  # a small file: look its keys up among the wanted ones
+        places, found = _ranges(in_order, sorted_)
+        return order[found], places
+    places, found = _ranges(sorted_, in_order)
+    return order[places], found
+
+
+def _ranges(sorted_: Numbers, wanted: Numbers) -> tuple[Numbers, Numbers]:
+    """Return pairs of a row of `wanted` and an equal one of `sorted_`."""
+    low, high = (np.searchsorted(sorted_, wanted, side) for side in ("left", "right"))
+    counts = high - low
+    hits = np.flatnonzero(counts)
+    if not len(hits):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    mine = np.repeat(hits, counts[hits])
+    starts = np.repeat(low[hits], counts[hits])
+    within = np.arange(len(mine)) - np.repeat(np.cumsum(counts[hits]) - counts[hits], counts[hits])
+    return mine, starts + within
+
+
+def _equal(stored: Any, at: Numbers, wanted: Any, mine: Numbers) -> Numbers:
+    if isinstance(stored, pa.Array):
+        same = pc.equal(stored.take(pa.array(at)), wanted.take(pa.array(mine)))
+        return np.flatnonzero(same.to_numpy(zero_copy_only=False))
+    return np.flatnonzero(stored[at] == wanted[mine])
+
+
+def _uuids(texts: pa.Array) -> tuple[Numbers, Numbers] | None:
+    """Return both halves of canonical lower-case UUIDs as numbers; None if some text is another."""
+    lengths = pc.min_max(pc.binary_length(texts)).as_py()
+    if texts.null_count or lengths != {"min": _UUID_LENGTH, "max": _UUID_LENGTH}:
+        return None
+    offsets = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :][: len(texts) + 1]
+    raw = np.frombuffer(texts.buffers()[2], np.uint8)[offsets[0] : offsets[-1]]
+    letters = raw.reshape(len(texts), _UUID_LENGTH)
+    digits = _HEX[np.delete(letters, _DASHES, axis=1)]
+    if (letters[:, _DASHES] != ord("-")).any() or (digits == 255).any():
+        return None
+    packed = np.ascontiguousarray((digits[:, 0::2] << 4) | digits[:, 1::2])
+    words = packed.view(">u8").astype(np.uint64)
+    return words[:, 0].copy(), words[:, 1].copy()
+
+
+def _encoded(columns: Sequence[pa.Array]) -> pa.Array:
+    """Return one binary value for each key: its parts, each after its length."""
+    parts = [_binary(column) for column in columns]
+    if len(parts) == 1:
+        return parts[0]
+    joined = []
+    for part in parts:
+        length = pc.binary_length(part).cast(pa.string()).cast(pa.binary())
+        joined += [length, part]
+    return pc.binary_join_element_wise(*joined, b"\x1f")
+
+
+def _binary(column: pa.Array) -> pa.Array:
+    kind = column.type
+    if pa.types.is_binary(kind):
+        return column
+    if pa.types.is_floating(kind):
+        column = pc.add(column, 0.0)  # -0.0 equals 0.0
+    if pa.types.is_date(kind):
+        column = column.cast(pa.int32())
+    if pa.types.is_timestamp(kind):
+        column = column.cast(pa.int64())
+    return column.cast(pa.string()).cast(pa.binary())
+
+
+def _default_folder() -> Path:
+    """Return a folder on Spark's local disk, which is gone with the application on Glue."""
+    disks = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("LOCAL_DIRS")
+    folder = Path(disks.split(",")[0] if disks else tempfile.gettempdir()) / _FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,134 @@
+"""Changelog rows that a state lacks: which files have them, and their rows in a task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cdclake import naming
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed, names_in_file
+from cdclake.jobs.iceberg.table_handle import TableHandle
+
+# Of one update: its rows are held in a task.
+MAX_EVENTS, MAX_BYTES = 500_000, 128 << 20
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingFile:
+    """Changelog file with the range of its times of ingestion, in microseconds since 1970."""
+
+    path: str
+    rows: int
+    size: int
+    first: int
+    last: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingChanges:
+    """Rows of these files that were ingested after `after` and up to `through`."""
+
+    files: Sequence[str]
+    schema: str  # the changelog's, in Iceberg's JSON
+    storage: ObjectStorage
+    after: int
+    through: int
+    rows: int  # at most
+    size: int  # bytes of the files
+
+    @property
+    def fits_task(self) -> bool:
+        """Return whether a task can hold the rows: those of one ingestion may be too many."""
+        return self.rows <= MAX_EVENTS and self.size <= MAX_BYTES
+
+    def read(self) -> pa.Table:
+        """Read the rows, with NULL in columns that a file lacks."""
+        schema = arrow_schema(self.schema)
+        parts = [completed(self._rows_of(path, schema), schema) for path in self.files]
+        return pa.concat_tables([schema.empty_table(), *parts])
+
+    def _rows_of(self, path: str, schema: pa.Schema) -> pa.Table:
+        low, high = (_EPOCH + timedelta(microseconds=at) for at in (self.after, self.through))
+        with self.storage.open(path) as source:
+            file = pq.ParquetFile(source, pre_buffer=True)
+            names = names_in_file(file.schema_arrow, schema)
+            parts = [file.schema_arrow.empty_table()]
+            for block in file.iter_batches(use_threads=False):
+                at = block.column(names[naming.INGESTED_AT])
+                wanted = pc.and_(pc.greater(at, low), pc.less_equal(at, high))
+                parts.append(pa.Table.from_batches([block]).filter(wanted))
+        rows = pa.concat_tables(parts)
+        return pa.table({name: rows.column(in_file) for name, in_file in names.items()})
+
+
+def next_pending(changelog: TableHandle, *, after: int, through: int) -> PendingChanges:
+    """Return the oldest rows ingested after `after`, as many as one update takes.
+
+    They are all rows ingested up to their `through`.
+    """
+    files = pending_files(changelog, after=after, through=through)
+    until = _until(files, through)
+    chosen = [file for file in files if file.first <= until]
+    target = changelog.target()
+    return PendingChanges(
+        files=[file.path for file in chosen],
+        schema=target.schema,
+        storage=target.storage,
+        after=after,
+        through=until,
+        rows=sum(file.rows for file in chosen),
+        size=sum(file.size for file in chosen),
+    )
+
+
+def _until(files: Sequence[PendingFile], through: int) -> int:
+    ends = sorted({min(file.last, through) for file in files})
+    best = ends[0] if ends else through
+    for end in ends:
+        chosen = [file for file in files if file.first <= end]
+        rows, size = sum(file.rows for file in chosen), sum(file.size for file in chosen)
+        if rows > MAX_EVENTS or size > MAX_BYTES:
+            return best
+        best = end
+    return through
+
+
+def pending_files(changelog: TableHandle, *, after: int, through: int) -> list[PendingFile]:
+    """Plan the changelog's files that may have rows ingested in this range."""
+    within = changelog.ingested(after=after, through=through)
+    ingested_at = changelog.field_id(naming.INGESTED_AT)
+    found = changelog.described(within)
+    return [_pending_file(described, ingested_at, after, through) for described in found]
+
+
+def may_hold_lsn(changelog: TableHandle, *, from_lsn: int, through: int) -> bool:
+    """Return whether a row ingested up to `through` may have this LSN or a greater one."""
+    from_there = changelog.expressions.greaterThanOrEqual(naming.LSN, from_lsn)
+    ingested = changelog.ingested(after=-1, through=through)
+    condition = getattr(changelog.expressions, "and")(from_there, ingested)
+    return bool(changelog.described(condition))
+
+
+def _pending_file(described: dict[str, Any], field: int, after: int, through: int) -> PendingFile:
+    return PendingFile(
+        path=described["file-path"],
+        rows=described["record-count"],
+        size=described["file-size-in-bytes"],
+        first=_bound(described, "lower-bounds", field, after + 1),
+        last=_bound(described, "upper-bounds", field, through),
+    )
+
+
+def _bound(described: dict[str, Any], which: str, field: int, unknown: int) -> int:
+    bounds = described.get(which) or {"keys": [], "values": []}
+    known = dict(zip(bounds["keys"], bounds["values"], strict=True))
+    text = known.get(field)
+    return unknown if text is None else int.from_bytes(bytes.fromhex(text), "little", signed=True)

@@ -1,0 +1,58 @@
+"""Facts about pending changes: what needs more than an update of rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from cdclake import naming
+from cdclake.plan import Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingFacts:
+    """Facts about a set of changes."""
+
+    events: int
+    truncates: bool
+    carried_key_changes: bool  # creations with unavailable values: a key changed
+    unavailable: tuple[str, ...]  # columns with a value that was not sent
+    lowest: str  # positions without truncates; "" without changes
+    highest: str
+    lowest_lsn: int | None
+    lowest_deleted_lsn: int | None  # None: nothing is deleted
+
+    def to_json(self) -> str:
+        """Return the facts as one line of JSON."""
+        return json.dumps(asdict(self))
+
+    @staticmethod
+    def from_json(text: str) -> PendingFacts:
+        """Parse facts that `to_json` wrote."""
+        raw: dict[str, Any] = json.loads(text)
+        return PendingFacts(**{**raw, "unavailable": tuple(raw["unavailable"])})
+
+
+def facts_of(table: Table, changes: pa.Table) -> PendingFacts:
+    """Compute the facts about changelog rows."""
+    operations = changes.column(naming.OP)
+    is_truncate = pc.equal(operations, "t")
+    lacks = pc.is_valid(changes.column(naming.UNAVAILABLE))
+    carried = pc.and_(pc.equal(operations, "c"), lacks)
+    listed = changes.column(naming.UNAVAILABLE).combine_chunks().flatten()
+    positions = pc.min_max(changes.column(naming.POSITION).filter(pc.invert(is_truncate))).as_py()
+    lsns = changes.column(naming.LSN)
+    return PendingFacts(
+        events=changes.num_rows,
+        truncates=bool(pc.any(is_truncate).as_py()),
+        carried_key_changes=bool(pc.any(carried).as_py()),
+        unavailable=tuple(pc.unique(listed).to_pylist()),
+        lowest=positions["min"] or "",
+        highest=positions["max"] or "",
+        lowest_lsn=pc.min(lsns).as_py(),
+        lowest_deleted_lsn=pc.min(lsns.filter(pc.equal(operations, "d"))).as_py(),
+    )

@@ -1,0 +1,97 @@
+"""Rebuild of a state from its whole changelog, by Spark."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.latest_row import floor_of_log
+from cdclake.iceberg.merge import above_truncates, rebuilt_rows
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.apply.change_stats import facts_of_rows
+from cdclake.jobs.apply.changelog_commits import committed_sequence, reached
+from cdclake.jobs.apply.key_changes import with_origins
+from cdclake.jobs.apply.state_task import carried_columns
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.plan import Table
+
+
+def applied_through(lake: LakeTables, table: Table) -> AppliedThrough:
+    """Read how far the state is applied from its newest stamp."""
+    stamp = lake.stamped(table.name).stamp
+    return state_stamp(stamp) if stamp else AppliedThrough()
+
+
+def ingested_through(lake: LakeTables, table: Table) -> int:
+    """Read the changelog's newest time of ingestion from its newest stamp."""
+    stamp = lake.stamped(table.changes).stamp
+    return ChangesStamp.from_json(stamp).ingested_through if stamp else 0
+
+
+def rebuild_state(lake: LakeTables, table: Table, *, floor: str = "") -> int:
+    """Rebuild the state from its changelog in one commit; return the number of rows.
+
+    Only the values of dropped columns come from the existing rows. `floor` is a sweep's that may
+    not be in the changelog.
+    """
+    log, until = _whole_log(lake, table, floor)
+    with ExitStack() as held:
+        changes = held.enter_context(persisted(log))
+        facts = facts_of_rows(changes)
+        carried = carried_columns(table, {*facts.unavailable})
+        if facts.carried_key_changes:
+            whole = lake.read(table.changes)
+            changes = held.enter_context(with_origins(changes, whole, table))
+        floor = floor_of(lake, changes, until.floor)
+        kept = changes.where(above_truncates(table, floor))
+        with viewed(kept) as view:
+            rows = lake.spark.sql(rebuilt_rows(table, view, carried, floor))
+            done = replace(until, floor=floor, carried=carried, newest=facts.highest)
+            stamp = state_stamp_json(done)
+            writer = _with_dropped(lake, table, rows).writeTo(lake.qualified(table.name))
+            writer = writer.option(f"snapshot-property.{naming.STAMP_PROPERTY}", stamp)
+            writer.overwrite(F.lit(True))
+    return lake.read(table.name).count()
+
+
+def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
+    """Add the state's values of dropped columns to the rows.
+
+    The changelog does not have them: in it a NULL from before the drop and an event from after it
+    look the same.
+    """
+    stored = lake.read(table.name)
+    dropped = [column for column in stored.columns if column not in rows.columns]
+    if not dropped:
+        return rows
+    newest = (F.max_by(column, naming.POSITION).alias(column) for column in dropped)
+    held = stored.groupBy(*table.key).agg(*newest)  # a state that is rebuilt may have duplicates
+    return rows.join(held, [*table.key], "left").select(*stored.columns)
+
+
+def _whole_log(lake: LakeTables, table: Table, floor: str) -> tuple[DataFrame, AppliedThrough]:
+    """Read every row of the changelog, and the progress of a state that holds them."""
+    if table.delivery == "stream":
+        through = ingested_through(lake, table)
+        rows = lake.read(table.changes)
+        ingested = rows.where(f"{naming.INGESTED_AT} <= {SPARK.instant(through)}")
+        return ingested, AppliedThrough(through, floor)
+    sequence = committed_sequence(lake, table)  # read before the rows: there may be more of them
+    log = lake.read(table.changes)
+    # A changelog that Firehose writes has no sweeps.
+    known = max(floor, applied_through(lake, table).floor)
+    return log, reached(log, sequence, known)
+
+
+def floor_of(lake: LakeTables, changes: DataFrame, known: str) -> str:
+    """Return the greatest truncate position of the changes and `known`."""
+    with viewed(changes) as view:
+        return str(lake.spark.sql(floor_of_log(view, known, SPARK)).collect()[0]["floor"])

@@ -1,0 +1,116 @@
+"""The Spark job that updates states: of all chosen tables at once, or of one from Spark's rows."""
+
+from __future__ import annotations
+
+import json
+import logging
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from cdclake.errors import FileMissing, TaskFailed
+from cdclake.jobs.apply.pending_changes import PendingChanges
+from cdclake.jobs.apply.pending_facts import PendingFacts
+from cdclake.jobs.apply.state_task import (
+    StateTarget,
+    WrittenState,
+    remove_old_indexes,
+    update_state,
+)
+from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
+
+log = logging.getLogger("cdclake.state")
+
+
+@dataclass(frozen=True, slots=True)
+class StateRequest:
+    """One table's part of the job."""
+
+    target: StateTarget
+    pending: PendingChanges
+
+
+def run_state_job(
+    spark: SparkSession, requests: Sequence[StateRequest]
+) -> dict[str, WrittenState | TaskFailed]:
+    """Write the files of all requested states, by as many tasks as there are cores.
+
+    Returns by table what was written, or why that failed. Nothing is committed.
+    """
+    if not requests:
+        return {}
+    cores = spark.sparkContext.defaultParallelism
+    shares = _divided(requests, min(cores, len(requests)))
+    tasks = spark.sparkContext.parallelize(shares, len(shares))
+    return {name: _parse(text) for name, text in tasks.flatMap(_update_all).collect()}
+
+
+def update_by_rows(changes: DataFrame, target: StateTarget, schema: str) -> WrittenState:
+    """Write one state's files from rows that Spark has; `schema` is the changelog's in JSON."""
+    task = _RowsTask(target, schema)
+    [row] = changes.coalesce(1).mapInArrow(task, "written string").collect()
+    written = _parse(row["written"])
+    if isinstance(written, TaskFailed):
+        raise written
+    return written
+
+
+def _divided(requests: Sequence[StateRequest], shares: int) -> list[list[StateRequest]]:
+    """Divide the requests so that the shares have about equally many bytes."""
+    divided: list[list[StateRequest]] = [[] for _ in range(shares)]
+    sizes = [0] * shares
+    for request in sorted(requests, key=lambda each: -each.pending.size):
+        least = sizes.index(min(sizes))
+        divided[least].append(request)
+        sizes[least] += request.pending.size + 1
+    return divided
+
+
+def _update_all(share: Sequence[StateRequest]) -> list[tuple[str, str]]:
+    updated = [(each.target.table.name, _guarded(partial(_update, each))) for each in share]
+    remove_old_indexes()
+    return updated
+
+
+def _update(request: StateRequest) -> WrittenState:
+    return update_state(request.target, request.pending.read())
+
+
+def _guarded(work: Callable[[], WrittenState]) -> str:
+    """Return what was written or why it failed: one table's failure is not that of the others."""
+    try:
+        return json.dumps({"written": asdict(work())})
+    except FileNotFoundError as error:
+        return json.dumps({"missing": str(error.filename)})
+    except Exception as error:
+        return json.dumps({"error": "".join(traceback.format_exception(error))})
+
+
+def _parse(text: str) -> WrittenState | TaskFailed:
+    raw = json.loads(text)
+    if "missing" in raw:
+        return FileMissing(f"{raw['missing']} is missing")
+    if "error" in raw:
+        log.error("a state could not be updated: %s", raw["error"])
+        return TaskFailed(raw["error"].strip().splitlines()[-1])
+    facts = PendingFacts.from_json(json.dumps(raw["written"].pop("facts")))
+    return WrittenState(facts=facts, **raw["written"])
+
+
+@dataclass(frozen=True, slots=True)
+class _RowsTask:
+    """Function for `mapInArrow` over one partition of changelog rows."""
+
+    target: StateTarget
+    schema: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = arrow_schema(self.schema)
+        parts = [completed(pa.Table.from_batches([batch]), schema) for batch in batches]
+        changes = pa.concat_tables([schema.empty_table(), *parts])
+        text = _guarded(lambda: update_state(self.target, changes))
+        yield pa.RecordBatch.from_pydict({"written": [text]})

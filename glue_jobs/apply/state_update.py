@@ -1,0 +1,181 @@
+"""Update of one state: what it lacks, and the commit of what a task has written for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.errors import TaskFailed
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.merge import above_truncates, merge_changes
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.jobs.apply.pending_changes import MAX_EVENTS, may_hold_lsn, next_pending
+from cdclake.jobs.apply.pending_facts import PendingFacts
+from cdclake.jobs.apply.state_job import StateRequest, update_by_rows
+from cdclake.jobs.apply.state_task import StateTarget, WrittenState, carried_columns
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
+from cdclake.jobs.iceberg.delta_handle import Delta, DeltaHandle
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.plan import Table
+
+
+class StateUpdate:
+    """One state and its changelog, as last loaded."""
+
+    def __init__(
+        self, lake: LakeTables, table: Table, *, changelog: TableHandle | None = None
+    ) -> None:
+        self.lake, self.table = lake, table
+        self._state = DeltaHandle(lake, table.name)
+        self._changelog = changelog or TableHandle(lake, table.changes)
+
+    def applied(self) -> AppliedThrough:
+        """Return how far the state is applied, from its newest stamp."""
+        stamp = self._state.stamped().stamp
+        return state_stamp(stamp) if stamp else AppliedThrough()
+
+    def forget(self) -> None:
+        """Load both tables again before their next use."""
+        self._state.forget()
+        self._changelog.forget()
+
+    def request(self, through: int) -> StateRequest | None:
+        """Return the next part of the job for changes up to `through`; None if there is none."""
+        applied = self.applied()
+        if applied.ingested >= through:
+            return None
+        self._see_changelog(through)
+        pending = next_pending(self._changelog, after=applied.ingested, through=through)
+        return StateRequest(self._target(applied), pending)
+
+    def _see_changelog(self, through: int) -> None:
+        """Load the changelog again if the rows up to `through` are newer than its last snapshot.
+
+        Raises RuntimeError if there are none: the state would pass for one that has them.
+        """
+        if self._ingested_through() < through:
+            self._changelog.forget()
+        if self._ingested_through() < through:
+            raise RuntimeError(f"{self._changelog.name} has no rows ingested at {through}")
+
+    def _ingested_through(self) -> int:
+        stamp = self._changelog.stamped().stamp
+        return 0 if stamp is None else ChangesStamp.from_json(stamp).ingested_through
+
+    def is_for_task(self, request: StateRequest) -> bool:
+        """Return whether a task can hold the changes, and the state's format takes its files."""
+        return request.pending.fits_task and self._state.takes_deltas
+
+    def commit(self, request: StateRequest, written: WrittenState | TaskFailed) -> int | None:
+        """Commit what a task has written for the request; return the number of events.
+
+        Returns None, with nothing committed, if the changes need more than an update of rows.
+        """
+        if isinstance(written, TaskFailed):
+            raise written
+        applied, facts = self.applied(), written.facts
+        if facts.truncates or facts.carried_key_changes or self.may_wait(facts, applied):
+            return None
+        newest = max(applied.newest, facts.highest)
+        until = AppliedThrough(
+            request.pending.through, applied.floor, tuple(written.carried), newest
+        )
+        self._commit(written, until)
+        return facts.events
+
+    def waiting_from(self, facts: PendingFacts, applied: AppliedThrough) -> int | None:
+        """Return the lowest LSN of applied creations that may wait for a value of these changes.
+
+        The two keys of a change may be in different partitions, and one may lag. An earlier value
+        may come from quarantine. None: no creation waits.
+        """
+        if not set(applied.carried) & {*self.table.may_be_unsent}:
+            return None
+        is_late = bool(facts.lowest) and facts.lowest <= applied.newest
+        return facts.lowest_lsn if is_late else facts.lowest_deleted_lsn
+
+    def may_wait(self, facts: PendingFacts, applied: AppliedThrough) -> bool:
+        """Return whether the changelog may have such a creation; reads no rows."""
+        lowest = self.waiting_from(facts, applied)
+        through = applied.ingested
+        return lowest is not None and may_hold_lsn(
+            self._changelog, from_lsn=lowest, through=through
+        )
+
+    def merge_rows(
+        self,
+        pending: DataFrame,
+        facts: PendingFacts,
+        applied: AppliedThrough,
+        until: AppliedThrough,
+    ) -> AppliedThrough:
+        """Bring rows that Spark has, those above the floor of `until`, into the state.
+
+        Returns the stamp. More rows than a task holds are divided by their keys into several
+        commits. Only the last one has that stamp, so a crash between them repeats them.
+        """  # fmt: skip
+        carried = carried_columns(self.table, {*applied.carried, *facts.unavailable})
+        done = replace(until, carried=carried, newest=max(applied.newest, facts.highest))
+        rows = pending.where(above_truncates(self.table, until.floor))
+        if not self._state.takes_deltas:
+            self._merge_by_statement(rows, done)
+            return done
+        parts = max(-(-facts.events // MAX_EVENTS), 1)
+        for part in range(parts):
+            written = update_by_rows(
+                self._part(rows, part, parts),
+                replace(self._target(applied), floor=until.floor, carried=carried),
+                self._changelog.target().schema,
+            )
+            is_last = part + 1 == parts
+            self._commit(written, done if is_last else replace(applied, carried=carried))
+        return done
+
+    def commit_stamp(self, until: AppliedThrough) -> None:
+        """Commit a stamp without rows."""
+        self._commit_delta(Delta(), until)
+
+    def _part(self, rows: DataFrame, part: int, parts: int) -> DataFrame:
+        if parts == 1:
+            return rows
+        keys = (F.col(SPARK.name(key)) for key in self.table.key)
+        return rows.where(F.pmod(F.hash(*keys), F.lit(parts)) == part)
+
+    def _merge_by_statement(self, rows: DataFrame, done: AppliedThrough) -> None:
+        """Run MERGE, for a format without position delete files."""
+        lake, table = self.lake, self.table
+        with viewed(rows) as changes:
+            statement = merge_changes(table, lake.database, changes, done.carried, done.floor)
+
+            def run() -> None:
+                lake.spark.sql(statement)
+
+            lake.run_stamped(state_stamp_json(done), run)
+        self.forget()
+
+    def _target(self, applied: AppliedThrough) -> StateTarget:
+        live = self._state.live()
+        return StateTarget(
+            table=self.table,
+            file=self._state.target(),
+            data_files=live.data_files,
+            delete_files=live.delete_files,
+            carried=applied.carried,
+            newest=applied.newest,
+            floor=applied.floor,
+        )
+
+    def _commit(self, written: WrittenState, until: AppliedThrough) -> None:
+        delta = Delta(
+            data_files=written.data_files,
+            delete_files=written.delete_files,
+            replaced_in=written.replaced_in,
+        )
+        self._commit_delta(delta, until)
+
+    def _commit_delta(self, delta: Delta, until: AppliedThrough) -> None:
+        self._state.commit_delta(delta, live=self._state.live(), stamp=state_stamp_json(until))

@@ -1,0 +1,181 @@
+"""Iceberg's partition transforms over Arrow arrays, and their values in JSON.
+
+They are those of the specification of Iceberg's format, appendix B (bucket hashes) and C (JSON); a
+test compares them with Iceberg's own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import mmh3
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_WITH_WIDTH = re.compile(r"(bucket|truncate)\[([0-9]+)\]")
+_PERIODS = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
+_MAX_HASH = 0x7FFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """Field of a partition spec; the transform is spelled as Iceberg prints it."""
+
+    field_id: int
+    name: str
+    source: str
+    transform: str
+
+
+def is_supported(transform: str) -> bool:
+    """Return whether files can be written for the transform.
+
+    >>> [is_supported(t) for t in ("identity", "day", "bucket[16]", "void")]
+    [True, True, True, False]
+    """
+    return (
+        transform == "identity" or transform in _PERIODS or bool(_WITH_WIDTH.fullmatch(transform))
+    )
+
+
+def transformed(values: pa.Array, transform: str) -> pa.Array:
+    """Return the partition value of each value; NULL for NULL."""
+    if transform == "identity":
+        return values
+    if transform in _PERIODS:
+        return _periods(values, transform)
+    found = _WITH_WIDTH.fullmatch(transform)
+    if found is None:
+        raise ValueError(f"unknown partition transform {transform!r}")
+    width = int(found[2])
+    return _buckets(values, width) if found[1] == "bucket" else _truncated(values, width)
+
+
+def _periods(values: pa.Array, transform: str) -> pa.Array:
+    """Return years, months, days or hours since 1970."""
+    unit = "D" if pa.types.is_date(values.type) else "us"
+    plain = values.cast(pa.int32() if unit == "D" else pa.int64())
+    numbers = pc.fill_null(plain, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    moments = numbers.view(f"datetime64[{unit}]")
+    periods = moments.astype(f"datetime64[{_PERIODS[transform]}]").astype(np.int64)
+    counted = pa.array(periods, mask=pc.is_null(values).to_numpy(zero_copy_only=False))
+    return counted.cast(pa.int32()).cast(pa.date32()) if transform == "day" else counted
+
+
+def _buckets(values: pa.Array, count: int) -> pa.Array:
+    to_bytes = _hashed_bytes(values.type)
+    plain = values.cast(pa.int64()) if pa.types.is_timestamp(values.type) else values
+    if pa.types.is_date(values.type):
+        plain = values.cast(pa.int32())
+    return pa.array(
+        [
+            None if each is None else (mmh3.hash(to_bytes(each)) & _MAX_HASH) % count
+            for each in plain.to_pylist()
+        ],
+        pa.int32(),
+    )
+
+
+def _hashed_bytes(kind: pa.DataType) -> Callable[[Any], bytes]:
+    if pa.types.is_string(kind):
+        return lambda text: str(text).encode()
+    if pa.types.is_binary(kind):
+        return bytes
+    if pa.types.is_decimal(kind):
+        return lambda number: _shortest(_unscaled(number, kind.scale))
+    return lambda number: int(number).to_bytes(8, "little", signed=True)
+
+
+def _shortest(number: int) -> bytes:
+    """Return the least number of big-endian bytes in two's complement."""
+    bits = (number if number >= 0 else ~number).bit_length()
+    return number.to_bytes(bits // 8 + 1, "big", signed=True)
+
+
+def _unscaled(number: Decimal, scale: int) -> int:
+    return int(number.scaleb(scale))
+
+
+def _truncated(values: pa.Array, width: int) -> pa.Array:
+    kind = values.type
+    if pa.types.is_string(kind):
+        return pc.utf8_slice_codeunits(values, 0, width)
+    if pa.types.is_binary(kind):
+        return pc.binary_slice(values, 0, width)
+    numbers = values.to_pylist()
+    if pa.types.is_decimal(kind):
+        unscaled = [None if n is None else _unscaled(n, kind.scale) for n in numbers]
+        cut = [None if n is None else Decimal(n - n % width).scaleb(-kind.scale) for n in unscaled]
+        return pa.array(cut, kind)
+    return pa.array([None if n is None else n - n % width for n in numbers], kind)
+
+
+def partition_of(rows: pa.Table, fields: Sequence[PartitionField]) -> dict[int, Any]:
+    """Return the partition that all rows belong to, as JSON values by field id.
+
+    Raises ValueError if they belong to several.
+    """
+    partition = {}
+    for field in fields:
+        ends = pc.min_max(rows.column(field.source))
+        few = pa.array([ends["min"], ends["max"]])
+        if not few[0].equals(few[1]):
+            few = pc.unique(rows.column(field.source))
+        found = pc.unique(transformed(few, field.transform))
+        if len(found) != 1:
+            raise ValueError(f"rows of {len(found)} partitions in one file, by {field.name}")
+        partition[field.field_id] = in_json(found[0].as_py(), found.type)
+    return partition
+
+
+def partitions(
+    rows: pa.Table, fields: Sequence[PartitionField]
+) -> list[tuple[dict[int, Any], pa.Array]]:
+    """Return each partition of the rows with the numbers of its rows."""
+    values = [transformed(rows.column(f.source).combine_chunks(), f.transform) for f in fields]
+    codes = np.zeros(rows.num_rows, np.int64)
+    for array in values:
+        encoded = array.dictionary_encode(null_encoding="encode")
+        own = encoded.indices.to_numpy(zero_copy_only=False)
+        _, codes = np.unique(codes * (len(encoded.dictionary) + 1) + own, return_inverse=True)
+    order = np.argsort(codes, kind="stable")
+    groups = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    return [
+        (
+            {
+                f.field_id: in_json(array[int(group[0])].as_py(), array.type)
+                for f, array in zip(fields, values, strict=True)
+            },
+            pa.array(group),
+        )
+        for group in groups
+        if len(group)
+    ]
+
+
+def of_values(fields: Sequence[PartitionField], values: Mapping[str, Any]) -> dict[int, Any]:
+    """Return the partition of a row with these values, by source column."""
+    rows = pa.table({f.source: pa.array([values[f.source]]) for f in fields})
+    return partition_of(rows, fields)
+
+
+def in_json(value: Any, kind: pa.DataType) -> Any:
+    """Return a value as Iceberg's JSON has single values."""
+    match value:
+        case datetime():
+            shown = value.replace(tzinfo=None).isoformat(timespec="microseconds")
+            return f"{shown}+00:00" if kind.tz else shown
+        case date():
+            return value.isoformat()
+        case bytes():
+            return value.hex().upper()
+        case Decimal():
+            return format(value, "f")
+        case _:
+            return value

@@ -1,0 +1,154 @@
+"""Ways to break the update of states: the fold, the key indexes, the mix with stored rows."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+DELTA = "tests/spark/test_row_delta.py"
+ONE_WRITER = "tests/spark/test_one_writer.py"
+
+_TASK = "glue_jobs/apply/state_task.py"
+_FOLD = "glue_jobs/apply/folded_changes.py"
+_MIX = "glue_jobs/apply/mixed_rows.py"
+_INDEX, _INDEX_TESTS = "glue_jobs/apply/key_index.py", ("tests/unit/jobs/test_key_index.py",)
+_VALUES, _VALUE_TESTS = "glue_jobs/apply/state_values.py", ("tests/unit/jobs/test_state_values.py",)
+_PARTITIONS = "glue_jobs/iceberg/partition_values.py"
+_PARTITION_TESTS = ("tests/unit/jobs/test_partition_values.py",)
+_UPDATE = "glue_jobs/apply/state_update.py"
+_DELTA_HANDLE = "glue_jobs/iceberg/delta_handle.py"
+_PENDING, _PENDING_TESTS = (
+    "glue_jobs/apply/pending_changes.py",
+    ("tests/spark/test_pending_changes.py",),
+)
+
+
+def _cases(ids: str) -> tuple[str, ...]:
+    return ("tests/spark/test_catalogue.py", "-k", f"({ids}) and delta")
+
+
+STATES = (
+    Mutation(
+        "forget tombstones", _cases("D2"),
+        ((_TASK, "changes = _above(changes, target)",
+          "changes = changes.filter(pc.not_equal(changes.column('cdc_op'), 'd'))"),),
+    ),
+    Mutation(
+        "every batch is ahead of the state", _cases("O2 or O6"),
+        ((_TASK, "is_ahead=facts.lowest > target.newest", "is_ahead=True"),),
+    ),
+    Mutation(
+        "drop the guard", _cases("O2 or O6"),
+        ((_MIX, "is_newer = pc.greater(at_s, at_t)", "is_newer = pc.is_valid(at_s)"),),
+    ),
+    Mutation(
+        "a row takes its place without its unsent values", _cases("T1 or T3"),
+        ((_TASK, "return hits.found & lacking", "return hits.found & False"),),
+    ),
+    Mutation(
+        "values of dropped columns are lost with their rows",
+        ("tests/spark/test_columns.py", "-k", "before_the_first_event_that_lacks"),
+        ((_TASK, "if self._dropped() or not self.is_ahead:", "if not self.is_ahead:"),),
+    ),
+    Mutation(
+        "stored columns are found by name",
+        ("tests/spark/test_columns.py", "-k", "before_the_first_event_that_lacks"),
+        (("glue_jobs/iceberg/parquet_file.py",
+          "return {f.name: in_file[_id_of(f)] for f in wanted if _id_of(f) in in_file}",
+          "return {f.name: f.name for f in wanted if f.name in file.names}"),),
+    ),
+    Mutation(
+        "a carried value has its row's position", _cases("T13 or T4"),
+        ((_MIX, "pc.coalesce(_stored_position(t[naming.VALUE_POSITIONS], column), at_t)", "at_t"),),
+    ),
+    Mutation(
+        "the newest event's value, sent or not", _cases("T1 or T2 or T3"),
+        ((_FOLD, "available = ~unavailable_in(columns[naming.UNAVAILABLE], name)",
+          "available = np.ones(len(columns[naming.OP]), bool)"),),
+    ),
+    Mutation(
+        "events are folded in the order of arrival", _cases("O2 or O6 or O3"),
+        ((_FOLD, "return changes.take(pc.sort_indices(positions))", "return changes"),),
+    ),
+    Mutation(
+        "a dead row counts as stored", (DELTA, "-k", "dead_row"),
+        (("glue_jobs/apply/deleted_places.py",
+          "return np.isin(rows, parts[0])", "return np.zeros(len(rows), bool)"),),
+    ),
+    Mutation(
+        "the oldest file with a key has its row", (DELTA, "-k", "newest_file"),
+        ((_TASK, "for number, file in enumerate(self.target.data_files):",
+          "for number, file in [*enumerate(self.target.data_files)][::-1]:"),),
+    ),
+    Mutation(
+        "only one file of deletes for all partitions", (DELTA, "-k", "move_between_partitions"),
+        ((_TASK, 'group = f"{file.spec_id} {sorted(file.partition.items())}"', 'group = ""'),),
+    ),
+    Mutation(
+        "equal hashes are equal keys", _INDEX_TESTS,
+        ((_INDEX, "if self.keys.second is not None and len(mine):", "if False:"),),
+    ),
+    Mutation(
+        "a key is where the next one is", _INDEX_TESTS,
+        ((_INDEX, 'for side in ("left", "right"))', 'for side in ("right", "right"))'),),
+    ),
+    Mutation(
+        "no index is ever removed", _INDEX_TESTS,
+        ((_INDEX, "if size <= self._max_bytes:", "if True:"),),
+    ),
+    Mutation(
+        "a full disk stops the state", _INDEX_TESTS,
+        ((_INDEX, "except OSError as error:  # a full disk", "except KeyError as error:  # full"),),
+    ),
+    Mutation(
+        "composite keys run into each other", _INDEX_TESTS,
+        ((_INDEX, "joined += [length, part]", "joined += [part]"),
+         (_INDEX, 'pc.binary_join_element_wise(*joined, b"\\x1f")',
+          'pc.binary_join_element_wise(*joined, b"")')),
+    ),
+    Mutation(
+        "round decimals", _VALUE_TESTS,
+        ((_VALUES, "one(text) if is_held(text) else None", "one(text)"),),
+    ),
+    Mutation(
+        "an early year is one of today", _VALUE_TESTS,
+        ((_VALUES, "whole_days = days + cycles * _DAYS_OF_400_YEARS", "whole_days = days"),),
+    ),
+    Mutation(
+        "buckets of another hash", _PARTITION_TESTS,
+        ((_PARTITIONS, "(mmh3.hash(to_bytes(each)) & _MAX_HASH) % count",
+          "hash(to_bytes(each)) % count"),),
+    ),
+    Mutation(
+        "negative numbers are truncated to zero", _PARTITION_TESTS,
+        ((_PARTITIONS, "None if n is None else n - n % width for n in numbers",
+          "None if n is None else int(n / width) * width for n in numbers"),),
+    ),
+    Mutation(
+        "a delta does not mind that its files were replaced",
+        (ONE_WRITER, "-k", "lost_to_a_compaction"),
+        ((_DELTA_HANDLE, "if delta.replaced_in:", "if False:"),),
+    ),
+    Mutation(
+        "a delta does not mind another one", (ONE_WRITER, "-k", "two_owners_of_a_state"),
+        ((_DELTA_HANDLE, ".validateNoConflictingDataFiles()", ""),
+         (_DELTA_HANDLE, "commit.validateNoConflictingDeleteFiles()", "commit")),
+    ),
+    Mutation(
+        "the own commit is taken for the next after another's", (DELTA, "-k", "commit_between"),
+        ((_DELTA_HANDLE,
+          "if (None if parent is None else int(parent)) != before.snapshot_id:", "if False:"),),
+    ),
+    Mutation(
+        "a part of the pending changes passes for all", _PENDING_TESTS,
+        ((_PENDING, "through=until,\n        rows", "through=through,\n        rows"),),
+    ),
+    Mutation(
+        "all pending changes are one part", _PENDING_TESTS,
+        ((_PENDING, "if rows > MAX_EVENTS or size > MAX_BYTES:", "if False:"),),
+    ),
+    Mutation(
+        "many rows of one ingestion are all of its last part", _PENDING_TESTS,
+        ((_UPDATE, "F.pmod(F.hash(*keys), F.lit(parts)) == part", "F.lit(part) == 0"),
+         (_UPDATE, "parts = max(-(-facts.events // MAX_EVENTS), 1)", "parts = 2")),
+    ),
+)  # fmt: skip

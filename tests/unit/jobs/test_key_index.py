@@ -1,0 +1,126 @@
+"""Indexes of data files: exact for every type of key, bounded on disk, and never in the way."""
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cdclake.jobs.apply import key_index
+from cdclake.jobs.apply.key_index import KeyIndexes, WantedKeys
+
+Columns = Sequence[pa.Array]
+
+
+def never() -> Columns:
+    raise AssertionError("the file has an index")
+
+
+def reading(columns: Columns) -> Callable[[], Columns]:
+    return lambda: columns
+
+
+def found(indexes: KeyIndexes, stored: Columns, wanted: Columns) -> dict[int, int]:
+    path = uuid.uuid4().hex
+    mine, rows = indexes.look_up(path, WantedKeys(wanted), reading(stored))
+    again = indexes.look_up(path, WantedKeys(wanted), never)
+    assert [a.tolist() for a in again] == [mine.tolist(), rows.tolist()]
+    assert len({*mine.tolist()}) == len(mine)
+    return dict(zip(mine.tolist(), rows.tolist(), strict=True))
+
+
+def expected(stored: Columns, wanted: Columns) -> dict[int, int]:
+    rows = {key: row for row, key in enumerate(zip(*(c.to_pylist() for c in stored), strict=True))}
+    keys = zip(*(c.to_pylist() for c in wanted), strict=True)
+    return {number: rows[key] for number, key in enumerate(keys) if key in rows}
+
+
+def some_uuid(number: int) -> str:
+    """Many share their first half."""
+    return str(uuid.UUID(int=((number % 3) << 64) | number))
+
+
+KEYS: dict[str, list[Callable[[int], object]]] = {
+    "bigint": [lambda n: n * 7 - 1000],
+    "uuid": [some_uuid],
+    "text": [lambda n: "ä" * (n % 5) + str(n)],
+    "uuids and texts": [lambda n: some_uuid(n) if n % 2 else f"no uuid {n}"],
+    "composite": [lambda n: n % 11, lambda n: str(n // 11)],
+    "texts that run into each other": [lambda n: "1" * (n % 9), lambda n: "1" * (n // 9)],
+    "decimal": [lambda n: Decimal(n) / 100],
+    "date": [lambda n: date.fromordinal(700_000 + n)],
+    "bytes": [lambda n: bytes([n % 256, n // 256])],
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+@pytest.mark.parametrize(("stored", "wanted"), [(500, 60), (20, 300)], ids=["few", "many"])
+def test_each_key_is_found_where_it_is(tmp_path: Path, kind: str, stored: int, wanted: int) -> None:
+    random = Random(kind)
+    numbers = random.sample(range(600), stored), random.sample(range(600), wanted)
+    columns = [[pa.array([make(n) for n in chosen]) for make in KEYS[kind]] for chosen in numbers]
+    if kind == "decimal":
+        columns = [[c.cast(pa.decimal128(9, 2)) for c in each] for each in columns]
+    assert found(KeyIndexes(tmp_path), *columns) == expected(*columns)
+
+
+def test_equal_hashes_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_index, "hash_array", lambda keys, **_: np.zeros(len(keys), np.uint64))
+    stored, wanted = pa.array(["a", "b", "c"]), pa.array(["c", "x", "a"])
+    assert found(KeyIndexes(tmp_path), [stored], [wanted]) == {0: 2, 2: 0}
+
+
+def test_minus_zero_is_zero(tmp_path: Path) -> None:
+    assert found(KeyIndexes(tmp_path), [pa.array([-0.0, 1.5])], [pa.array([0.0])]) == {0: 0}
+
+
+def test_an_index_outlives_its_process(tmp_path: Path) -> None:
+    keys = [pa.array(["a", "b"])]
+    KeyIndexes(tmp_path).put("file", keys)
+    mine, rows = KeyIndexes(tmp_path).look_up("file", WantedKeys([pa.array(["b"])]), never)
+    assert (mine.tolist(), rows.tolist()) == ([0], [1])
+
+
+def test_a_damaged_index_is_made_again(tmp_path: Path) -> None:
+    keys = [pa.array([3, 4])]
+    KeyIndexes(tmp_path).put("file", keys)
+    [stored] = tmp_path.iterdir()
+    stored.write_bytes(stored.read_bytes()[:50])
+    mine, rows = KeyIndexes(tmp_path).look_up("file", WantedKeys([pa.array([4])]), reading(keys))
+    assert (mine.tolist(), rows.tolist()) == ([0], [1])
+
+
+def test_the_indexes_used_longest_ago_are_removed(tmp_path: Path) -> None:
+    many = KeyIndexes(tmp_path)
+    for number in range(4):
+        many.put(str(number), [pa.array(range(1000))])
+    size = sum(file.stat().st_size for file in tmp_path.iterdir())
+    kept = KeyIndexes(tmp_path, max_bytes=size // 2)
+    kept.look_up("0", WantedKeys([pa.array([5])]), never)
+    kept.shrink()
+    assert len(list(tmp_path.iterdir())) == 2
+    KeyIndexes(tmp_path).look_up("0", WantedKeys([pa.array([5])]), never)
+
+
+def test_few_indexes_are_open_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key_index, "MAX_OPEN", 2)
+    indexes, keys = KeyIndexes(tmp_path), [pa.array([1])]
+    for path in ("a", "b", "a", "c"):
+        indexes.look_up(path, WantedKeys(keys), reading(keys))
+    assert [path for path, _ in indexes._open] == ["a", "c"]
+
+
+def test_a_full_disk_means_no_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def is_full(*_: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(pa, "OSFile", is_full)
+    assert found(KeyIndexes(tmp_path), [pa.array([1, 2])], [pa.array([2])]) == {0: 1}
+    assert "No space left" in caplog.text and not list(tmp_path.iterdir())

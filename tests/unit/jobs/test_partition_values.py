@@ -1,0 +1,108 @@
+"""Partition values against those of pyiceberg, and their form in JSON."""
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg import types
+from pyiceberg.transforms import parse_transform
+
+from cdclake.jobs.iceberg.partition_values import (
+    PartitionField,
+    in_json,
+    of_values,
+    partition_of,
+    partitions,
+    transformed,
+)
+
+MOMENTS = [
+    datetime(2026, 11, 25, 23, 59, 59, 999999), datetime(1969, 12, 31, 23, 0, 0, 1),
+    datetime(1970, 1, 1), datetime(1601, 3, 1, 5),
+]  # fmt: skip
+SOURCES: dict[str, tuple[Any, Any, list[Any]]] = {
+    "int": (pa.int32(), types.IntegerType(), [0, 7, -7, -1, 2**31 - 1]),
+    "bigint": (pa.int64(), types.LongType(), [0, 34, -9, 2**62]),
+    "string": (pa.string(), types.StringType(), ["", "ice", "berg\U0001f9ca", "ä" * 9]),
+    "binary": (pa.binary(), types.BinaryType(), [b"", b"\x00\x01\x02\x03", b"\xff" * 9]),
+    "date": (pa.date32(), types.DateType(), [m.date() for m in MOMENTS]),
+    "timestamp": (pa.timestamp("us"), types.TimestampType(), MOMENTS),
+    "timestamptz": (
+        pa.timestamp("us", "UTC"), types.TimestamptzType(),
+        [m.replace(tzinfo=UTC) for m in MOMENTS],
+    ),
+    "decimal": (
+        pa.decimal128(9, 2), types.DecimalType(9, 2),
+        [Decimal("0.00"), Decimal("14.20"), Decimal("-1.01"), Decimal("1234567.89")],
+    ),
+}  # fmt: skip
+TIMES = ("year", "month", "day")
+TAKEN = {
+    "bucket[16]": tuple(SOURCES),
+    "truncate[3]": ("int", "bigint", "string", "binary", "decimal"),
+    "hour": ("timestamp", "timestamptz"),
+    **dict.fromkeys(TIMES, ("date", "timestamp", "timestamptz")),
+}
+
+
+def as_number(value: Any) -> Any:
+    return (value - date(1970, 1, 1)).days if type(value) is date else value
+
+
+@pytest.mark.parametrize(
+    ("transform", "source"), [(t, s) for t, sources in TAKEN.items() for s in sources]
+)
+def test_values_are_icebergs(transform: str, source: str) -> None:
+    kind, iceberg, values = SOURCES[source]
+    found = transformed(pa.array([*values, None], kind), transform).to_pylist()
+    theirs = parse_transform(transform).transform(iceberg)
+    plain = [_internal(value) for value in values]
+    assert [as_number(v) for v in found] == [*map(theirs, plain), None]
+
+
+def _internal(value: Any) -> Any:
+    """A value as pyiceberg holds it."""
+    match value:
+        case datetime():
+            return (
+                value.replace(tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+            ) // value.resolution
+        case date():
+            return as_number(value)
+        case _:
+            return value
+
+
+def test_values_in_json_are_those_of_the_specification() -> None:
+    moment = datetime(2017, 11, 16, 22, 31, 8, 5)
+    assert in_json(moment, pa.timestamp("us")) == "2017-11-16T22:31:08.000005"
+    aware = moment.replace(tzinfo=UTC)
+    assert in_json(aware, pa.timestamp("us", "UTC")) == "2017-11-16T22:31:08.000005+00:00"
+    assert in_json(date(2017, 11, 16), pa.date32()) == "2017-11-16"
+    assert in_json(b"\x00\xab", pa.binary()) == "00AB"
+    assert in_json(Decimal("14.20"), pa.decimal128(4, 2)) == "14.20"
+    assert in_json(None, pa.string()) is None
+
+
+FIELDS = (
+    PartitionField(1000, "a_bucket", "a", "bucket[2]"), PartitionField(1001, "b", "b", "identity")
+)  # fmt: skip
+
+
+def test_rows_are_divided_by_partition() -> None:
+    rows = pa.table({"a": [1, 2, 3, 4, 1], "b": ["x", None, "x", "y", "x"]})
+    divided = partitions(rows, FIELDS)
+    assert sorted(n for _, numbers in divided for n in numbers.to_pylist()) == [0, 1, 2, 3, 4]
+    for partition, numbers in divided:
+        part = rows.take(numbers)
+        assert partition_of(part, FIELDS) == partition
+        assert {partition[1001]} == {*part.column("b").to_pylist()}
+    assert partitions(rows, ()) == [({}, pa.array(range(5)))]
+    assert of_values(FIELDS, {"a": 1, "b": "x"}) == divided[0][0] or len(divided) > 1
+
+
+def test_rows_of_two_partitions_are_no_file() -> None:
+    with pytest.raises(ValueError, match="2 partitions in one file, by b"):
+        partition_of(pa.table({"a": [1, 1], "b": ["x", "y"]}), FIELDS)
