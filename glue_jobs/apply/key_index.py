@@ -15,6 +15,7 @@ import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,7 +152,10 @@ class KeyIndexes:
 
     def shrink(self) -> None:
         """Remove the indexes that were used longest ago, beyond the limit."""
-        found = [(entry.stat(), Path(entry.path)) for entry in os.scandir(self._folder)]
+        found = []
+        for entry in os.scandir(self._folder):
+            with suppress(FileNotFoundError):  # another worker has renamed or removed it
+                found.append((entry.stat(), Path(entry.path)))
         size = sum(stat.st_size for stat, _ in found)
         for stat, file in sorted(found, key=lambda each: each[0].st_atime_ns):
             if size <= self._max_bytes:

@@ -1,5 +1,6 @@
 """Indexes of data files: exact for every type of key, bounded on disk, and never in the way."""
 
+import os
 import uuid
 from collections.abc import Callable, Sequence
 from datetime import date
@@ -105,6 +106,24 @@ def test_the_indexes_used_longest_ago_are_removed(tmp_path: Path) -> None:
     kept.shrink()
     assert len(list(tmp_path.iterdir())) == 2
     KeyIndexes(tmp_path).look_up("0", WantedKeys([pa.array([5])]), never)
+
+
+def test_files_that_another_worker_removes_meanwhile_are_passed_over(tmp_path: Path) -> None:
+    indexes = KeyIndexes(tmp_path, max_bytes=0)
+    for number in range(200):
+        indexes.put(str(number), [pa.array([number])])
+    scanned = os.scandir
+
+    def removing(folder: Path) -> object:
+        entries = list(scanned(folder))
+        for entry in entries[::2]:
+            Path(entry.path).unlink()
+        return entries
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("os.scandir", removing)
+        indexes.shrink()
+    assert not list(tmp_path.iterdir())
 
 
 def test_few_indexes_are_open_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
