@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake.jobs.iceberg.lake_tables import LakeTables
-from cdclake.jobs.iceberg.pruned_scan import FILE, ROW
+from cdclake.jobs.iceberg.planned_scan import FILE, ROW
 from cdclake.jobs.jvm.java import java_with
 
 _CLASSES = (
@@ -29,7 +29,6 @@ _CLASSES = (
     "org.apache.iceberg.spark.data.SparkParquetWriters",
     "scala.collection.JavaConverters",
 )
-_OBSERVED = "data files"
 
 
 class DeleteFiles:
@@ -38,19 +37,6 @@ class DeleteFiles:
     def __init__(self, lake: LakeTables, loaded: Any) -> None:
         self._table = loaded
         self._java = java_with(lake.spark, *_CLASSES)
-
-    def write(self, places: DataFrame) -> tuple[Any, Any] | None:
-        """Write one delete file for the places (`FILE` and `ROW`).
-
-        Returns Iceberg's DeleteFile and a Java list with the names of the affected data files; None
-        without places. Reads the places once. The table must be unpartitioned.
-        """
-        in_order = _in_order(places.observe(_OBSERVED, F.collect_set(FILE)))
-        found = self._java_rows(in_order)
-        if not found.hasNext():
-            return None
-        data_files = in_order._jdf.queryExecution().observedMetrics().apply(_OBSERVED).getList(0)
-        return self._written(found, in_order, self._table.spec()), data_files
 
     def write_by_data_file(self, places: DataFrame, data_files: Sequence[Any]) -> Iterator[Any]:
         """Write a delete file for each of the data files; all places must be in one of them.
@@ -66,7 +52,7 @@ class DeleteFiles:
             spec = self._table.specs().get(by_name[name].specId())
             yield self._written(of_file, in_order, spec, by_name[name].partition())
 
-    def _written(self, found: Any, rows: DataFrame, spec: Any, partition: Any = None) -> Any:
+    def _written(self, found: Any, rows: DataFrame, spec: Any, partition: Any) -> Any:
         out, writer = self._open(rows._jdf.schema())
         try:
             writer.addAll(found)
@@ -80,9 +66,7 @@ class DeleteFiles:
             .withFileSizeInBytes(writer.length())
             .withMetrics(writer.metrics())
         )
-        if partition is not None:
-            described = described.withPartition(partition)
-        return described.build()
+        return described.withPartition(partition).build()
 
     def _open(self, struct: Any) -> tuple[Any, Any]:
         java, table = self._java, self._table

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from cdclake.jobs.iceberg.delete_files import DeleteFiles
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
-from cdclake.jobs.iceberg.pruned_scan import FILE, ROW, PrunedScan
+from cdclake.jobs.iceberg.planned_scan import FILE, ROW, PlannedScan
 from cdclake.jobs.jvm.java import each, java_with
 
 _CLASSES = ("org.apache.iceberg.FileContent", "org.apache.iceberg.ManifestFiles")
@@ -35,8 +35,8 @@ def compact_deletes(lake: LakeTables, name: str, at_least: int) -> None:
         return
     java = java_with(lake.spark, *_CLASSES)
     snapshot_id = int(current.snapshotId())
-    scan = PrunedScan(lake, name, table, snapshot_id)
-    tasks = [task for task in scan.files_with(scan.between({})) if not task.deletes().isEmpty()]
+    scan = PlannedScan(lake, name, table, snapshot_id)
+    tasks = [task for task in scan.files() if not task.deletes().isEmpty()]
     if max((task.deletes().size() for task in tasks), default=0) < at_least:
         return
     rewrite = table.newRewrite().validateFromSnapshot(snapshot_id)
