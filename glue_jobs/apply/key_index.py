@@ -153,6 +153,8 @@ class KeyIndexes:
     def shrink(self) -> None:
         """Remove the indexes that were used longest ago, beyond the limit."""
         found = []
+        if not self._folder.exists():
+            return
         for entry in os.scandir(self._folder):
             with suppress(FileNotFoundError):  # another worker has renamed or removed it
                 found.append((entry.stat(), Path(entry.path)))
@@ -192,12 +194,14 @@ class KeyIndexes:
         place = self._place(path, index.keys.kind)
         draft = place.with_name(f"{place.name}.{os.getpid()}.{threading.get_ident()}")
         try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
                 writer.write_table(table)
             draft.replace(place)
         except OSError as error:  # a full disk: the index is only a cache
             log.warning("no key index on disk: %s", error)
-            draft.unlink(missing_ok=True)
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
 
 
 def _indexed(keys: SortedKeys) -> FileIndex:
@@ -273,7 +277,8 @@ def _binary(column: pa.Array) -> pa.Array:
     if pa.types.is_binary(kind):
         return column
     if pa.types.is_floating(kind):
-        column = pc.add(column, 0.0)  # -0.0 equals 0.0
+        # A key column of a stored file may have been a real; and -0.0 equals 0.0.
+        column = pc.add(column.cast(pa.float64()), 0.0)
     if pa.types.is_date(kind):
         column = column.cast(pa.int32())
     if pa.types.is_timestamp(kind):
@@ -284,6 +289,4 @@ def _binary(column: pa.Array) -> pa.Array:
 def _default_folder() -> Path:
     """Return a folder on Spark's local disk, which is gone with the application on Glue."""
     disks = os.environ.get("SPARK_LOCAL_DIRS") or os.environ.get("LOCAL_DIRS")
-    folder = Path(disks.split(",")[0] if disks else tempfile.gettempdir()) / _FOLDER
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    return Path(disks.split(",")[0] if disks else tempfile.gettempdir()) / _FOLDER

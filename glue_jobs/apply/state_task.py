@@ -10,6 +10,7 @@ files. That row may be dead, too (`deleted_places`).
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,6 +32,8 @@ from cdclake.jobs.iceberg.data_file import LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.parquet_file import arrow_schema
 from cdclake.plan import Table
+
+log = logging.getLogger("cdclake.state")
 
 Numbers = npt.NDArray[np.int64]
 STATE_FACTS = (*ROW_FACTS, naming.TOAST_MISSING, naming.VALUE_POSITIONS)
@@ -223,8 +226,11 @@ def _taken(folded: FoldedChanges, keys: Numbers) -> FoldedChanges:
 
 
 def remove_old_indexes() -> None:
-    """Remove the key indexes beyond their limit from the disk."""
-    _indexes().shrink()
+    """Remove the key indexes beyond their limit from the disk; a failure does no harm."""
+    try:
+        _indexes().shrink()
+    except OSError as error:
+        log.warning("cannot remove old key indexes: %s", error)
 
 
 def _indexes() -> KeyIndexes:

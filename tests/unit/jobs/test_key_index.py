@@ -80,6 +80,14 @@ def test_minus_zero_is_zero(tmp_path: Path) -> None:
     assert found(KeyIndexes(tmp_path), [pa.array([-0.0, 1.5])], [pa.array([0.0])]) == {0: 0}
 
 
+def test_a_real_is_found_when_its_column_has_become_double(tmp_path: Path) -> None:
+    indexes, stored = KeyIndexes(tmp_path), pa.array([1.1, 2.5], pa.float32())
+    indexes.put("file", [stored])
+    wanted = WantedKeys([stored.cast(pa.float64())])
+    mine, rows = indexes.look_up("file", wanted, never)
+    assert dict(zip(mine.tolist(), rows.tolist(), strict=True)) == {0: 0, 1: 1}
+
+
 def test_an_index_outlives_its_process(tmp_path: Path) -> None:
     keys = [pa.array(["a", "b"])]
     KeyIndexes(tmp_path).put("file", keys)
@@ -143,3 +151,4 @@ def test_a_full_disk_means_no_index(
     monkeypatch.setattr(pa, "OSFile", is_full)
     assert found(KeyIndexes(tmp_path), [pa.array([1, 2])], [pa.array([2])]) == {0: 1}
     assert "No space left" in caplog.text and not list(tmp_path.iterdir())
+    KeyIndexes(tmp_path / "nothing").shrink()
