@@ -28,6 +28,7 @@ class PendingFile:
     path: str
     rows: int
     size: int
+    has_deletes: bool  # another tool has deleted rows of it
     first: int
     last: int
 
@@ -43,11 +44,15 @@ class PendingChanges:
     through: int
     rows: int  # at most
     size: int  # bytes of the files
+    has_deletes: bool  # in some file
 
     @property
     def fits_task(self) -> bool:
-        """Return whether a task can hold the rows: those of one ingestion may be too many."""
-        return self.rows <= MAX_EVENTS and self.size <= MAX_BYTES
+        """Return whether a task can read the rows: those of one ingestion may be too many.
+
+        Tasks read no deletes of a changelog, which only other tools make; Spark does.
+        """
+        return self.rows <= MAX_EVENTS and self.size <= MAX_BYTES and not self.has_deletes
 
     def read(self) -> pa.Table:
         """Read the rows, with NULL in columns that a file lacks."""
@@ -86,6 +91,7 @@ def next_pending(changelog: TableHandle, *, after: int, through: int) -> Pending
         through=until,
         rows=sum(file.rows for file in chosen),
         size=sum(file.size for file in chosen),
+        has_deletes=any(file.has_deletes for file in chosen),
     )
 
 
@@ -122,6 +128,7 @@ def _pending_file(described: dict[str, Any], field: int, after: int, through: in
         path=described["file-path"],
         rows=described["record-count"],
         size=described["file-size-in-bytes"],
+        has_deletes=described["has_deletes"],
         first=_bound(described, "lower-bounds", field, after + 1),
         last=_bound(described, "upper-bounds", field, through),
     )

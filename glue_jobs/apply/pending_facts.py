@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
-from cdclake.plan import Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,18 +25,13 @@ class PendingFacts:
     lowest_lsn: int | None
     lowest_deleted_lsn: int | None  # None: nothing is deleted
 
-    def to_json(self) -> str:
-        """Return the facts as one line of JSON."""
-        return json.dumps(asdict(self))
-
     @staticmethod
-    def from_json(text: str) -> PendingFacts:
-        """Parse facts that `to_json` wrote."""
-        raw: dict[str, Any] = json.loads(text)
+    def from_raw(raw: Mapping[str, Any]) -> PendingFacts:
+        """Return the facts from their fields in JSON."""
         return PendingFacts(**{**raw, "unavailable": tuple(raw["unavailable"])})
 
 
-def facts_of(table: Table, changes: pa.Table) -> PendingFacts:
+def facts_of(changes: pa.Table) -> PendingFacts:
     """Compute the facts about changelog rows."""
     operations = changes.column(naming.OP)
     is_truncate = pc.equal(operations, "t")

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from cdclake.errors import FileMissing, TaskFailed
+from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.pending_changes import PendingChanges
 from cdclake.jobs.apply.pending_facts import PendingFacts
 from cdclake.jobs.apply.state_task import (
@@ -21,6 +22,7 @@ from cdclake.jobs.apply.state_task import (
     remove_old_indexes,
     update_state,
 )
+from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
 
 log = logging.getLogger("cdclake.state")
@@ -30,6 +32,7 @@ log = logging.getLogger("cdclake.state")
 class StateRequest:
     """One table's part of the job."""
 
+    applied: AppliedThrough  # as of the target's snapshot
     target: StateTarget
     pending: PendingChanges
 
@@ -97,8 +100,9 @@ def _parse(text: str) -> WrittenState | TaskFailed:
     if "error" in raw:
         log.error("a state could not be updated: %s", raw["error"])
         return TaskFailed(raw["error"].strip().splitlines()[-1])
-    facts = PendingFacts.from_json(json.dumps(raw["written"].pop("facts")))
-    return WrittenState(facts=facts, **raw["written"])
+    written = raw["written"]
+    facts, delta = PendingFacts.from_raw(written["facts"]), Delta(**written["delta"])
+    return WrittenState(facts=facts, carried=written["carried"], delta=delta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from cdclake.jobs.apply.key_index import KeyIndexes, WantedKeys
 from cdclake.jobs.apply.mixed_rows import ROW_FACTS, mixed_rows, new_rows
 from cdclake.jobs.apply.pending_facts import PendingFacts, facts_of
 from cdclake.jobs.apply.stored_rows import read_key_columns, read_places
-from cdclake.jobs.iceberg.data_file import LiveFile, path_of
+from cdclake.jobs.iceberg.data_file import Delta, LiveFile, path_of
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.parquet_file import arrow_schema
 from cdclake.plan import Table
@@ -46,6 +46,7 @@ class StateTarget:
 
     table: Table
     file: FileTarget
+    snapshot_id: int | None  # whose files these are; None: the state is empty
     data_files: Sequence[LiveFile]  # by ascending sequence number
     delete_files: Sequence[str]
     carried: Sequence[str]  # columns that may have a value older than their row
@@ -59,9 +60,7 @@ class WrittenState:
 
     facts: PendingFacts
     carried: Sequence[str]
-    data_files: Sequence[str] = ()  # descriptions
-    delete_files: Sequence[str] = ()
-    replaced_in: Sequence[str] = ()  # data files with a replaced row
+    delta: Delta
 
 
 @dataclass(slots=True)
@@ -78,11 +77,11 @@ class _Hits:
 
 def update_state(target: StateTarget, changes: pa.Table) -> WrittenState:
     """Write files that bring changelog rows without truncates into the state."""
-    facts = facts_of(target.table, changes)
+    facts = facts_of(changes)
     carried = carried_columns(target.table, {*target.carried, *facts.unavailable})
     changes = _above(changes, target)
     if not changes.num_rows:
-        return WrittenState(facts=facts, carried=carried)
+        return WrittenState(facts=facts, carried=carried, delta=Delta())
     soft_floor = target.floor if target.table.deletes == "soft" else ""
     folded = fold(changes, target.table, carried, soft_floor)
     schema = arrow_schema(target.file.schema)
@@ -133,13 +132,12 @@ class _Work:
                 files.append(description)
                 keys = [part.column(key).combine_chunks() for key in self.target.table.key]
                 _indexes().put(path_of(description), keys)
-        return WrittenState(
-            facts=facts,
-            carried=carried,
+        delta = Delta(
             data_files=files,
             delete_files=self._write_deletes(),
             replaced_in=[self.target.data_files[number].path for number in sorted(self._places)],
         )
+        return WrittenState(facts=facts, carried=carried, delta=delta)
 
     def _look_up(self) -> _Hits:
         """Find each key's row in the newest file that has one."""

@@ -16,7 +16,8 @@ from cdclake.jobs.apply.pending_facts import PendingFacts
 from cdclake.jobs.apply.state_job import StateRequest, update_by_rows
 from cdclake.jobs.apply.state_task import StateTarget, WrittenState, carried_columns
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp, state_stamp_json
-from cdclake.jobs.iceberg.delta_handle import Delta, DeltaHandle
+from cdclake.jobs.iceberg.data_file import Delta
+from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.iceberg.views import viewed
@@ -50,7 +51,7 @@ class StateUpdate:
             return None
         self._see_changelog(through)
         pending = next_pending(self._changelog, after=applied.ingested, through=through)
-        return StateRequest(self._target(applied), pending)
+        return StateRequest(applied, self._target(applied), pending)
 
     def _see_changelog(self, through: int) -> None:
         """Load the changelog again if the rows up to `through` are newer than its last snapshot.
@@ -77,14 +78,14 @@ class StateUpdate:
         """
         if isinstance(written, TaskFailed):
             raise written
-        applied, facts = self.applied(), written.facts
+        applied, facts = request.applied, written.facts
         if facts.truncates or facts.carried_key_changes or self.may_wait(facts, applied):
             return None
         newest = max(applied.newest, facts.highest)
         until = AppliedThrough(
             request.pending.through, applied.floor, tuple(written.carried), newest
         )
-        self._commit(written, until)
+        self._commit(written.delta, until, request.target.snapshot_id)
         return facts.events
 
     def waiting_from(self, facts: PendingFacts, applied: AppliedThrough) -> int | None:
@@ -126,18 +127,16 @@ class StateUpdate:
             return done
         parts = max(-(-facts.events // MAX_EVENTS), 1)
         for part in range(parts):
-            written = update_by_rows(
-                self._part(rows, part, parts),
-                replace(self._target(applied), floor=until.floor, carried=carried),
-                self._changelog.target().schema,
-            )
-            is_last = part + 1 == parts
-            self._commit(written, done if is_last else replace(applied, carried=carried))
+            target = replace(self._target(applied), floor=until.floor, carried=carried)
+            schema = self._changelog.target().schema
+            written = update_by_rows(self._part(rows, part, parts), target, schema)
+            stamp = done if part + 1 == parts else replace(applied, carried=carried)
+            self._commit(written.delta, stamp, target.snapshot_id)
         return done
 
     def commit_stamp(self, until: AppliedThrough) -> None:
         """Commit a stamp without rows."""
-        self._commit_delta(Delta(), until)
+        self._commit(Delta(), until, self._state.live().snapshot_id)
 
     def _part(self, rows: DataFrame, part: int, parts: int) -> DataFrame:
         if parts == 1:
@@ -162,6 +161,7 @@ class StateUpdate:
         return StateTarget(
             table=self.table,
             file=self._state.target(),
+            snapshot_id=live.snapshot_id,
             data_files=live.data_files,
             delete_files=live.delete_files,
             carried=applied.carried,
@@ -169,13 +169,5 @@ class StateUpdate:
             floor=applied.floor,
         )
 
-    def _commit(self, written: WrittenState, until: AppliedThrough) -> None:
-        delta = Delta(
-            data_files=written.data_files,
-            delete_files=written.delete_files,
-            replaced_in=written.replaced_in,
-        )
-        self._commit_delta(delta, until)
-
-    def _commit_delta(self, delta: Delta, until: AppliedThrough) -> None:
-        self._state.commit_delta(delta, live=self._state.live(), stamp=state_stamp_json(until))
+    def _commit(self, delta: Delta, until: AppliedThrough, read_from: int | None) -> None:
+        self._state.commit_delta(delta, read_from=read_from, stamp=state_stamp_json(until))

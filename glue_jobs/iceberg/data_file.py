@@ -6,7 +6,7 @@ The form is not a promised one: a test compares it with what Iceberg writes for 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +50,15 @@ class LiveFile:
     sequence: int  # of the data; newer rows have a greater one
     spec_id: int
     partition: Mapping[str, Any]  # JSON values by partition field id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """Described files of a row delta."""
+
+    data_files: Sequence[str] = ()
+    delete_files: Sequence[str] = ()
+    replaced_in: Sequence[str] = ()  # data files with a replaced row
 
 
 def describe_delete_file(

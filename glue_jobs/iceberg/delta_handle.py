@@ -7,26 +7,16 @@ are planned again after another writer's.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from cdclake import naming
-from cdclake.jobs.iceberg.data_file import LiveFile, path_of
+from cdclake.jobs.iceberg.data_file import Delta, LiveFile, path_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.jvm.java import each
 
 _ROW_DELTA_VERSION = 2  # format 3 has deletion vectors instead of delete files
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
-    """Described files of a row delta."""
-
-    data_files: Sequence[str] = ()
-    delete_files: Sequence[str] = ()
-    replaced_in: Sequence[str] = ()  # data files with a replaced row
 
 
 @dataclass(slots=True)
@@ -60,9 +50,14 @@ class DeltaHandle(TableHandle):
             self._live = self._planned(table, snapshot_id)
         return self._live
 
-    def commit_delta(self, delta: Delta, *, live: LiveFiles, stamp: str) -> None:
-        """Commit the files with the stamp; refused if another writer has committed after `live`."""
+    def commit_delta(self, delta: Delta, *, read_from: int | None, stamp: str) -> None:
+        """Commit the files with the stamp; refused if another writer has committed meanwhile.
+
+        `read_from` is the snapshot whose files were searched (None: the table was empty). It is
+        given, since this handle may have been loaded again after the search.
+        """
         table, java = self._loaded(), self._java
+        known = self._live
         mapper, specs = java.JsonUtil.mapper(), table.specs()
 
         def parsed(text: str) -> Any:
@@ -78,13 +73,15 @@ class DeltaHandle(TableHandle):
             paths = java.Arrays.asList(java.PythonUtils.toArray(list(delta.replaced_in)))
             commit = commit.validateDataFilesExist(paths)
         commit = commit.conflictDetectionFilter(java.Expressions.alwaysTrue())
-        if live.snapshot_id is not None:
-            commit = commit.validateFromSnapshot(live.snapshot_id)
+        if read_from is not None:
+            commit = commit.validateFromSnapshot(read_from)
         commit = commit.validateDeletedFiles().validateNoConflictingDataFiles()
         commit = commit.validateNoConflictingDeleteFiles().set(naming.STAMP_PROPERTY, stamp)
         self.forget()  # should the commit fail, the table is loaded again
         commit.commit()
-        self._keep(table, delta, live)
+        self._mark_known()
+        if known is not None and known.snapshot_id == read_from:
+            self._keep(table, delta, known)
 
     def forget(self) -> None:
         """Load the table and plan its files again before their next use."""
@@ -93,7 +90,6 @@ class DeltaHandle(TableHandle):
 
     def _keep(self, table: Any, delta: Delta, before: LiveFiles) -> None:
         """Note the files of the own commit, unless another commit came before it."""
-        self._mark_known()
         current = table.currentSnapshot()
         parent = current.parentId()
         if (None if parent is None else int(parent)) != before.snapshot_id:

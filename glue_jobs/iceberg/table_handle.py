@@ -13,7 +13,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from cdclake import naming
-from cdclake.errors import TableError
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot, stamped_snapshot
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
@@ -75,7 +74,7 @@ class TableHandle:
     def described(self, condition: Any) -> list[dict[str, Any]]:
         """Describe the current snapshot's files that may have rows of Iceberg's expression.
 
-        Bounds are among the descriptions. Raises TableError for a file with deleted rows.
+        Bounds are among the descriptions, and `has_deletes`: whether rows of the file are deleted.
         """
         table = self._loaded()
         if table.currentSnapshot() is None:
@@ -84,10 +83,8 @@ class TableHandle:
         planned = table.newScan().filter(condition).includeColumnStats().planFiles()
         for task in each(planned):
             file = task.file()
-            if not task.deletes().isEmpty():
-                raise TableError(self.name, "another tool has deleted rows of it", "compact it")
-            spec = specs.get(file.specId())
-            found.append(json.loads(self._java.ContentFileParser.toJson(file, spec)))
+            text = self._java.ContentFileParser.toJson(file, specs.get(file.specId()))
+            found.append({**json.loads(text), "has_deletes": not task.deletes().isEmpty()})
         planned.close()
         return found
 

@@ -15,7 +15,8 @@ from functools import partial
 
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
-from cdclake.jobs.iceberg.delta_handle import Delta, DeltaHandle
+from cdclake.jobs.iceberg.data_file import Delta
+from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from cdclake.jobs.iceberg.error_policy import hold_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -71,9 +72,8 @@ def renew_stamp(lake: LakeTables, name: str, now: datetime) -> None:
     if _is_young(stamped, now) or stamped.stamp is None:
         return
     state = DeltaHandle(lake, name)
-    live = state.live()
-    if live.snapshot_id == stamped.snapshot_id:
-        state.commit_delta(Delta(), live=live, stamp=stamped.stamp)
+    if state.stamped().snapshot_id == stamped.snapshot_id:
+        state.commit_delta(Delta(), read_from=stamped.snapshot_id, stamp=stamped.stamp)
         log.info("renewed the stamp of %s", name)
 
 

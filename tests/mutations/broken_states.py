@@ -139,6 +139,12 @@ STATES = (
           "if (None if parent is None else int(parent)) != before.snapshot_id:", "if False:"),),
     ),
     Mutation(
+        "a commit is validated from files that were not searched",
+        (DELTA, "-k", "files_that_were_searched"),
+        ((_UPDATE, "until, request.target.snapshot_id",
+          "until, self._state.live().snapshot_id"),),
+    ),
+    Mutation(
         "a part of the pending changes passes for all", _PENDING_TESTS,
         ((_PENDING, "through=until,\n        rows", "through=through,\n        rows"),),
     ),

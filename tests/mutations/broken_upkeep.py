@@ -77,13 +77,13 @@ UPKEEP = (
         "a quiet table's stamp is not renewed",
         ("tests/spark/test_one_writer.py", "-k", "keeps_its_stamps"),
         (("glue_jobs/stream/stamp_renewal.py",
-          "        state.commit_delta(Delta(), live=live, stamp=stamped.stamp)\n", ""),),
+          "read_from=stamped.snapshot_id, stamp=stamped.stamp", "read_from=None, stamp='{}'"),),
     ),
     Mutation(
         "a stamp is renewed over a newer one",
         ("tests/spark/test_one_writer.py", "-k", "renewed_over"),
         (("glue_jobs/stream/stamp_renewal.py",
-          "if live.snapshot_id == stamped.snapshot_id:", "if True:"),),
+          "if state.stamped().snapshot_id == stamped.snapshot_id:", "if True:"),),
     ),
     Mutation(
         "orphan removal takes young files",

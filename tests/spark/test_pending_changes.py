@@ -47,6 +47,16 @@ def test_changes_of_one_ingestion_are_divided_by_their_keys(engine: Engine) -> N
     assert engine.state() == {n: (str(n + 5), None) for n in range(5)}
 
 
+def test_rows_that_another_tool_has_deleted_stay_out(engine: Engine) -> None:
+    e, changelog = engine.event, f"lake.cdc.{engine.table.changes}"
+    by_position = "SET TBLPROPERTIES ('write.delete.mode'='merge-on-read')"
+    engine.spark.sql(f"ALTER TABLE {changelog} {by_position}")
+    engine.run(e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), apply_now=False)
+    engine.spark.sql(f"DELETE FROM {changelog} WHERE id = 2")
+    assert engine.apply() == 1
+    assert engine.state() == {1: ("a", None)}
+
+
 def test_nothing_pending_is_no_commit(engine: Engine) -> None:
     engine.run(engine.event("c", 10, 10, v="a"))
     before = commits(engine)

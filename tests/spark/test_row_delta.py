@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from cdclake import naming
 from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_job import run_state_job
-from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_table import apply_changes, apply_request
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.iceberg.delta_handle import DeltaHandle
 from tests.spark.events import Engine, plan_of
@@ -162,3 +162,26 @@ def test_files_are_planned_again_after_a_commit_between(spark: SparkSession) -> 
     engine.run(e("u", 30, 30, id=1, v="b"), apply_now=False)
     assert apply_changes(update, through=ingested_through(engine.lake, engine.table)) == 1
     assert engine.state() == {1: ("b", None), 2: ("a", None), 3: ("a", None)}
+
+
+def test_a_commit_is_validated_from_the_files_that_were_searched(spark: SparkSession) -> None:
+    """The handle is loaded again between the look-up and the commit, after a compaction."""
+    engine = Engine(spark)
+    e = engine.event
+    for number in (1, 2):
+        engine.run(e("c", 10, 10 + number, id=number, v="a"))
+    update = StateUpdate(engine.lake, engine.table)
+    engine.run(e("u", 20, 20, id=1, v="b"), apply_now=False)
+    through = ingested_through(engine.lake, engine.table)
+    request = update.request(through)
+    assert request is not None
+    written = run_state_job(spark, [request])[engine.table.name]
+    spark.sql(
+        f"CALL lake.system.rewrite_data_files(table => 'cdc.{engine.table.name}',"
+        " options => map('rewrite-all', 'true'))"
+    )
+    update.forget()
+    assert update.applied().ingested < through  # loads the table
+    assert apply_request(update, request, through, written) == 1
+    rows = spark.table(f"lake.cdc.{engine.table.name}").collect()
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, "b"), (2, "a")]
