@@ -1,4 +1,4 @@
-"""What a measured stream has instead of a pipeline file, a control bucket and operators."""
+"""Stand-ins for the pipeline file, the control bucket and the operators of a measured stream."""
 
 from __future__ import annotations
 

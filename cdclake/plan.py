@@ -64,7 +64,7 @@ class Table:
     replica_identity_declared: bool = False  # set in the file, so the source may be altered
     partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
     maintenance: Literal["own", "glue", "none"] = "own"
-    sort_by: tuple[str, ...] = ()  # lake names by which compaction sorts the state
+    sort_by: tuple[str, ...] = ()  # lake names; compaction sorts the state by them
     deletes: Literal["hard", "soft"] = "hard"
     shard: int = 1  # on AWS: the number of the stack with its topic and tables
 

@@ -153,7 +153,7 @@ _SHOWN = ("description", "examples")
 
 
 class Maintenance(Section):
-    """Who maintains the table, or a mapping with the settings of cdclake's own job."""
+    """Maintainer of the table, or a mapping with the settings of cdclake's own job."""
 
     by: Literal["own", "glue", "none"] = Field(
         default="own",

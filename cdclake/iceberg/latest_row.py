@@ -15,7 +15,7 @@ from cdclake.iceberg.dialect import Dialect
 from cdclake.plan import Column, Table
 
 # Columns of the newest event that are copied to the state's row.
-_NEWEST_FACTS = (
+NEWEST_FACTS = (
     naming.OP,
     naming.TX_ID,
     naming.COMMITTED_AT,
@@ -67,7 +67,7 @@ def folded_rows(
             for column in table.value_columns
         ),
         naming.POSITION,
-        *(f"cdc__newest.{fact} AS {fact}" for fact in _NEWEST_FACTS),
+        *(f"cdc__newest.{fact} AS {fact}" for fact in NEWEST_FACTS),
         f"{_is_deleted(floor, dialect)} AS {naming.DELETED}",
         *(value_position(carried, column) for column in carried),
     ]
@@ -84,7 +84,7 @@ def _is_deleted(floor: str, dialect: Dialect) -> str:
 
 def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect) -> str:
     keys = [dialect.name(name) for name in table.key]
-    newest_fields = [(fact, fact) for fact in _NEWEST_FACTS] + [
+    newest_fields = [(fact, fact) for fact in NEWEST_FACTS] + [
         (column.name, dialect.name(column.name))
         for column in table.value_columns
         if column.name not in carried

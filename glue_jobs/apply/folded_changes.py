@@ -16,17 +16,10 @@ import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.debezium.position import HISTORY_LENGTH
+from cdclake.iceberg.latest_row import NEWEST_FACTS
 from cdclake.jobs.apply.state_values import to_state
 from cdclake.plan import Table
 
-NEWEST_FACTS = (
-    naming.OP,
-    naming.TX_ID,
-    naming.COMMITTED_AT,
-    naming.PARTITION,
-    naming.OFFSET,
-    naming.UNAVAILABLE,
-)
 Rows = npt.NDArray[np.int64]
 
 

@@ -1,9 +1,10 @@
 """Index of the keys of data files: where in a file a key is.
 
-A data file never changes, so its index is made once for each machine and kept on local disk, by the
-file's path: the keys' sort values in order, their row numbers, and what tells equal sort values
-apart. Indexes used longest ago are removed beyond a limit. Without room on the disk there is no
-stored index, and the next look-up makes it again; nothing fails.
+A data file never changes, so its index is made once for each machine and kept on Spark's local disk
+as long as the application runs, by the file's path: the keys' sort values in order, their row
+numbers, and what tells equal sort values apart. Indexes used longest ago are removed beyond a
+limit. Without room on the disk there is no stored index, and the next look-up makes it again;
+nothing fails.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
-from cdclake.jobs.apply.folded_changes import NEWEST_FACTS, FoldedChanges
+from cdclake.iceberg.latest_row import NEWEST_FACTS
+from cdclake.jobs.apply.folded_changes import FoldedChanges
 from cdclake.plan import Table
 
 _MISSING = ""  # position of a value that no event has had yet: below every real one

@@ -32,7 +32,7 @@ def read_key_columns(
 def read_places(storage: ObjectStorage, path: str, places: Places, schema: pa.Schema) -> pa.Table:
     """Read the rows at these ascending places; columns that the file lacks are left out.
 
-    Row groups without a place are skipped, and no more than a block of rows is held.
+    Skips row groups without a place, and holds one block of rows at a time.
     """
     with storage.open(path) as source:
         file = pq.ParquetFile(source, pre_buffer=True)

@@ -1,4 +1,4 @@
-"""What the stream remembers of a table's scheduled work between batches; a restart forgets it."""
+"""Times of a table's scheduled work, in memory: they are lost when the stream restarts."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a stream that was replaced quarantines again",
-        ("tests/spark/test_one_writer.py", "-k", "quarantines_nothing"),
+        ("tests/spark/test_quarantine.py", "-k", "quarantines_nothing"),
         (("glue_jobs/stream/quarantine.py", "unless_added=mine",
           "unless_added=java.alwaysFalse()"),),
     ),

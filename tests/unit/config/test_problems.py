@@ -329,18 +329,6 @@ CASES = {
     "transform twice": (
         in_table("    partition_by: [day(placed_at), month(placed_at)]"), 6, 36, "'placed_at' again", "keep",
     ),
-    "sorting's column": (
-        in_table("    maintenance: {sort_by: [at]}"), 6, 29, "'at', which", "declare it",
-    ),
-    "sorting by what does not flow": (
-        in_columns("      x: {exclude: true}").replace("    key:", "    maintenance: {sort_by: [x]}\n    key:"),
-        6, 29, "excluded 'x'", "that flows",
-    ),
-    "sorting by others": (
-        in_table("    maintenance: {by: glue, sort_by: [note]}"), 6, 5, "own maintenance", "by: own",
-    ),
-    "maintenance": (in_table("    maintenance: ours"), 6, 18, "`by` cannot be", "`own`"),
-    "freshness": (in_table("    state_freshness: 1"), 6, 22, "`state_freshness`", "5"),
     "partition's name": (
         in_columns("      placed_at_day: int").replace("    key:", "    partition_by: [day(placed_at)]\n    key:"),
         6, 20, "'placed_at_day', like a column", "another transform",
