@@ -61,23 +61,9 @@ class Delta:
     replaced_in: Sequence[str] = ()  # data files with a replaced row
 
 
-def describe_delete_file(
-    path: str,
-    *,
-    size: int,
-    rows: int,
-    metrics: FileMetrics,
-    spec_id: int,
-    partition: Mapping[str, Any],
-    only_file: str | None,
-) -> str:
-    """Return the description of a file of position deletes, of `only_file` or of several."""
-    described = json.loads(
-        describe_data_file(
-            path, size=size, rows=rows, metrics=metrics, spec_id=spec_id, partition=partition
-        )
-    )
-    described["content"] = "POSITION_DELETES"
+def as_deletes(description: str, only_file: str | None) -> str:
+    """Describe a file as one of position deletes, of `only_file` or of several data files."""
+    described = {**json.loads(description), "content": "POSITION_DELETES"}
     if only_file is not None:
         described["referenced-data-file"] = only_file
     return json.dumps(described)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from pyspark import TaskContext
 
-from cdclake.jobs.iceberg.data_file import LiveFile, describe_data_file, describe_delete_file
+from cdclake.jobs.iceberg.data_file import LiveFile, as_deletes, describe_data_file
 from cdclake.jobs.iceberg.file_metrics import MeasuredColumn, measure, measured_columns
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.parquet_file import (
@@ -82,15 +82,15 @@ class FileTarget:
         path = f"{self.folder}/{_attempt()}-{uuid.uuid4().hex}-deletes.parquet"
         content, footer = encode(rows)
         self.storage.write(path, content)
-        return describe_delete_file(
+        described = describe_data_file(
             path,
             size=content.size,
             rows=rows.num_rows,
             metrics=measure(rows, footer, _DELETE_COLUMNS),
             spec_id=like.spec_id,
             partition=like.partition,
-            only_file=paths[0] if len(paths) == 1 else None,
         )
+        return as_deletes(described, paths[0] if len(paths) == 1 else None)
 
     def write_empty(self, values: Mapping[str, Any]) -> str:
         """Write a file without rows in the partition of these values, by source column.
