@@ -38,8 +38,12 @@ def main() -> int:
     args = parser.parse_args()
     parts = {part.name: part for part in all_parts()}
     if args.part not in parts:
+        engine = engine_digest()
         for part in parts.values():
-            say(f"{part.name:12} {len(part.units):3} units  {part.proves}")
+            results = read_results(part.name)
+            current = sum(_is_proved(results.get(unit.name), engine) for unit in part.units)
+            counts = f"{current} of {len(part.units)} proved on this engine"
+            say(f"{part.name:12} {counts:31} {part.proves}")
         return 0 if not args.part else 2
     only = tuple(filter(None, args.only.split(",")))
     done = run_part(parts[args.part], args.minutes, again=args.again, only=only)
