@@ -33,6 +33,12 @@ FAILED_TABLES = Metric("FailedTables")
 SMALL_FILES = Metric("SmallFiles")  # files beyond those that its bytes need
 SNAPSHOTS = Metric("Snapshots")
 
+# Published by `verify_tables` at its end, also if it fails.
+VERIFIED_TABLES = Metric("VerifiedTables")  # tables that are equal to the source
+
+# Published by the connector keeper at each check.
+CONNECTOR_RESTARTS = Metric("ConnectorRestarts")  # within the last hours
+
 # Published by the source check.
 CHANGED_RELATIONS = Metric("ChangedRelations")  # tables that are no longer those the lake read
 NEW_COLUMNS = Metric("NewColumns")  # source columns that are neither declared nor excluded

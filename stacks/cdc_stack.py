@@ -110,6 +110,7 @@ class CdcStack(PipelineStack):
                 "ADMIN_SECRET": source.admin_secret_arn,
                 "LOGIN_SECRET": source.login_name,
             },
+            login_version=self.deployment.aws.connect.login_version,
             grants=source.grant_read_admin(),
             security_group=self._network.functions.group_id,
             ground=self._network.ground,

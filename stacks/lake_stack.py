@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from aws_cdk import Aws, aws_glue
 from constructs import Construct
 
+from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.lake_bucket import AccessLog, BucketReference, LakeBucket
+from cdclake.stacks.constructs.lake_formation import RegisteredLocation
 from cdclake.stacks.pipeline_stack import PipelineStack
 
 # A file deleted by mistake can be restored; Iceberg itself keeps older snapshots.
@@ -76,6 +78,7 @@ class LakeStack(PipelineStack):
             access_log=access_log.name,
             restorable_days=_RESTORABLE_DAYS,
             expiring={s.error_prefix: deployment.aws.failed_days for s in deployment.plan.streams},
+            overwritten=[naming.CHECKPOINT_PREFIX],
             ground=ground,
         )
         self.outputs = LakeOutputs(
@@ -84,6 +87,9 @@ class LakeStack(PipelineStack):
             access_log=access_log.name,
             database=deployment.plan.lake_database,
         )
+        if deployment.lake_formation:
+            own = BucketReference(warehouse.name, warehouse.arn)
+            RegisteredLocation(self, "Location", warehouse=own, ground=ground)
         database = aws_glue.CfnDatabase(
             self,
             "Database",

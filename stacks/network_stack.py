@@ -93,9 +93,7 @@ class NetworkStack(PipelineStack):
         return web
 
     def _create(self, sizes: CreatedNetwork) -> PrivateNetwork:
-        created = PrivateNetwork(
-            self, "Network", name=self.deployment.prefix, cidr=sizes.cidr, zones=sizes.zones
-        )
+        created = PrivateNetwork(self, "Network", name=self.deployment.prefix, sizes=sizes)
         # A deployed source stack may be the only importer, so the export must not disappear.
         self.export_value(created.vpc_id)
         return created

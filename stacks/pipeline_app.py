@@ -10,6 +10,7 @@ from cdk_nag import AwsSolutionsChecks
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
 from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.constructs.lake_formation import grant_in_lake_formation
 from cdclake.stacks.delivery_stack import DeliveryStack
 from cdclake.stacks.lake_stack import LakeOutputs, LakeStack
 from cdclake.stacks.network_stack import NetworkOutputs, NetworkStack
@@ -48,6 +49,8 @@ def add_stacks(app: App, deployment: Deployment) -> None:
         app, deployment, failed_queue=failed_queue, functions=functions, ground=network.ground
     )
     _add_queries(base)
+    if deployment.lake_formation:
+        grant_in_lake_formation(app, location_arn=lake.outputs.warehouse.arn)
 
 
 def _add_changes(base: _Base) -> tuple[str, list[str]]:

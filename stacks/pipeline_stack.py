@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import CfnOutput, Stack, Tags
+from aws_cdk import CfnOutput, Environment, Stack, Tags, aws_iam
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
@@ -13,7 +13,7 @@ class PipelineStack(Stack):
 
     def __init__(self, scope: Construct, deployment: Deployment, part: str, purpose: str) -> None:
         self.deployment = deployment
-        name = f"{deployment.prefix}-{part}"
+        name, region = f"{deployment.prefix}-{part}", deployment.aws.region
         super().__init__(
             scope,
             name,
@@ -21,11 +21,26 @@ class PipelineStack(Stack):
             description=f"cdclake pipeline {deployment.plan.name}: {purpose}",
             termination_protection=deployment.aws.protect,
             analytics_reporting=False,
+            env=None if region is None else Environment(region=region),
         )
         Tags.of(self).add("cdclake:pipeline", deployment.plan.name)
         if deployment.environment is not None:
             Tags.of(self).add("cdclake:environment", deployment.environment)
 
+        for key, value in deployment.aws.tags.items():
+            Tags.of(self).add(key, value)
+        if deployment.aws.permissions_boundary is not None:
+            boundary = _managed_policy(self, deployment.aws.permissions_boundary)
+            aws_iam.PermissionsBoundary.of(self).apply(boundary)
+
     def ask_owner(self, name: str, what: str) -> None:
         """Add an output that asks the owner of an existing resource to do something."""
         CfnOutput(self, name, value=what, description="Action required from the owner")
+
+
+def _managed_policy(scope: Construct, spelled: str) -> aws_iam.IManagedPolicy:
+    """Return the managed policy of this name in the account, or of this ARN."""
+    construct_id, policy = "PermissionsBoundary", aws_iam.ManagedPolicy
+    if spelled.startswith("arn:"):
+        return policy.from_managed_policy_arn(scope, construct_id, spelled)
+    return policy.from_managed_policy_name(scope, construct_id, spelled)

@@ -33,6 +33,7 @@ from cdclake.stacks.bundles import (
     jar_of,
 )
 from cdclake.stacks.constructs import job_grants
+from cdclake.stacks.constructs.connector_keeper import ConnectorKeeper
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from cdclake.stacks.constructs.glue_network import GlueNetwork
@@ -152,7 +153,8 @@ class ProcessingStack(PipelineStack):
         return JobSpec(
             job=job,
             purpose=_PURPOSES[job],
-            streaming=False,
+            # Only streaming jobs are documented to have a Kafka client on their class path.
+            streaming=job in AT_SOURCE,
             script=self._files.add(script_of(job)),
             arguments=arguments,
             size=size,
@@ -267,6 +269,10 @@ class ProcessingStack(PipelineStack):
             schedules.start_job(
                 "Apply", schedule=plan.schedules["apply"], job=jobs[naming.APPLY_JOB].name
             )
+        if "verify" in plan.schedules:
+            schedules.start_job(
+                "Verify", schedule=plan.schedules["verify"], job=jobs[naming.VERIFY_JOB].name
+            )
         wanted = self.deployment.aws.stream == "on"
         if self._is_kept:
             StreamKeeper(
@@ -281,6 +287,8 @@ class ProcessingStack(PipelineStack):
         elif wanted:
             schedules.start_job("Stream", schedule=plan.schedules["apply"], job=stream.name)
         self._check_source(schedules)
+        if self.deployment.aws.connector == "on":
+            ConnectorKeeper(self, "ConnectorKeeper", schedules=schedules, ground=self._ground)
         return schedules.failed_queue
 
     def _check_source(self, schedules: JobSchedules) -> None:

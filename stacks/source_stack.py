@@ -10,6 +10,7 @@ from cdclake import naming
 from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
 from cdclake.stacks.constructs import connect_grants
+from cdclake.stacks.constructs.aurora_cluster import AuroraCluster
 from cdclake.stacks.constructs.generated_secret import LoginSecret, SaltSecret
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.postgres_server import PORT, PostgresServer
@@ -87,10 +88,13 @@ class SourceStack(PipelineStack):
                 server = self._create(sizes, network)
                 return server.endpoint, PORT, server.admin_secret_arn
 
-    def _create(self, sizes: CreatedSource, network: NetworkOutputs) -> PostgresServer:
+    def _create(
+        self, sizes: CreatedSource, network: NetworkOutputs
+    ) -> PostgresServer | AuroraCluster:
         group = ServerGroup(self, "Database", vpc_id=network.ground.vpc_id, who="source database")
         group.admit(*network.clients, port=PORT)
-        return PostgresServer(
+        server = AuroraCluster if sizes.engine == "aurora" else PostgresServer
+        return server(
             self,
             "Server",
             database=self.deployment.plan.source_database,

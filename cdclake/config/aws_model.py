@@ -6,6 +6,7 @@ Limits of single values are those of the services; `checks.aws` checks combinati
 from __future__ import annotations
 
 import ipaddress
+import re
 from typing import Annotated, Generic, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -15,6 +16,7 @@ from cdclake.config.jobs_model import Jobs
 from cdclake.config.monitoring_model import Monitoring
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.query_model import Query
+from cdclake.config.sizes import DEFAULT_SIZE, Size
 from cdclake.config.table_model import Section
 
 IAM_PORT = 9098  # MSK's port for clients that sign in by IAM, over TLS, inside the VPC
@@ -58,8 +60,30 @@ def _check_brokers(spelling: str) -> str:
     return spelling
 
 
-Zone = Annotated[str, Field(pattern=r"^[a-z]$")]
+def _check_zones(values: list[str]) -> list[str]:
+    """Return the zones if all are letters or all are zone IDs, and there are at least two."""
+    if len({len(value) > 1 for value in values}) > 1:
+        raise Refused(
+            "letters and zone IDs are mixed",
+            "list letters (`[a, b]`), or zone IDs (`[use1-az1, use1-az2]`), not both",
+        )
+    return _check_two(values)
+
+
+Zone = Annotated[str, Field(pattern=r"^([a-z]|[a-z]{2,5}[0-9]-az[0-9])$")]
 SubnetId = Annotated[str, Field(pattern=r"^subnet-[0-9a-f]+$")]
+
+
+def _check_tag_key(key: str) -> str:
+    if key.lower().startswith(("aws:", "cdclake:")):
+        raise Refused(f"reserved tag {key!r}", "use a key without the prefix `aws:` or `cdclake:`")
+    return key
+
+
+TagKey = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]{1,128}$"), AfterValidator(_check_tag_key)
+]
+TagValue = Annotated[str, Field(pattern=r"^[A-Za-z0-9 _.:/=+@-]{0,256}$")]
 
 GROUP_ID = r"^sg-[0-9a-f]+$"
 
@@ -70,11 +94,19 @@ class CreatedNetwork(Section):
     cidr: Annotated[str, AfterValidator(_check_cidr)] = Field(
         default="10.42.0.0/16", description="Address range of the VPC."
     )
-    zones: Annotated[list[Zone], AfterValidator(_check_two)] = Field(
+    zones: Annotated[list[Zone], AfterValidator(_check_zones)] = Field(
         default_factory=lambda: ["a", "b", "c"],
         max_length=3,
         examples=["a"],
-        description="Letters of the availability zones, one subnet each. Must never change.",
+        description="Availability zones, one subnet each: letters, which differ between accounts,"
+        " or zone IDs. Must never change. `cdclake doctor --target aws` lists the usable ones.",
+    )
+    endpoint_zones: int | None = Field(
+        default=None,
+        ge=1,
+        le=3,
+        description="Zones with a network interface of each VPC endpoint, which is billed by zone;"
+        " default: all. With fewer, the others depend on these zones.",
     )
 
 
@@ -92,14 +124,40 @@ class ExistingNetwork(Section):
     )
 
 
-class CreatedSource(Section):
-    """New RDS for PostgreSQL instance."""
+Capacity = Annotated[float, Field(ge=0.5, le=256, multiple_of=0.5)]
 
+
+def _check_capacity(values: list[float]) -> list[float]:
+    if len(values) != 2 or values[0] > values[1]:
+        raise Refused("invalid capacity", "write minimum and maximum, like `[0.5, 8]`")
+    return values
+
+
+class CreatedSource(Section):
+    """New RDS for PostgreSQL instance, or a cluster of Aurora Serverless v2."""
+
+    engine: Literal["rds", "aurora"] = Field(
+        default="rds",
+        description="rds: RDS for PostgreSQL. aurora: Aurora PostgreSQL Serverless v2, whose size"
+        " is `capacity`; it never pauses while the lake's slot exists.",
+    )
+    capacity: Annotated[list[Capacity], AfterValidator(_check_capacity)] = Field(
+        default_factory=lambda: [0.5, 8.0],
+        examples=[0.5],
+        description="Minimum and maximum of Aurora's capacity units, of 2 GB each.",
+    )
     instance: str = Field(
         default="db.t4g.medium",
         pattern=r"^db\.[a-z0-9]+\.[a-z0-9]+$",
         examples=["db.m7g.large"],
-        description="Instance class.",
+        description="Instance class of RDS.",
+    )
+    maintenance_window: str = Field(
+        default="sun:02:00-sun:03:00",
+        pattern=r"^(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):[0-5][0-9]-"
+        r"(mon|tue|wed|thu|fri|sat|sun):([01][0-9]|2[0-3]):[0-5][0-9]$",
+        examples=["sun:02:00-sun:03:00"],
+        description="Time, in UTC, when RDS may restart the database for updates.",
     )
     storage_gb: int = Field(default=100, ge=20, le=65536, description="Initial disk size.")
     max_storage_gb: int = Field(
@@ -142,18 +200,47 @@ class CreatedKafka(Section):
     )
     instance: str = Field(
         default="kafka.m7g.large",
-        pattern=r"^kafka\.[a-z0-9]+\.[a-z0-9]+$",
+        pattern=r"^(kafka|express)\.[a-z0-9]+\.[a-z0-9]+$",
         examples=["kafka.m7g.large"],
-        description="Type of the brokers.",
+        description="Type of the brokers: `kafka.` standard, `express.` MSK Express, which needs"
+        " three zones and has no disks to size.",
     )
-    volume_gb: int = Field(default=100, ge=10, le=16384, description="Disk of each broker.")
+    volume_gb: int = Field(
+        default=100, ge=10, le=16384, description="Initial disk of each standard broker."
+    )
+    max_volume_gb: int | None = Field(
+        default=None,
+        ge=10,
+        le=16384,
+        description="Maximum disk of each standard broker, default: ten times the initial one. MSK"
+        " extends a disk that is fuller than 60 %, at most every six hours, and never shrinks it.",
+    )
+
+    @property
+    def largest_disk_gb(self) -> int:
+        """Return the size to which MSK may extend the disk of a broker."""
+        return self.max_volume_gb or min(10 * self.volume_gb, 16384)
+
+    @property
+    def is_express(self) -> bool:
+        """Check whether the brokers are MSK Express."""
+        return self.instance.startswith("express.")
+
+
+def _check_provisioned(arn: str) -> str:
+    if re.search(r"-s[0-9]*$", arn):
+        raise Refused(
+            "this is a cluster of MSK Serverless, where CloudFormation cannot create topics",
+            "use a provisioned cluster, standard or Express",
+        )
+    return arn
 
 
 class ExistingKafka(Section):
     """Existing MSK cluster with IAM access; the lake adds its topics."""
 
-    cluster_arn: str = Field(
-        pattern=r"^arn:aws[a-z-]*:kafka:[a-z0-9-]+:[0-9]{12}:cluster/[A-Za-z0-9-]+/[0-9a-f-]+$",
+    cluster_arn: Annotated[str, AfterValidator(_check_provisioned)] = Field(
+        pattern=r"^arn:aws[a-z-]*:kafka:[a-z0-9-]+:[0-9]{12}:cluster/[A-Za-z0-9-]+/[0-9a-f-]+(-s[0-9]+)?$",
         examples=["arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b2c3d-0a1b-1"],
     )
     bootstrap_brokers: Annotated[str, AfterValidator(_check_brokers)] = Field(
@@ -214,6 +301,28 @@ class Kafka(Part[CreatedKafka, ExistingKafka]):
 class Aws(Section):
     """Deployment: sizes, and a created or existing network, source and Kafka. No passwords."""
 
+    size: Size = Field(
+        default=DEFAULT_SIZE,
+        description="Defaults of this section; single values override them. trial: a first look,"
+        " unprotected. small: development. standard: production. large: high rates.",
+    )
+    region: str | None = Field(
+        default=None,
+        pattern=r"^[a-z]{2}(-[a-z]+)+-[0-9]$",
+        examples=["eu-west-1"],
+        description="Region of the deployment, checked by `validate`; default: that of the"
+        " credentials.",
+    )
+    tags: dict[TagKey, TagValue] = Field(
+        default_factory=dict,
+        description="Tags of every resource, besides those of cdclake.",
+    )
+    permissions_boundary: str | None = Field(
+        default=None,
+        pattern=r"^(arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/)?[A-Za-z0-9+=,.@_/-]+$",
+        examples=["developer-boundary"],
+        description="Managed policy, by name or ARN, that bounds every role of the deployment.",
+    )
     network: Network = Field(default_factory=lambda: Network(create=CreatedNetwork()))
     source: SourceServer = Field(default_factory=lambda: SourceServer(create=CreatedSource()))
     kafka: Kafka = Field(default_factory=lambda: Kafka(create=CreatedKafka()))

@@ -20,6 +20,13 @@ class Connect(Section):
         ge=1,
         description="Epoch of the history: increase it by one after a lost slot.",
     )
+    login_version: int = Field(
+        default=1,
+        ge=1,
+        description="Increase it by one after a new password was put into the login's secret: the"
+        " deployment sets the role's password, and the connector is restarted when it must sign in"
+        " again.",
+    )
     made_of: str | None = Field(
         default=None,
         pattern=r"^[0-9a-f]{12}$",

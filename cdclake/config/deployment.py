@@ -14,6 +14,8 @@ from cdclake.config.yaml_reader import read_document
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
 
+_TRIAL_SCHEDULE = "rate(1 hour)"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
@@ -23,6 +25,7 @@ class Deployment:
     aws: Aws
     environment: str | None
     file: Path
+    lake_formation: bool
 
     @property
     def prefix(self) -> str:
@@ -56,17 +59,26 @@ def load_deployment(path: Path, environment: str | None = None) -> Deployment:
         InputError: there is no such environment.
     """
     file = load_file(path, environment, deployed=True)
-    return Deployment(plan=_planned(file), aws=file.aws, environment=environment, file=path)
+    return Deployment(
+        plan=_planned(file),
+        aws=file.aws,
+        environment=environment,
+        file=path,
+        lake_formation=file.lake.lake_formation,
+    )
 
 
 def _planned(file: PipelineFile) -> Plan:
-    """Return the plan; a stream without tables is scheduled unless the file sets its mode.
+    """Return the plan with the defaults of a deployment, where the file sets nothing else.
 
-    Such a stream only creates tables and reads heartbeats, which does not justify the cost of a job
-    that always runs.
+    A stream without tables is scheduled: it only creates tables and reads heartbeats, which does
+    not justify the cost of a job that always runs. So is that of a trial, every hour.
     """
     plan = resolve_plan(file)
+    is_trial = file.aws.size == "trial"
     streams = any(table.delivery == "stream" for table in plan.tables)
-    if streams or "mode" in file.stream.model_fields_set:
-        return plan
-    return replace(plan, mode="scheduled")
+    if "mode" not in file.stream.model_fields_set and (is_trial or not streams):
+        plan = replace(plan, mode="scheduled")
+    if is_trial and "apply" not in file.schedules.model_fields_set:
+        plan = replace(plan, schedules={**plan.schedules, "apply": _TRIAL_SCHEDULE})
+    return plan

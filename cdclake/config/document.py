@@ -82,14 +82,15 @@ class Document:
             for location, span in self.spans.items()
             if location[:2] == root and location != root
         }
-        return Document(_merge(self.values, overlay), {**self.spans, **places}, self.problems)
+        return Document(merge(self.values, overlay), {**self.spans, **places}, self.problems)
 
 
-def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Return `base` with `over` merged over it, key by key; lists are replaced."""
     merged = dict(base)
     for key, value in over.items():
         below = base.get(key)
         if isinstance(below, dict) and isinstance(value, dict):
-            value = _merge(below, value)
+            value = merge(below, value)
         merged[key] = value
     return merged

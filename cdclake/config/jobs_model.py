@@ -12,9 +12,7 @@ from cdclake.config.table_model import Section
 class Workers(Section):
     """Workers of a Glue job."""
 
-    worker: Literal["G.1X", "G.2X", "G.4X", "G.8X"] = Field(
-        default="G.1X", description="Type of the workers: 4, 8, 16 or 32 cores each."
-    )
+    worker: str
     workers: int = Field(
         default=3, ge=2, le=299, description="Maximum number of workers, including the driver."
     )
@@ -26,10 +24,18 @@ class Workers(Section):
 class StreamWorkers(Workers):
     """Workers of the streaming job."""
 
+    worker: Literal["G.025X", "G.1X", "G.2X", "G.4X", "G.8X"] = Field(
+        default="G.1X",
+        description="Type of the workers: 2 cores with 4 GB, or 4, 8, 16 or 32 cores each.",
+    )
+
 
 class BatchWorkers(Workers):
     """Workers of each batch job."""
 
+    worker: Literal["G.1X", "G.2X", "G.4X", "G.8X"] = Field(
+        default="G.1X", description="Type of the workers: 4, 8, 16 or 32 cores each."
+    )
     timeout_minutes: int = Field(default=240, ge=5, le=10080, description="Timeout of a run.")
 
 

@@ -81,6 +81,11 @@ class Lake(Section):
         le=36500,
         description="Days of full history; older changes are collapsed to the newest of each key.",
     )
+    lake_formation: bool = Field(
+        default=False,
+        description="Grant the deployment's roles their rights on database, tables and data"
+        " location in Lake Formation as well: for accounts whose Data Catalog is not IAM only.",
+    )
     stream_readers_hours: int = Field(
         default=2,
         ge=2,
@@ -108,6 +113,11 @@ class Schedules(Section):
     )
     maintain: Schedule = Field(
         default="cron(0 3 * * ? *)", description="Compacts files, expires snapshots, purges."
+    )
+    verify: Schedule | None = Field(
+        default=None,
+        examples=["cron(0 5 * * ? *)"],
+        description="Compares lake and source, with a metric and an alarm; default: only by hand.",
     )
 
 

@@ -14,6 +14,7 @@ from cdclake.config.model import PipelineFile
 from cdclake.config.partial_model import outline_tables
 from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_mean, sort_problems
 from cdclake.config.resolve_firehose import resolve_deliveries, resolve_web_logs, topic_of
+from cdclake.config.sizes import sized
 from cdclake.config.table_model import ColumnEntry, TableEntry
 from cdclake.config.validation_errors import structure_problems
 from cdclake.config.yaml_reader import read_document
@@ -49,7 +50,7 @@ def load_file(
                 did_you_mean(environment, known) or f"it declares: {listed}",
             )
         document = document.overlaid(environment)
-    return PipelineFile.model_validate(document.values)
+    return PipelineFile.model_validate(sized(document).values)
 
 
 def find_problems(
@@ -64,10 +65,10 @@ def find_problems(
     if not document.values:
         return sort_problems(found)
     unreadable = {(problem.line, problem.column) for problem in found}
-    versions: dict[str | None, Document] = {None: document}
+    versions: dict[str | None, Document] = {None: sized(document)}
     for name, overlay in document.mapping("environments").items():
         if isinstance(overlay, dict):
-            versions[name] = document.overlaid(name)
+            versions[name] = sized(document.overlaid(name))
     for overlaid_by, version in versions.items():
         tables = outline_tables(version)
         on_aws = "aws" in version.values or (deployed and overlaid_by == environment)
@@ -100,7 +101,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         stream_readers_hours=file.lake.stream_readers_hours,
         trigger_seconds=file.stream.trigger_seconds,
         mode=file.stream.mode,
-        schedules={"apply": file.schedules.apply, "maintain": file.schedules.maintain},
+        schedules=file.schedules.model_dump(exclude_none=True),
         not_representable=file.policies.not_representable,
         stop_table_after=file.policies.stop_table_after,
         oversized_records=file.policies.oversized_records,

@@ -19,6 +19,7 @@ _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("year", 1970, 2199, []),
 )
 _MINUTES = {"minute": 1, "hour": 60, "day": 24 * 60}
+_LONGEST_DAYS = 6  # a day less than the week that CloudWatch evaluates
 _EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
 
 
@@ -57,6 +58,22 @@ def shortest_minutes(spelling: str) -> int | None:
     minutes = sorted({minute for item in inside.split()[0].split(",") for minute in _listed(item)})
     after = [*minutes[1:], minutes[0] + _MINUTES["hour"]]
     return min(later - earlier for earlier, later in zip(minutes, after, strict=True))
+
+
+def longest_days(spelling: str) -> int:
+    """Return the days, rounded up, between two runs of a valid schedule, at most a week.
+
+    A week is the longest that CloudWatch evaluates; a cron schedule that names days is taken for
+    a weekly one.
+
+    >>> longest_days("rate(36 hours)"), longest_days("cron(0 5 * * ? *)")
+    (2, 1)
+    """
+    inside = spelling[spelling.index("(") + 1 : -1].split()
+    if spelling.startswith("rate"):
+        minutes = int(inside[0]) * _MINUTES[inside[1].rstrip("s")]
+        return min(-(-minutes // _MINUTES["day"]), _LONGEST_DAYS)
+    return 1 if all(field in ("*", "?") for field in inside[2:]) else _LONGEST_DAYS
 
 
 def _listed(item: str) -> range:

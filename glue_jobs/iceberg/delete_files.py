@@ -17,6 +17,7 @@ from cdclake.jobs.iceberg.planned_scan import FILE, ROW
 from cdclake.jobs.jvm.java import java_with
 
 _CLASSES = (
+    "cdclake.iceberg.Elements",
     "java.util.ArrayList",
     "org.apache.iceberg.FileFormat",
     "org.apache.iceberg.FileMetadata",
@@ -25,7 +26,6 @@ _CLASSES = (
     "org.apache.iceberg.Schema",
     "org.apache.iceberg.io.OutputFileFactory",
     "org.apache.iceberg.parquet.Parquet",
-    "org.apache.iceberg.relocated.com.google.common.collect.Iterators",
     "org.apache.iceberg.spark.data.SparkParquetWriters",
     "scala.collection.JavaConverters",
 )
@@ -48,7 +48,7 @@ class DeleteFiles:
         in_order = _in_order(places)
         found = self._java_rows(in_order)
         for name, count in sorted(counts.items()):  # in Spark's order
-            of_file = self._java.Iterators.limit(found, count)
+            of_file = self._java.Elements.next(found, count)
             spec = self._table.specs().get(by_name[name].specId())
             yield self._written(of_file, in_order, spec, by_name[name].partition())
 

@@ -15,7 +15,7 @@ from cdclake.jobs.jvm.java import java_with
 FILE, ROW = "cdc__file", "cdc__row"  # place of a stored row: data file, and row number in it
 Files = Sequence[Any]  # Java list of Iceberg's FileScanTask, including their delete files
 _CLASSES = (
-    "org.apache.iceberg.relocated.com.google.common.collect.Lists",
+    "cdclake.iceberg.Elements",
     "org.apache.iceberg.spark.ScanTaskSetManager",
 )
 
@@ -30,7 +30,7 @@ class PlannedScan:
     def files(self) -> Files:
         """Plan the snapshot's files."""
         planned = self._table.newScan().useSnapshot(self._snapshot_id).planFiles()
-        files: Files = self._java.Lists.newArrayList(planned)
+        files: Files = self._java.Elements.listOf(planned)
         planned.close()
         return files
 

@@ -30,7 +30,7 @@ from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import verify_tables
-from cdclake.metrics import FAILED_TABLES
+from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
 from cdclake.plan import Plan
 from cdclake.postgres.new_columns import find_new_columns
 from cdclake.postgres.widened import find_widened
@@ -104,14 +104,15 @@ def run(arguments: Mapping[str, str]) -> int:
     try:
         found = compare(open_session(arguments["JOB_NAME"]), plan, control, arguments)
         report, unequal = found.to_json(), sum(not table.ok for table in found.tables)
+        equal = len(found.tables) - unequal
     except CdcError as error:
         log.error("%s", error)
-        report, unequal = _failed(error), len(plan.tables)
+        report, unequal, equal = _failed(error), len(plan.tables), 0
     control.write(naming.report_name(arguments.get("run", naming.VERIFY_JOB)), report)
     for line in report["tables"]:
         log.info("%s", line)
     metrics = Metrics(arguments.get("metrics"), naming.VERIFY_JOB)
-    metrics.tell(lambda: {FAILED_TABLES: unequal})
+    metrics.tell(lambda: {FAILED_TABLES: unequal, VERIFIED_TABLES: equal})
     return 0 if report["ok"] else 1
 
 

@@ -13,6 +13,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
+from cdclake.config.schedule import longest_days
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
@@ -57,7 +58,7 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
         yield _of_new_columns(known)
     if deployment.aws.connector == "on":
         yield _of_connector(known)
-    if isinstance(kafka, CreatedKafka):
+    if isinstance(kafka, CreatedKafka) and not kafka.is_express:
         yield _of_kafka(deployment, known)
     if deployment.aws.stream == "on":
         yield from _of_stream(deployment, known)
@@ -78,7 +79,15 @@ def _of_source(
         threshold=source.slot_wal_gb * _GIB * limits.slot_wal_percent / 100,
         periods=2,
     )
-    yield AlarmSpec(
+    if source.engine == "rds":  # Aurora's volume grows by itself
+        yield _of_storage(deployment, source, known)
+
+
+def _of_storage(
+    deployment: Deployment, source: CreatedSource, known: DeploymentMetrics
+) -> AlarmSpec:
+    limits = deployment.aws.monitoring
+    return AlarmSpec(
         name="free-storage",
         description=f"Less than {limits.free_storage_percent} % of {source.storage_gb} GB is"
         " free on the source's disk. A full disk stops the source.",
@@ -220,10 +229,36 @@ def _of_jobs(
         metric=known.failures(naming.MAINTAIN_JOB, a_day),
         threshold=0,
     )
+    if "verify" in deployment.plan.schedules:
+        yield from _of_verification(deployment, known)
     yield AlarmSpec(
         name="small-files",
         description=f"After maintenance a table has more than {most} files beyond those it needs:"
         " compaction, by maintain_tables or by Glue, does not keep up.",
         metric=known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB, period=a_day),
         threshold=most,
+    )
+
+
+def _of_verification(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    """Yield the alarms of the scheduled comparison: a difference, and one that did not run."""
+    a_day = Duration.days(1)
+    yield AlarmSpec(
+        name="verify-failed",
+        description="Within a day a table of the lake differed from the source, or the comparison"
+        " failed.",
+        metric=known.failures(naming.VERIFY_JOB, a_day),
+        threshold=0,
+    )
+    days = longest_days(deployment.plan.schedules["verify"])
+    yield AlarmSpec(
+        name="verify-overdue",
+        description=f"No comparison with the source has ended for {days + 1} days.",
+        metric=known.own(
+            metrics.VERIFIED_TABLES, "SampleCount", job=naming.VERIFY_JOB, period=a_day
+        ),
+        threshold=1,
+        beyond=LESS,
+        periods=days + 1,
+        missing=TreatMissingData.BREACHING,
     )

@@ -64,10 +64,12 @@ class Dashboard(Construct):
 
 def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWidget]:
     """Yield graphs of the created parts; existing ones are on their owners' dashboards."""
-    if isinstance(deployment.aws.source.declared, CreatedSource):
+    source, kafka = deployment.aws.source.declared, deployment.aws.kafka.declared
+    if isinstance(source, CreatedSource):
         on_disk = known.source("TransactionLogsDiskUsage", "Maximum")
         yield _graph("Source: WAL retained by the slot", known.slot_lag(), on_disk)
-        yield _graph("Source: free disk", known.source("FreeStorageSpace", "Minimum"))
+        if source.engine == "rds":
+            yield _graph("Source: free disk", known.source("FreeStorageSpace", "Minimum"))
     yield _graph(
         "Source: changed relations and new columns",
         known.own(metrics.CHANGED_RELATIONS, "Maximum"),
@@ -77,13 +79,14 @@ def _to_kafka(deployment: Deployment, known: DeploymentMetrics) -> Iterator[IWid
         "Connector: tasks",
         known.connector("RunningTaskCount", "Minimum"),
         known.connector("ErroredTaskCount", "Maximum"),
+        known.own(metrics.CONNECTOR_RESTARTS, "Maximum"),
     )
     yield _graph(
         "Connector: CPU and memory, %",
         known.connector("CpuUtilization", "Maximum"),
         known.connector("MemoryUtilization", "Maximum"),
     )
-    if isinstance(deployment.aws.kafka.declared, CreatedKafka):
+    if isinstance(kafka, CreatedKafka) and not kafka.is_express:
         yield _graph("Kafka: fullest disk, %", known.fullest_kafka_disk())
 
 
@@ -141,9 +144,11 @@ def _upkeep(known: DeploymentMetrics, failed_queue: str) -> Iterator[IWidget]:
         known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB),
         known.own(metrics.SNAPSHOTS, "Maximum", job=naming.MAINTAIN_JOB),
     )
-    jobs = (naming.APPLY_JOB, naming.MAINTAIN_JOB)
+    jobs = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.VERIFY_JOB)
     failures = [known.own(metrics.FAILED_TABLES, "Sum", job=job) for job in jobs]
     yield _graph("Jobs: failed tables, failed starts", *failures, waiting_messages(failed_queue))
+    verified = known.own(metrics.VERIFIED_TABLES, "Maximum", job=naming.VERIFY_JOB)
+    yield _graph("Lake: tables equal to the source", verified)
     yield _graph(
         "Keeper: stream running, consecutive failures",
         known.own(metrics.STREAM_RUNNING, "Minimum"),

@@ -13,6 +13,15 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TableGrant:
+    """The part of a grant that concerns tables of the Glue catalog; names may end in `*`."""
+
+    actions: Sequence[str]
+    database: str
+    tables: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
     """Actions on resources; `because` is the reason that a wildcard in a resource requires."""
 
@@ -20,6 +29,7 @@ class Grant:
     on: Sequence[str]
     only_if: Mapping[str, Any] = field(default_factory=dict)
     because: str = ""
+    tables: TableGrant | None = None
 
     def statement(self) -> aws_iam.PolicyStatement:
         """Return the statement of a policy."""
@@ -61,6 +71,7 @@ def on_tables(*actions: str, database: str, because: str, tables: Sequence[str] 
             *(arn("glue", f"table/{database}/{table}") for table in tables),
         ],
         because=because,
+        tables=TableGrant(actions=actions, database=database, tables=tables),
     )
 
 

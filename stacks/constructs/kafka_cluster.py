@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import aws_msk
+from aws_cdk import Aws, aws_applicationautoscaling, aws_msk
 from constructs import Construct
 
 from cdclake.config.aws_model import CreatedKafka
@@ -23,7 +23,9 @@ FIREHOSE_ACTIONS = (
     "kafka:DescribeClusterV2",
     "kafka:GetBootstrapBrokers",
 )
+_EXTENDED_ABOVE_PERCENT = 60
 _Cluster = aws_msk.CfnCluster
+_ScalingPolicy = aws_applicationautoscaling.CfnScalingPolicy
 
 
 class KafkaCluster(Construct):
@@ -41,12 +43,12 @@ class KafkaCluster(Construct):
     ) -> None:
         """Add the cluster; `is_private` enables private connectivity, impossible at creation."""
         super().__init__(scope, construct_id)
-        subnet_ids = ground.subnet_ids
+        subnet_ids, self._name = ground.subnet_ids, ground.prefix
         self.replicas = min(_MAX_REPLICAS, len(subnet_ids))
         # Under this prefix log delivery does not count against the account's limit of resource
         # policies (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
         log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/kafka")
-        configuration = self._add_configuration(ground.prefix)
+        configuration = self._add_configuration(is_express=sizes.is_express)
         cluster = _Cluster(
             self,
             "Cluster",
@@ -67,8 +69,44 @@ class KafkaCluster(Construct):
         )
         cluster.apply_removal_policy(ground.kept)
         self.arn = cluster.attr_arn
+        if not sizes.is_express:
+            self._extend_disks(sizes)
         if is_private:
             self._admit_firehose()
+
+    def _extend_disks(self, sizes: CreatedKafka) -> None:
+        """Have MSK extend the brokers' disks; only Express brokers have none."""
+        role = (
+            f"arn:{Aws.PARTITION}:iam::{Aws.ACCOUNT_ID}:role/aws-service-role/kafka.application-"
+            "autoscaling.amazonaws.com/AWSServiceRoleForApplicationAutoScaling_KafkaCluster"
+        )
+        target = aws_applicationautoscaling.CfnScalableTarget(
+            self,
+            "Disks",
+            service_namespace="kafka",
+            scalable_dimension="kafka:broker-storage:VolumeSize",
+            resource_id=self.arn,
+            min_capacity=1,
+            max_capacity=sizes.largest_disk_gb,
+            role_arn=role,
+        )
+        utilization = _ScalingPolicy.PredefinedMetricSpecificationProperty(
+            predefined_metric_type="KafkaBrokerStorageUtilization"
+        )
+        _ScalingPolicy(
+            self,
+            "DiskPolicy",
+            policy_name=f"{self._name}-disks",
+            policy_type="TargetTrackingScaling",
+            scaling_target_id=target.ref,
+            target_tracking_scaling_policy_configuration=(
+                _ScalingPolicy.TargetTrackingScalingPolicyConfigurationProperty(
+                    predefined_metric_specification=utilization,
+                    target_value=_EXTENDED_ABOVE_PERCENT,
+                    disable_scale_in=True,  # MSK cannot shrink a disk
+                )
+            ),
+        )
 
     def _admit_firehose(self) -> None:
         """Admit Firehose without conditions, as its guide says; our roles limit reading."""
@@ -89,18 +127,11 @@ class KafkaCluster(Construct):
             },
         )
 
-    def _add_configuration(self, name: str) -> aws_msk.CfnConfiguration:
-        settings = {
-            "auto.create.topics.enable": "false",
-            "default.replication.factor": str(self.replicas),
-            # Every update of the cluster restarts the brokers one by one.
-            "min.insync.replicas": str(self.replicas - 1),
-            "unclean.leader.election.enable": "false",
-            "log.retention.hours": str(RETENTION_DAYS * 24),
-            "message.max.bytes": str(MAX_RECORD_BYTES),
-            # Otherwise records of that size would never be replicated.
-            "replica.fetch.max.bytes": str(MAX_RECORD_BYTES),
-        }
+    def _add_configuration(self, *, is_express: bool) -> aws_msk.CfnConfiguration:
+        name, settings = self._name, {"auto.create.topics.enable": "false"}
+        settings["message.max.bytes"] = str(MAX_RECORD_BYTES)
+        if not is_express:  # which has fixed values for the replication, and refuses these
+            settings |= self._replication_settings()
         return aws_msk.CfnConfiguration(
             self,
             "Configuration",
@@ -108,6 +139,17 @@ class KafkaCluster(Construct):
             description="Topics are declared, and records as large as the connector sends",
             server_properties="\n".join(f"{key}={value}" for key, value in settings.items()),
         )
+
+    def _replication_settings(self) -> dict[str, str]:
+        return {
+            "default.replication.factor": str(self.replicas),
+            # Every update of the cluster restarts the brokers one by one.
+            "min.insync.replicas": str(self.replicas - 1),
+            "unclean.leader.election.enable": "false",
+            "log.retention.hours": str(RETENTION_DAYS * 24),
+            # Otherwise records of that size would never be replicated.
+            "replica.fetch.max.bytes": str(MAX_RECORD_BYTES),
+        }
 
 
 def _brokers(
@@ -118,10 +160,14 @@ def _brokers(
         client_subnets=list(subnet_ids),
         instance_type=sizes.instance,
         security_groups=[security_group],
-        storage_info=_Cluster.StorageInfoProperty(
-            ebs_storage_info=_Cluster.EBSStorageInfoProperty(volume_size=sizes.volume_gb)
-        ),
+        storage_info=None if sizes.is_express else _disks(sizes.volume_gb),
         connectivity_info=_by_private_links() if is_private else None,
+    )
+
+
+def _disks(volume_gb: int) -> aws_msk.CfnCluster.StorageInfoProperty:
+    return _Cluster.StorageInfoProperty(
+        ebs_storage_info=_Cluster.EBSStorageInfoProperty(volume_size=volume_gb)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Aws, Stack, aws_iam, aws_s3
@@ -62,6 +62,7 @@ class LakeBucket(Construct):
         restorable_days: int,
         days: int | None = None,
         expiring: Mapping[str, int] = _NOTHING,
+        overwritten: Sequence[str] = (),
         ground: DeploymentContext,
     ) -> None:
         """Add the bucket.
@@ -73,6 +74,8 @@ class LakeBucket(Construct):
             restorable_days: how long deleted objects can be restored.
             days: age of objects when they expire; None: never.
             expiring: the same by folder.
+            overwritten: folders whose deleted objects are kept for a day only: they are overwritten
+                and listed all the time, and listings slow down with deleted versions.
             ground: context of the deployment.
         """
         super().__init__(scope, construct_id)
@@ -84,7 +87,10 @@ class LakeBucket(Construct):
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
             lifecycle_configuration=_expiring(
-                days=days, restorable_days=restorable_days, folders=expiring
+                days=days,
+                restorable_days=restorable_days,
+                folders=expiring,
+                overwritten=overwritten,
             ),
             logging_configuration=_Bucket.LoggingConfigurationProperty(
                 destination_bucket_name=access_log, log_file_prefix=f"{construct_id.lower()}/"
@@ -133,6 +139,7 @@ def _expiring(
     days: int | None = None,
     restorable_days: int | None = None,
     folders: Mapping[str, int] = _NOTHING,
+    overwritten: Sequence[str] = (),
 ) -> aws_s3.CfnBucket.LifecycleConfigurationProperty:
     restorable = None
     if restorable_days is not None:
@@ -153,7 +160,18 @@ def _expiring(
         )
         for folder, limit in folders.items()
     ]
-    return _Bucket.LifecycleConfigurationProperty(rules=[rule, *of_folders])
+    of_overwritten = [
+        _Bucket.RuleProperty(
+            id=f"Overwritten-{folder}",
+            status="Enabled",
+            prefix=f"{folder}/",
+            noncurrent_version_expiration=_Bucket.NoncurrentVersionExpirationProperty(
+                noncurrent_days=1
+            ),
+        )
+        for folder in overwritten
+    ]
+    return _Bucket.LifecycleConfigurationProperty(rules=[rule, *of_folders, *of_overwritten])
 
 
 def _add_policy(

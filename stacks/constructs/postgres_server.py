@@ -15,10 +15,10 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 
 # The major version of the local lake (pom.xml). RDS chooses the minor version: once RDS withdraws
 # a minor version, instances with it can be neither created nor restored.
-_VERSION = "17"
-_FAMILY = f"postgres{_VERSION}"
+VERSION = "17"
+_FAMILY = f"postgres{VERSION}"
 PORT = 5432
-_ADMIN = "cdclake_admin"
+ADMIN = "cdclake_admin"
 _LOGS = ("postgresql", "upgrade")
 _MB_IN_GB = 1024
 
@@ -49,8 +49,9 @@ class PostgresServer(Construct):
             db_instance_identifier=naming.source_server(ground.prefix),
             db_name=database,
             engine="postgres",
-            engine_version=_VERSION,
+            engine_version=VERSION,
             auto_minor_version_upgrade=True,
+            preferred_maintenance_window=sizes.maintenance_window,
             allow_major_version_upgrade=False,
             db_parameter_group_name=self._add_parameters(sizes.slot_wal_gb).ref,
             db_subnet_group_name=self._add_subnets().ref,
@@ -60,6 +61,8 @@ class PostgresServer(Construct):
             deletion_protection=ground.protect,
             **_administered(ground.key_arn),
             **_encrypted(ground.key_arn),
+            # Backups of an unprotected database are billed, and nobody asks for them.
+            delete_automated_backups=not ground.protect,
             **_sizes(sizes),
         )
         # cfn-lint's list holds minor versions only; the major version alone is RDS's documented way
@@ -119,7 +122,7 @@ class PostgresServer(Construct):
 def _administered(key_arn: str) -> dict[str, Any]:
     secret = aws_rds.CfnDBInstance.MasterUserSecretProperty(kms_key_id=key_arn)
     return {
-        "master_username": _ADMIN,
+        "master_username": ADMIN,
         "manage_master_user_password": True,
         "master_user_secret": secret,
     }
@@ -130,7 +133,6 @@ def _encrypted(key_arn: str) -> dict[str, Any]:
         "storage_encrypted": True,
         "kms_key_id": key_arn,
         "copy_tags_to_snapshot": True,
-        "delete_automated_backups": False,
         "enable_performance_insights": True,
         "performance_insights_kms_key_id": key_arn,
     }

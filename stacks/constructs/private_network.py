@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from aws_cdk import Aws, CfnTag, aws_ec2
 from constructs import Construct
 
+from cdclake.config.aws_model import CreatedNetwork
 from cdclake.plan import Plan
 
 # S3 has a gateway endpoint, the others an interface in each subnet. They are called from inside: by
@@ -32,46 +33,54 @@ class PrivateNetwork(Construct):
     """VPC with one private subnet per zone, and a gateway endpoint of S3."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, name: str, cidr: str, zones: Sequence[str]
+        self, scope: Construct, construct_id: str, *, name: str, sizes: CreatedNetwork
     ) -> None:
         super().__init__(scope, construct_id)
+        self._sizes = sizes
         tags = [CfnTag(key="Name", value=name)]
         vpc = aws_ec2.CfnVPC(
             self,
             "Vpc",
-            cidr_block=cidr,
+            cidr_block=sizes.cidr,
             enable_dns_support=True,
             enable_dns_hostnames=True,
             tags=tags,
         )
         self.vpc_id = vpc.attr_vpc_id
         self._routes = aws_ec2.CfnRouteTable(self, "Routes", vpc_id=self.vpc_id, tags=tags)
-        # Built from letters: the order of a list from AWS may change, and with it every subnet.
-        self.zones = [f"{Aws.REGION}{zone}" for zone in zones]
-        blocks = ipaddress.IPv4Network(cidr).subnets(prefixlen_diff=_SUBNET_BITS)
-        self.subnet_ids = [
-            self._add_subnet(zone, zone_name, str(block), name)
-            for zone, zone_name, block in zip(zones, self.zones, blocks, strict=False)
+        blocks = ipaddress.IPv4Network(sizes.cidr).subnets(prefixlen_diff=_SUBNET_BITS)
+        subnets = [
+            self._add_subnet(zone, str(block), name)
+            for zone, block in zip(sizes.zones, blocks, strict=False)
+        ]
+        self.subnet_ids = [subnet.attr_subnet_id for subnet in subnets]
+        self.zones = [
+            f"{Aws.REGION}{zone}" if len(zone) == 1 else subnet.attr_availability_zone
+            for zone, subnet in zip(sizes.zones, subnets, strict=True)
         ]
         self._add_gateway()
 
-    def _add_subnet(self, zone: str, zone_name: str, cidr: str, name: str) -> str:
+    def _add_subnet(self, zone: str, cidr: str, name: str) -> aws_ec2.CfnSubnet:
+        """Add a subnet in a declared zone: a list from AWS may change, and every subnet with it."""
+        is_letter = len(zone) == 1
+        construct_id = zone.upper().replace("-", "")
         subnet = aws_ec2.CfnSubnet(
             self,
-            f"Subnet{zone.upper()}",
+            f"Subnet{construct_id}",
             vpc_id=self.vpc_id,
             cidr_block=cidr,
-            availability_zone=zone_name,
+            availability_zone=f"{Aws.REGION}{zone}" if is_letter else None,
+            availability_zone_id=None if is_letter else zone,
             map_public_ip_on_launch=False,
             tags=[CfnTag(key="Name", value=f"{name}-{zone}")],
         )
         aws_ec2.CfnSubnetRouteTableAssociation(
             self,
-            f"Routes{zone.upper()}",
+            f"Routes{construct_id}",
             route_table_id=self._routes.attr_route_table_id,
             subnet_id=subnet.attr_subnet_id,
         )
-        return subnet.attr_subnet_id
+        return subnet
 
     def _add_gateway(self) -> None:
         aws_ec2.CfnVPCEndpoint(
@@ -92,7 +101,7 @@ class PrivateNetwork(Construct):
                 vpc_id=self.vpc_id,
                 vpc_endpoint_type="Interface",
                 service_name=f"com.amazonaws.{Aws.REGION}.{service}",
-                subnet_ids=self.subnet_ids,
+                subnet_ids=self.subnet_ids[: self._sizes.endpoint_zones],
                 security_group_ids=[security_group],
                 private_dns_enabled=True,
             )

@@ -41,6 +41,7 @@ class ServiceRole(Construct):
         for grant in grants:
             grant.accept_wildcards(role)
         self.arn = role.role_arn
+        self.tables = [grant.tables for grant in grants if grant.tables is not None]
 
 
 def only_for(arn: str) -> dict[str, Any]:

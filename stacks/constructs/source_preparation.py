@@ -17,7 +17,10 @@ _MEMORY_MB = 512
 
 
 class Preparation(LambdaFunction):
-    """`lambda/prepare_source` in the VPC, invoked whenever its zip changes: plan or code."""
+    """`lambda/prepare_source` in the VPC, invoked when its zip changes: plan or code.
+
+    Also when `login_version` changes: it then sets the role's password from its secret again.
+    """
 
     def __init__(
         self,
@@ -27,6 +30,7 @@ class Preparation(LambdaFunction):
         file: Path,
         digest: str,
         environment: Mapping[str, str],
+        login_version: int,
         grants: Sequence[Grant],
         security_group: str,
         ground: DeploymentContext,
@@ -48,5 +52,9 @@ class Preparation(LambdaFunction):
             "Resource",
             service_token=self.arn,
             resource_type="Custom::CdclakeSource",
-            properties={"Content": digest, **environment},
+            properties={
+                "Content": digest,
+                "LoginVersion": str(login_version),
+                **environment,
+            },
         )

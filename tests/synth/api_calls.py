@@ -42,6 +42,20 @@ def ec2(operation: str, *elsewhere: str, **renamed: str) -> Call:
 
 
 CALLS = {
+    "AWS::ApplicationAutoScaling::ScalableTarget": Call(
+        service="application-autoscaling", operation="RegisterScalableTarget"
+    ),
+    "AWS::ApplicationAutoScaling::ScalingPolicy": Call(
+        service="application-autoscaling",
+        operation="PutScalingPolicy",
+        # CloudFormation reads these from the target.
+        elsewhere=frozenset({"ScalingTargetId"}),
+        filled={
+            "ResourceId": TOKEN,
+            "ScalableDimension": "kafka:broker-storage:VolumeSize",
+            "ServiceNamespace": "kafka",
+        },
+    ),
     "AWS::Athena::NamedQuery": Call(service="athena", operation="CreateNamedQuery"),
     "AWS::Athena::WorkGroup": Call(
         service="athena",
@@ -116,6 +130,10 @@ CALLS = {
         renamed={"KeyPolicy": "Policy"},
         elsewhere=frozenset({"EnableKeyRotation"}),
     ),
+    "AWS::LakeFormation::PrincipalPermissions": Call(
+        service="lakeformation", operation="GrantPermissions"
+    ),
+    "AWS::LakeFormation::Resource": Call(service="lakeformation", operation="RegisterResource"),
     "AWS::Lambda::Function": Call(
         service="lambda", operation="CreateFunction", named=("FunctionName",)
     ),
@@ -136,6 +154,18 @@ CALLS = {
     "AWS::MSK::ClusterPolicy": Call(service="kafka", operation="PutClusterPolicy"),
     "AWS::MSK::Configuration": Call(service="kafka", operation="CreateConfiguration"),
     "AWS::MSK::Topic": Call(service="kafka", operation="CreateTopic"),
+    "AWS::RDS::DBCluster": Call(
+        service="rds",
+        operation="CreateDBCluster",
+        elsewhere=frozenset({"MasterUserSecret"}),  # sent as MasterUserSecretKmsKeyId
+    ),
+    "AWS::RDS::DBClusterParameterGroup": Call(
+        service="rds",
+        operation="CreateDBClusterParameterGroup",
+        renamed={"Family": "DBParameterGroupFamily"},
+        elsewhere=frozenset({"Parameters"}),
+        named=("DBClusterParameterGroupName",),
+    ),
     "AWS::RDS::DBInstance": Call(
         service="rds",
         operation="CreateDBInstance",

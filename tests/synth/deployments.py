@@ -110,6 +110,18 @@ aws:
   log_days: 90
 """
 )
+TRIAL = "aws: {size: trial}\n"
+GOVERNED = """\
+lake: {lake_formation: true}
+schedules: {verify: "rate(1 day)"}
+aws:
+  region: us-east-1
+  tags: {team: data}
+  permissions_boundary: developers
+  network: {create: {zones: [use1-az1, use1-az2, use1-az4]}}
+  source: {create: {engine: aurora, capacity: [1, 4]}}
+  kafka: {create: {instance: express.m7g.large}}
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -117,6 +129,8 @@ VARIANTS = {
     "delivered": PIPELINE + DELIVERED + PRIVATE,
     "web logs": WEB_LOGS,
     "shards": SHARDS,
+    "trial": PIPELINE + TRIAL,
+    "governed": PIPELINE + GOVERNED,
 }
 
 

@@ -230,7 +230,7 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         put("EncryptionInfo", "EncryptionInTransit", "ClientBroker", value="TLS_PLAINTEXT"),
     ),
     "topics make themselves": (
-        "safe_kafka", "AWS::MSK::Configuration",
+        "known_settings", "AWS::MSK::Configuration",
         put("ServerProperties", value="auto.create.topics.enable=true"),
     ),
     "compacted topic": ("topics_as_locally", TOPIC, put("Configs", value=COMPACTED)),

@@ -189,6 +189,7 @@ def test_off_takes_the_connector_away_and_nothing_that_it_needs_to_go_on(created
         "AWS::IAM::Role",
         "AWS::Lambda::Function",
         "AWS::Logs::LogGroup",
+        "AWS::Scheduler::Schedule",  # of its keeper
         "Custom::CdclakeBrokers",
     }
     assert found.kinds(set(found.updated)) == {"AWS::CloudWatch::Dashboard"}  # which shows it

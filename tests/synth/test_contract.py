@@ -193,6 +193,7 @@ def test_a_job_is_scheduled_where_the_file_says_so(variants):
         return {each["Name"]: each["ScheduleExpression"] for each in found}
 
     always = {
+        "shop-connector": "rate(5 minutes)",
         "shop-keeper": "rate(5 minutes)",
         "shop-maintain": "cron(0 3 * * ? *)",
         "shop-sourcecheck": "rate(30 minutes)",

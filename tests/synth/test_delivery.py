@@ -147,6 +147,7 @@ def test_without_a_streamed_table_the_stream_runs_by_schedule_and_nobody_keeps_i
     }
     assert schedules == {
         "shop-apply": {"JobName": "shop-apply_changes"},
+        "shop-connector": {},
         "shop-maintain": {"JobName": "shop-maintain_tables"},
         "shop-sourcecheck": {},
         "shop-stream": {"JobName": "shop-stream_changes"},

@@ -20,7 +20,7 @@ NOW_AND_THEN = {
 }  # fmt: skip
 
 
-POLICY = "policies: {new_columns: stop}\n"
+POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
 ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY
 
 

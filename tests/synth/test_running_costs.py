@@ -22,7 +22,7 @@ def test_the_quantities_are_those_of_a_file_that_gives_no_sizes(created):
     [stream] = [
         job["Properties"]
         for job in created.resources("AWS::Glue::Job")
-        if job["Properties"]["Command"]["Name"] == "gluestreaming"
+        if job["Properties"]["Name"] == "shop-stream_changes"
     ]
     zones = [
         len(endpoint["Properties"]["SubnetIds"])

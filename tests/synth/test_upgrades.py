@@ -151,6 +151,7 @@ LARGER_CHANGES: dict[str, set[str]] = {
     "AWS::CloudWatch::Alarm": {"AlarmDescription", "Threshold"},
     "AWS::RDS::DBInstance": {"AllocatedStorage", "DBInstanceClass"},
     "AWS::RDS::DBParameterGroup": {"Parameters"},
+    "AWS::ApplicationAutoScaling::ScalableTarget": {"MaxCapacity"},
     "AWS::MSK::Cluster": {"BrokerNodeGroupInfo", "NumberOfBrokerNodes"},
     "Custom::CdclakeBrokers": {"PerZone"},
     CONNECTOR: {"Capacity", SETTINGS},
@@ -227,6 +228,7 @@ BY_CONTENT = re.compile(r"-[0-9a-f]{12}$")
 NAMES_MAY_REPEAT = {NAMED_QUERY}  # Athena knows them by an id of its own
 MUST_NOT_BE_REPLACED = {
     CONNECTOR,
+    "AWS::ApplicationAutoScaling::ScalingPolicy",  # of the cluster
     STREAM,  # of a topic and a cluster that do not change; it would read all of Kafka again
     "AWS::MSK::Cluster",
     "AWS::MSK::Topic",

@@ -48,6 +48,8 @@ CHECKS: tuple[Check, ...] = (
 )
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,
+    aws.check_kafka,
+    aws.check_region,
     aws.check_database,
     aws.check_name,
     aws.check_snapshot,

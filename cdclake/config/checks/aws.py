@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from cdclake.config.aws_model import CreatedSource
+from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
+from cdclake.config.regions import restrictions
 from cdclake.config.schedule import shortest_minutes
 
 _SOURCE = ("aws", "source", "create")
+_KAFKA = ("aws", "kafka", "create")
 _RDS_DATABASE = r"[A-Za-z][A-Za-z0-9_]{0,62}"
 
 # CloudFormation allows 500 resources per stack; the rest is reserved for later needs of a table.
@@ -20,6 +23,7 @@ _MAX_RESOURCES = 450
 _MAX_STREAMS = 80  # each takes 11 kB with its role, and a template may have 1 MB
 # A Glue job needs minutes to start, is billed for at least one, and refuses a second run.
 _MIN_APPLY_MINUTES = 10
+_T3_TABLES = 30  # kafka.t3.small admits 4 new IAM connections a second, and each table is a topic
 _TABLE, _OPTIMIZED = 1, 7  # a topic; under `maintenance: glue` three optimizers of log and state
 
 
@@ -40,6 +44,71 @@ def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterato
             (*_SOURCE, "max_storage_gb" if "max_storage_gb" in declared else "storage_gb"),
             f"the disk starts with {storage} GB but may grow to {most} GB",
             f"write `max_storage_gb: {storage}` or more",
+        )
+
+
+def check_kafka(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Refuse brokers that are too small for the file, and settings that MSK Express has not."""
+    declared = document.mapping(*_KAFKA)
+    sizes = CreatedKafka().model_dump() | declared
+    instance, volume, most = sizes["instance"], sizes["volume_gb"], sizes["max_volume_gb"]
+    location = (*_KAFKA, "instance")
+    if instance == "kafka.t3.small" and len(tables) > _T3_TABLES:
+        yield document.problem(
+            location,
+            f"kafka.t3.small admits 4 new connections a second: it is too small for {len(tables)}"
+            f" tables, at most {_T3_TABLES}",
+            "write `size: small` or `instance: kafka.m7g.large`",
+        )
+    if str(instance).startswith("express."):
+        yield from _check_express(document)
+    elif type(volume) is type(most) is int and most < volume:
+        yield document.problem(
+            (*_KAFKA, "max_volume_gb"),
+            f"a broker's disk starts with {volume} GB but may grow to {most} GB",
+            f"write `max_volume_gb: {volume}` or more",
+        )
+    if document.get("aws", "source", "existing") is None and document.mapping("source"):
+        yield from _check_first_load(document, sizes)
+
+
+def _check_express(document: Document) -> Iterator[Problem]:
+    zones = document.get("aws", "network", "create", "zones")
+    if isinstance(zones, list) and len(zones) != 3:
+        yield document.problem(
+            ("aws", "network", "create", "zones"),
+            "MSK Express needs three availability zones",
+            "list three zones, or write `instance: kafka.m7g.large`",
+        )
+
+
+def _check_first_load(document: Document, sizes: dict[str, Any]) -> Iterator[Problem]:
+    """Refuse disks that the first load of a full database would fill: it passes through Kafka."""
+    storage = (CreatedSource().model_dump() | document.mapping(*_SOURCE))["storage_gb"]
+    volume, brokers = sizes["volume_gb"], sizes["brokers_per_zone"]
+    most = sizes["max_volume_gb"] or 10 * volume
+    is_standard = not str(sizes["instance"]).startswith("express.")
+    known = type(storage) is type(volume) is type(brokers) is int
+    if is_standard and known and most * brokers < storage:
+        yield document.problem(
+            (*_KAFKA, "max_volume_gb"),
+            f"the brokers of a zone hold {most * brokers} GB at most: the first load of a"
+            f" database of {storage} GB passes through them and may fill them",
+            f"write `max_volume_gb: {-(-storage // brokers)}` or more",
+        )
+
+
+def check_region(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Refuse what the declared region is known not to have (`cdclake.config.regions`)."""
+    del tables
+    region = document.get("aws", "region")
+    zones = document.get("aws", "network", "create", "zones")
+    listed = zones if isinstance(zones, list) else CreatedNetwork().zones
+    if not isinstance(region, str) or document.get("aws", "network", "existing") is not None:
+        return
+    for restriction in restrictions(region, listed):
+        yield document.problem(
+            ("aws", "network", "create", "zones"), restriction.message, restriction.remedy
         )
 
 

@@ -19,6 +19,7 @@ from tests.synth.rules.delivering import (
     reads_all_there_is,
 )
 from tests.synth.rules.kafka import (
+    known_settings,
     lasting_kafka,
     named_by_content,
     safe_connect,
@@ -64,6 +65,7 @@ RULES: tuple[Rule, ...] = (
     kept_when_deleted,
     safe_database,
     safe_kafka,
+    known_settings,
     lasting_kafka,
     topics_as_locally,
     safe_connect,

@@ -11,14 +11,16 @@ from tests.synth.deployments import Template
 from tests.synth.rules.reading import listed, statements, walk
 
 # These services send no word of the caller's account when they take on a role.
-TRUSTED_WITHOUT_SOURCE = {"lambda.amazonaws.com"}
+TRUSTED_WITHOUT_SOURCE = {"lakeformation.amazonaws.com", "lambda.amazonaws.com"}
 LOOKED_AT = (
     "NetworkInterfaces", "RouteTables", "SecurityGroups", "Subnets", "VpcAttribute",
     "VpcEndpoints", "Vpcs",
 )  # fmt: skip
 # IAM knows no resources for these (its Service Authorization Reference); what bounds one instead.
 WITHOUT_RESOURCES = {
+    "cloudwatch:GetMetricStatistics": "",
     "cloudwatch:PutMetricData": "cloudwatch:namespace",
+    "kafkaconnect:ListConnectors": "",
     "ecr:GetAuthorizationToken": "",
     **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
 }

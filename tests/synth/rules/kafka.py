@@ -17,7 +17,7 @@ REFERENCE = re.compile(r"[$][{]secretsmanager:[A-Za-z0-9/_-]+:[a-z]+[}]")
 
 
 def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
-    """IAM over TLS only, also by private links; no topic makes itself."""
+    """IAM over TLS only, also by private links."""
     if kind == "AWS::MSK::Cluster":
         if (ways := _ways_in(properties.get("ClientAuthentication"))) != {"Iam"}:
             yield f"{kind} lets clients in by {sorted(ways)}"
@@ -31,11 +31,19 @@ def safe_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[s
             yield f"{kind} is not encrypted with our key"
         if "ConfigurationInfo" not in properties:
             yield f"{kind} has MSK's own settings"
-    if kind == "AWS::MSK::Configuration":
-        lines = str(properties["ServerProperties"]).splitlines()
-        for line in ("auto.create.topics.enable=false", "unclean.leader.election.enable=false"):
-            if line not in lines:
-                yield f"{kind} lacks {line}"
+
+
+def known_settings(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
+    """No topic makes itself, and no leader lacks what others have seen."""
+    if kind != "AWS::MSK::Configuration":
+        return
+    lines = str(properties["ServerProperties"]).splitlines()
+    needed = ["auto.create.topics.enable=false"]
+    if any(line.startswith("min.insync.replicas") for line in lines):  # not MSK Express
+        needed.append("unclean.leader.election.enable=false")
+    for line in needed:
+        if line not in lines:
+            yield f"{kind} lacks {line}"
 
 
 def lasting_kafka(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:

@@ -26,6 +26,7 @@ ATHENA_TEXT = f"{ASCII}{{1,1024}}"
 
 # (resource type, path of the property): the expression that the whole value has to match
 ALLOWED: dict[tuple[str, str], str] = {
+    ("AWS::ApplicationAutoScaling::ScalingPolicy", "PolicyName"): "[ -~]{1,256}",
     ("AWS::Athena::NamedQuery", "Description"): ATHENA_TEXT,
     ("AWS::Athena::NamedQuery", "Name"): f"{ASCII}{{1,128}}",
     ("AWS::Athena::WorkGroup", "Description"): ATHENA_TEXT,
@@ -70,6 +71,10 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("AWS::MSK::Configuration", "Description"): f"{ASCII}{{0,1024}}",
     ("AWS::MSK::Configuration", "Name"): MSK_NAME,
     ("AWS::MSK::Topic", "TopicName"): "[a-zA-Z0-9._-]{1,249}",
+    ("AWS::RDS::DBCluster", "DBClusterIdentifier"): "(?!.*--)[A-Za-z][A-Za-z0-9-]{0,62}(?<!-)",
+    ("AWS::RDS::DBCluster", "DatabaseName"): "[A-Za-z][A-Za-z0-9_]{0,62}",
+    ("AWS::RDS::DBCluster", "MasterUsername"): "[A-Za-z][A-Za-z0-9_]{0,15}",
+    ("AWS::RDS::DBClusterParameterGroup", "Description"): f"{ASCII}{{1,255}}",
     ("AWS::RDS::DBInstance", "DBInstanceIdentifier"): "(?!.*--)[A-Za-z][A-Za-z0-9-]{0,62}(?<!-)",
     ("AWS::RDS::DBInstance", "DBName"): "[A-Za-z][A-Za-z0-9_]{0,62}",
     ("AWS::RDS::DBInstance", "MasterUsername"): "[A-Za-z][A-Za-z0-9_]{0,62}",
@@ -90,6 +95,7 @@ REFERENCES = {
     "AWS::Glue::Job": ("Command.Name",),
     "AWS::Glue::Table": ("DatabaseName", "Fields.Name"),
     "AWS::Glue::TableOptimizer": ("DatabaseName", "TableName"),
+    "AWS::LakeFormation::PrincipalPermissions": ("DatabaseName", "Database.Name", "Table.Name"),
     "AWS::KinesisFirehose::DeliveryStream": (
         "DestinationDatabaseName", "DestinationTableName", "LogGroupName", "LogStreamName",
         "ParameterName", "TopicName",

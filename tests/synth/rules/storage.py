@@ -16,6 +16,7 @@ HOLDS_DATA = {
     "AWS::Kinesis::Stream",
     "AWS::MSK::Cluster",
     "AWS::MSK::Topic",
+    "AWS::RDS::DBCluster",
     "AWS::RDS::DBInstance",
     "AWS::S3::Bucket",
 }
@@ -26,8 +27,7 @@ def kept_when_deleted(kind: str, properties: dict[str, Any], resource: Template)
 
     Only `protect: false` says otherwise.
     """
-    del properties
-    if kind not in HOLDS_DATA:
+    if kind not in HOLDS_DATA or _is_member(kind, properties):
         return
     if resource.get("UpdateReplacePolicy") not in ("Retain", "Snapshot"):
         yield f"{kind} is lost when it is replaced"
@@ -37,16 +37,24 @@ def kept_when_deleted(kind: str, properties: dict[str, Any], resource: Template)
         yield f"{kind} is lost with its stack"
 
 
+def _is_member(kind: str, properties: dict[str, Any]) -> bool:
+    """Tell an instance of a cluster, which holds the data."""
+    return kind == "AWS::RDS::DBInstance" and "DBClusterIdentifier" in properties
+
+
 def safe_database(kind: str, properties: dict[str, Any], _: Template) -> Iterator[str]:
     """TLS, logical replication, and a slot that is given up before the disk is full."""
-    if kind == "AWS::RDS::DBParameterGroup":
+    if kind in ("AWS::RDS::DBParameterGroup", "AWS::RDS::DBClusterParameterGroup"):
         parameters = properties["Parameters"]
         for name in ("rds.force_ssl", "rds.logical_replication"):
             if parameters.get(name) != "1":
                 yield f"{kind} lacks {name}"
-        if int(parameters.get("max_slot_wal_keep_size", -1)) <= 0:
+        if kind.endswith("DBParameterGroup") and (
+            int(parameters.get("max_slot_wal_keep_size", -1)) <= 0
+        ):
             yield f"{kind} lets a slot fill the disk"
-    if kind == "AWS::RDS::DBInstance":
+    servers = ("AWS::RDS::DBInstance", "AWS::RDS::DBCluster")
+    if kind in servers and not _is_member(kind, properties):
         for flag in ("StorageEncrypted", "ManageMasterUserPassword", "CopyTagsToSnapshot"):
             if properties.get(flag) is not True:
                 yield f"{kind} lacks {flag}"

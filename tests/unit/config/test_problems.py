@@ -57,6 +57,45 @@ CASES = {
     "version as text": (replaced("version: 1", 'version: "1"'), 1, 10, "whole number", "quotes"),
     "version true": (replaced("version: 1", "version: true"), 1, 10, "whole number", "digits"),
     "version 2": (replaced("version: 1", "version: 2"), 1, 10, "`version` cannot be 2", "`1`"),
+    "unknown size": (top("aws: {size: tiny}"), 2, 13, "`size` cannot be 'tiny'", "trial"),
+    "trial of many tables": (
+        with_line("aws: {size: trial}", "version: 1") + many_tables(30), 2, 1, "too small for 31", "size: small",
+    ),
+    "trial with Firehose": (
+        with_line("aws: {size: trial}", "version: 1") + "    delivery: firehose\n", 2, 1, "private links only", "kafka.m7g.large",
+    ),
+    "zones of two kinds": (
+        top("aws: {network: {create: {zones: [a, use1-az1]}}}"), 2, 26, "letters and zone IDs", "not both",
+    ),
+    "zone of another region": (
+        top("aws: {region: eu-west-1, network: {create: {zones: [use1-az1, euw1-az2]}}}"), 2, 45, "not in eu-west-1", "euw1-az1",
+    ),
+    "three zones where MSK wants two": (
+        top("aws: {region: sa-east-1}"), 2, 1, "exactly two subnets", "[a, b]",
+    ),
+    "zone without Graviton": (
+        top("aws: {region: us-east-1, network: {create: {zones: [use1-az3, use1-az2]}}}"), 2, 45, "no Graviton", "use1-az4",
+    ),
+    "Express in two zones": (
+        top("aws: {network: {create: {zones: [a, b]}}, kafka: {create: {instance: express.m7g.large}}}"), 2, 26, "three availability zones", "list three",
+    ),
+    "disks that shrink": (
+        top("aws: {kafka: {create: {volume_gb: 2000, max_volume_gb: 1000}}}"), 2, 56, "may grow to 1000", "max_volume_gb: 2000",
+    ),
+    "disks smaller than the database": (
+        top("aws: {source: {create: {storage_gb: 3000, max_storage_gb: 3000}}}"), 2, 1, "3000 GB passes through", "max_volume_gb: 3000",
+    ),
+    "capacity backwards": (
+        top("aws: {source: {create: {engine: aurora, capacity: [8, 1]}}}"), 2, 41, "invalid capacity", "[0.5, 8]",
+    ),
+    "maintenance window": (
+        top("aws: {source: {create: {maintenance_window: sunday}}}"), 2, 45, "maintenance_window", "sun:02:00",
+    ),
+    "reserved tag": (top("aws: {tags: {'aws:x': y}}"), 2, 23, "reserved tag", "without the prefix"),
+    "serverless cluster": (
+        top("aws: {kafka: {existing: {cluster_arn: 'arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b2c3d-0a1b-4c5d-8e9f-0a1b2c3d4e5f-s1', bootstrap_brokers: 'b:9098', security_group: sg-0a}}}"),
+        2, 39, "MSK Serverless", "provisioned",
+    ),
     "number as text": (
         top('stream: {trigger_seconds: "10"}'), 2, 27, "must be a whole number, not '10'", "quotes",
     ),

@@ -37,6 +37,7 @@ BUILDERS: dict[str, Callable[[Plan], Packed]] = {
     "firehose_unwrap": build_firehose_unwrap,
     "firehose_requests": lambda plan: build_firehose_requests(),
     "prepare_source": build_preparation,
+    "connector_keeper": lambda plan: build_function("connector_keeper"),
     "stream_keeper": lambda plan: build_function("stream_keeper"),
 }
 

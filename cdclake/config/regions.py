@@ -1,0 +1,69 @@
+"""Restrictions of regions and zones that `validate` knows, each with its source and date.
+
+The list is not complete: `cdclake doctor --target aws` asks the account itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restriction:
+    """What a region does not have, and what to write instead."""
+
+    message: str
+    remedy: str
+    source: str
+    read_on: str
+
+
+# MSK developer guide, "How it works": in these regions a cluster has exactly two subnets.
+_TWO_SUBNETS = ("ca-central-1", "sa-east-1", "us-west-1")
+_MSK_GUIDE = "MSK developer guide, How it works"
+# Zones without the instance types of the defaults.
+_WITHOUT_GRAVITON = {"use1-az3": "wolfman.dev, Availability zones of us-east-1"}
+# Zone IDs start with a short form of their region.
+_READ_ON = "2026-11-25"
+
+
+def restrictions(region: str, zones: Sequence[object]) -> Iterator[Restriction]:
+    """Yield what the region refuses of a network in these zones, letters or zone IDs."""
+    if region in _TWO_SUBNETS and len(zones) != 2:
+        yield Restriction(
+            message=f"MSK allows exactly two subnets in {region}",
+            remedy="list two zones, like `zones: [a, b]`",
+            source=_MSK_GUIDE,
+            read_on=_READ_ON,
+        )
+    for zone in zones:
+        if zone in _WITHOUT_GRAVITON:
+            yield Restriction(
+                message=f"the zone {zone} has no Graviton instances, which the default sizes use",
+                remedy="list other zones, like `zones: [use1-az1, use1-az2, use1-az4]`",
+                source=_WITHOUT_GRAVITON[str(zone)],
+                read_on=_READ_ON,
+            )
+        elif isinstance(zone, str) and len(zone) > 1 and not zone.startswith(short_name(region)):
+            yield Restriction(
+                message=f"the zone {zone} is not in {region}",
+                remedy=f"list zone IDs of {region}, like `{short_name(region)}-az1`",
+                source="AWS RAM user guide, Availability Zone IDs",
+                read_on=_READ_ON,
+            )
+
+
+def short_name(region: str) -> str:
+    """Return how the zone IDs of a region start.
+
+    >>> short_name("eu-west-1"), short_name("ap-northeast-1"), short_name("us-gov-west-1")
+    ('euw1', 'apne1', 'usgw1')
+    """
+    area, *directions, number = region.split("-")
+    return area + "".join(map(_short_direction, directions)) + number
+
+
+def _short_direction(word: str) -> str:
+    pairs = {"northeast": "ne", "northwest": "nw", "southeast": "se", "southwest": "sw"}
+    return pairs.get(word, word[0])

@@ -1,0 +1,118 @@
+"""The source database: Aurora PostgreSQL Serverless v2 with logical replication."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnDeletionPolicy, RemovalPolicy, aws_rds
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.aws_model import CreatedSource
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.log_group import LogGroup
+from cdclake.stacks.constructs.nag_suppressions import suppress
+from cdclake.stacks.constructs.postgres_server import ADMIN, PORT, VERSION
+
+_ENGINE = "aurora-postgresql"
+_Cluster = aws_rds.CfnDBCluster
+
+
+class AuroraCluster(Construct):
+    """Encrypted cluster with enforced TLS and backups: one writer, and a reader if `multi_az`.
+
+    Logical replication is a parameter of the cluster. The cluster's volume grows by itself, so
+    unread WAL of the slot fills no disk, but is billed: the alarm `slot-lag` watches it.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        database: str,
+        sizes: CreatedSource,
+        security_group: str,
+        ground: DeploymentContext,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self._ground, self._sizes = ground, sizes
+        self._server = naming.source_server(ground.prefix)
+        least, most = sizes.capacity
+        cluster = _Cluster(
+            self,
+            "Cluster",
+            # With a fixed name a replacement fails instead of going unnoticed.
+            db_cluster_identifier=f"{self._server}-cluster",
+            database_name=database,
+            engine=_ENGINE,
+            engine_version=VERSION,
+            db_cluster_parameter_group_name=self._add_parameters().ref,
+            db_subnet_group_name=self._add_subnets().ref,
+            vpc_security_group_ids=[security_group],
+            port=PORT,
+            deletion_protection=ground.protect,
+            preferred_maintenance_window=sizes.maintenance_window,
+            backup_retention_period=sizes.backup_days,
+            copy_tags_to_snapshot=True,
+            storage_encrypted=True,
+            kms_key_id=ground.key_arn,
+            serverless_v2_scaling_configuration=_Cluster.ServerlessV2ScalingConfigurationProperty(
+                min_capacity=least, max_capacity=most
+            ),
+            enable_cloudwatch_logs_exports=["postgresql"],
+            master_username=ADMIN,
+            manage_master_user_password=True,
+            master_user_secret=_Cluster.MasterUserSecretProperty(kms_key_id=ground.key_arn),
+        )
+        name = f"/aws/rds/cluster/{self._server}-cluster/postgresql"
+        cluster.node.add_dependency(LogGroup(self, "LogPostgresql", ground=ground, name=name))
+        self._protect(cluster)
+        self._add_instances(cluster)
+        self.endpoint = cluster.attr_endpoint_address
+        self.admin_secret_arn = cluster.attr_master_user_secret_secret_arn
+
+    def _add_parameters(self) -> aws_rds.CfnDBClusterParameterGroup:
+        return aws_rds.CfnDBClusterParameterGroup(
+            self,
+            "Parameters",
+            family=f"{_ENGINE}{VERSION}",
+            description="Logical replication over TLS",
+            parameters={"rds.logical_replication": "1", "rds.force_ssl": "1"},
+        )
+
+    def _add_subnets(self) -> aws_rds.CfnDBSubnetGroup:
+        return aws_rds.CfnDBSubnetGroup(
+            self,
+            "Subnets",
+            db_subnet_group_description="The private subnets of the lake",
+            subnet_ids=list(self._ground.subnet_ids),
+        )
+
+    def _add_instances(self, cluster: aws_rds.CfnDBCluster) -> None:
+        """Add the writer, whose name is that of the metrics, and the reader of another zone."""
+        names = [self._server, *([f"{self._server}-standby"] if self._sizes.multi_az else [])]
+        for name in names:
+            instance = aws_rds.CfnDBInstance(
+                self,
+                "Writer" if name == self._server else "Standby",
+                db_instance_identifier=name,
+                db_cluster_identifier=cluster.ref,
+                db_instance_class="db.serverless",
+                engine=_ENGINE,
+                auto_minor_version_upgrade=True,
+                publicly_accessible=False,
+                enable_performance_insights=True,
+                performance_insights_kms_key_id=self._ground.key_arn,
+            )
+            instance.apply_removal_policy(RemovalPolicy.DESTROY)  # the cluster holds the data
+
+    def _protect(self, cluster: aws_rds.CfnDBCluster) -> None:
+        protect = self._ground.protect
+        cluster.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
+        cluster.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
+        suppress(
+            cluster,
+            "RDS6",
+            "the connector and the jobs sign in with a password from Secrets Manager, over TLS",
+        )
+        if not protect:
+            suppress(cluster, "RDS10", "the pipeline file sets `protect: false`")

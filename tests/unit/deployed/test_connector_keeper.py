@@ -1,0 +1,128 @@
+"""The connector keeper, with answers of MSK Connect by botocore's own model of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import boto3
+import pytest
+from botocore.stub import Stubber
+
+from cdclake import metrics
+from tests.load_function import load
+
+NAME = "shop-source"
+ARN = f"arn:aws:kafkaconnect:eu-west-1:111122223333:connector/{NAME}/0a1b"
+NOW = datetime(2026, 11, 26, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+
+
+class Connect:
+    """MSK Connect with one connector, which answers in the order of the calls."""
+
+    def __init__(self, keeper: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.keeper = keeper
+        client = boto3.client("kafkaconnect")
+        self.stub = Stubber(client)
+        self.stub.activate()
+        monkeypatch.setattr(keeper, "kafkaconnect", lambda: client)
+
+    def answers(self, state: str, *restarted: datetime, restarts: bool = False) -> None:
+        """Answer with this state and these earlier restarts; `restarts`: one is expected."""
+        found = [{"connectorName": f"{NAME}-2", "connectorArn": "x", "connectorState": "FAILED"}]
+        found.append({"connectorName": NAME, "connectorArn": ARN, "connectorState": state})
+        expected = {"connectorNamePrefix": NAME}
+        self.stub.add_response("list_connectors", {"connectors": found}, expected)
+        operations = [
+            {"connectorOperationType": "RESTART_CONNECTOR", "creationTime": time}
+            for time in restarted
+        ]
+        operations.append({"connectorOperationType": "UPDATE_WORKER_SETTING", "creationTime": NOW})
+        self.stub.add_response(
+            "list_connector_operations",
+            {"connectorOperations": operations},
+            {"connectorArn": ARN, "maxResults": 100},
+        )
+        if restarts:
+            self.stub.add_response("restart_connector", {}, {"connectorArn": ARN})
+
+    def keep(self) -> Any:
+        """Have the keeper look, and check that it has asked for everything."""
+        seen = self.keeper.keep(NOW)
+        self.stub.assert_no_pending_responses()
+        return seen
+
+
+@pytest.fixture
+def connect(monkeypatch: pytest.MonkeyPatch) -> Iterator[Connect]:
+    monkeypatch.setenv("NAME", NAME)
+    monkeypatch.setenv("DIMENSION", "shop")
+    yield Connect(load("connector_keeper"), monkeypatch)
+
+
+def task_errors(value: float) -> None:
+    """Have CloudWatch say that so many tasks have failed, a minute ago and long ago otherwise."""
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace="AWS/KafkaConnect",
+        MetricData=[
+            {
+                "MetricName": "ErroredTaskCount",
+                "Dimensions": [{"Name": "ConnectorName", "Value": NAME}],
+                "Timestamp": NOW - minutes * MINUTE,
+                "Value": number,
+            }
+            for minutes, number in ((1, value), (5, 1 - value))
+        ],
+    )
+
+
+def test_one_that_runs_is_left_alone(connect):
+    task_errors(0)
+    connect.answers("RUNNING")
+    assert connect.keep() == connect.keeper.ConnectorStatus(
+        False, 0, "nothing: it runs, or it changes"
+    )
+
+
+def test_a_failed_connector_is_restarted_at_once(connect):
+    connect.answers("FAILED", restarts=True)
+    assert connect.keep() == connect.keeper.ConnectorStatus(True, 1, "restarted")
+
+
+def test_a_failed_task_of_a_running_connector_is_restarted(connect):
+    task_errors(1)
+    connect.answers("RUNNING", restarts=True)
+    assert connect.keep().did == "restarted"
+
+
+def test_the_pauses_grow_to_an_hour(connect):
+    first, second = NOW - 130 * MINUTE, NOW - 2 * MINUTE
+    connect.answers("FAILED", first, second)
+    assert connect.keep() == connect.keeper.ConnectorStatus(True, 2, "waits")
+    pauses = [connect.keeper.pause(count, NOW) for count in range(1, 9)]
+    assert pauses[0] <= 5 * MINUTE < pauses[-1] <= 60 * MINUTE
+
+
+def test_a_restart_of_yesterday_does_not_count(connect):
+    connect.answers("FAILED", NOW - timedelta(hours=7), restarts=True)
+    assert connect.keep().restarts == 1
+
+
+def test_one_that_changes_is_left_alone(connect):
+    connect.answers("RESTARTING", NOW - MINUTE)
+    assert connect.keep().did.startswith("nothing")
+
+
+def test_without_a_connector_nothing_is_done(connect):
+    connect.stub.add_response("list_connectors", {"connectors": []}, {"connectorNamePrefix": NAME})
+    assert connect.keep().did == "nothing: there is no connector"
+
+
+def test_the_restarts_are_published(connect):
+    connect.answers("FAILED", NOW - timedelta(days=1), restarts=True)
+    connect.keeper.publish(connect.keep())
+    [listed] = boto3.client("cloudwatch").list_metrics(Namespace=metrics.NAMESPACE)["Metrics"]
+    assert listed["MetricName"] == metrics.CONNECTOR_RESTARTS.name
+    assert listed["Dimensions"] == [{"Name": metrics.DEPLOYMENT, "Value": "shop"}]
