@@ -115,6 +115,7 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.jobs_page
 	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram
+	@$(BIN)/python -m scripts.cost_page
 	@$(BIN)/python -m tests.proofs.page
 
 lock: setup ## Update the locked requirements and jars; `make lock UPGRADE=--upgrade` allows newer versions

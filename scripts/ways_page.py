@@ -1,7 +1,7 @@
 """Write the costs of each way into the lake into docs/ways.md.
 
 `python -m scripts.ways_page` writes them; a unit test fails if the page is out of date. Computing
-costs per gigabyte are estimated from the committed benchmarks, with the prices below.
+costs per gigabyte are estimated from the committed benchmarks and `cdclake.cost.prices`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+
+from cdclake.cost.prices import PRICES
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = PROJECT / "docs" / "ways.md", PROJECT / "benchmarks" / "results"
@@ -32,30 +33,9 @@ _NOTES = """\
 - The sink is estimated with {mcus} MCU, the minimum; the source of its price used 4."""
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """Price of one unit in us-east-1, in US dollars before tax, with its source and date."""
-
-    of: str
-    dollars: float
-    said: str
-
-
-DPU = Price(
-    "Glue, per DPU-hour",
-    0.44,
-    "aws.amazon.com/glue/pricing, as copied on 2026-10-07 (api-evangelist/amazon-glue-databrew)",
-)
-MCU = Price(
-    "MSK Connect, per MCU-hour",
-    0.11,
-    "dbaglobe.com, 2026-03-20: 316 dollars for 4 MCUs for a month",
-)
-FIREHOSE = Price("Firehose, per GB", 0.029, "dbaglobe.com, 2026-03-20; see below")
-LAMBDA = Price(
-    "Lambda on arm64, per GB-second", 0.0000133334, "wring.co, 2026-03-08, from AWS's list"
-)
-CALLS = Price("Lambda, per million calls", 0.20, "wring.co, 2026-03-08, from AWS's list")
+DPU, MCU = PRICES["glue.dpu"].usd, PRICES["connect.mcu"].usd
+FIREHOSE = PRICES["firehose.direct_put"].usd
+LAMBDA, CALLS = PRICES["lambda.gb_second"].usd, PRICES["lambda.call"].usd * 1e6
 
 WORKERS = 2  # G.1X, one DPU each: a job's initial size
 START_MINUTES, RUNS_A_DAY = 2, 24  # of a scheduled job; Glue counts from the start on
@@ -66,25 +46,25 @@ SINK_MCUS = 1  # the smallest connector; the price's source used 4
 
 def always_on(_gigabytes: int) -> float:
     """Return the daily cost of the streaming job, which never has fewer than two workers."""
-    return WORKERS * _HOURS * DPU.dollars
+    return WORKERS * _HOURS * DPU
 
 
 def scheduled(gigabytes: int) -> float:
     """Return the daily cost of the streaming job run hourly: its starts and its processing."""
     minutes = RUNS_A_DAY * START_MINUTES + _job_minutes(gigabytes)
-    return WORKERS * minutes / 60 * DPU.dollars
+    return WORKERS * minutes / 60 * DPU
 
 
 def firehose(gigabytes: int) -> float:
     """Return the daily cost of Firehose, its function, and the apply job run hourly."""
     seconds = gigabytes * EVENTS * _function_seconds() * CORE_GB / FUNCTION_GB
-    function = seconds * FUNCTION_GB * LAMBDA.dollars + gigabytes * 1024 / 1e6 * CALLS.dollars
-    return gigabytes * FIREHOSE.dollars + function + scheduled(gigabytes)
+    function = seconds * FUNCTION_GB * LAMBDA + gigabytes * 1024 / 1e6 * CALLS
+    return gigabytes * FIREHOSE + function + scheduled(gigabytes)
 
 
 def sink(_gigabytes: int) -> float:
     """Return the daily cost of a connector that writes Iceberg."""
-    return SINK_MCUS * _HOURS * MCU.dollars
+    return SINK_MCUS * _HOURS * MCU
 
 
 def _job_minutes(gigabytes: int) -> float:
@@ -129,7 +109,7 @@ def _estimate() -> Iterator[str]:
         mcus=SINK_MCUS,
     )
     yield ""
-    yield from _prices()
+    yield "The prices, with sources and dates, are those of [cost](cost.md#prices)."
     yield _LAST
 
 
@@ -144,13 +124,6 @@ def _table() -> Iterator[str]:
     yield f"|---|{'---|' * len(GIGABYTES)}"
     for way, cost in ways.items():
         yield f"| {way} | {' | '.join(f'{cost(size):.2f}' for size in GIGABYTES)} |"
-
-
-def _prices() -> Iterator[str]:
-    yield "| unit | dollars | source and date |"
-    yield "|---|---|---|"
-    for price in (DPU, MCU, FIREHOSE, LAMBDA, CALLS):
-        yield f"| {price.of} | {f'{price.dollars:.10f}'.rstrip('0')} | {price.said} |"
 
 
 if __name__ == "__main__":

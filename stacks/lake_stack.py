@@ -87,6 +87,10 @@ class LakeStack(PipelineStack):
             access_log=access_log.name,
             database=deployment.plan.lake_database,
         )
+        self._add_database(warehouse, ground)
+
+    def _add_database(self, warehouse: LakeBucket, ground: DeploymentContext) -> None:
+        deployment = self.deployment
         if deployment.lake_formation:
             own = BucketReference(warehouse.name, warehouse.arn)
             RegisteredLocation(self, "Location", warehouse=own, ground=ground)

@@ -22,6 +22,7 @@ TOP = {"cdclake.local", "cdclake.cli", "scripts", "app", "benchmarks", "tests"}
 # folder -> modules that nothing in it imports; the longest folder that fits decides
 NEVER: dict[str, set[str]] = {
     "cdclake": TOP | {"cdclake.jobs", "cdclake.stacks", "cdclake.functions", "cdclake.config"},
+    "cdclake/cost": TOP | {"cdclake.jobs", "cdclake.stacks", "cdclake.functions"},
     "cdclake/config": TOP | {"cdclake.jobs", "cdclake.stacks", "cdclake.functions"},
     "glue_jobs": TOP
     | {"aws_cdk", "yaml", "ruamel", "pydantic"}

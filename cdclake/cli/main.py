@@ -14,6 +14,7 @@ from typing import Any
 
 import typer
 
+from cdclake.cli.cost import cost
 from cdclake.cli.demo import demo
 from cdclake.cli.down import down
 from cdclake.cli.init import init
@@ -48,6 +49,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     pause,
     resume,
     views,
+    cost,
     down,
     demo,
 )

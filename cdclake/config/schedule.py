@@ -60,6 +60,29 @@ def shortest_minutes(spelling: str) -> int | None:
     return min(later - earlier for earlier, later in zip(minutes, after, strict=True))
 
 
+def runs_a_day(spelling: str) -> float:
+    """Return how often a valid schedule starts a day, on average over a week.
+
+    A cron schedule that names days of the month, months or years is taken for a daily one.
+
+    >>> runs_a_day("rate(15 minutes)"), runs_a_day("cron(0/30 8-9 ? * MON-FRI *)")
+    (96.0, 2.857142857142857)
+    """
+    inside = spelling[spelling.index("(") + 1 : -1].split()
+    if spelling.startswith("rate"):
+        return _MINUTES["day"] / (int(inside[0]) * _MINUTES[inside[1].rstrip("s")])
+    minutes, hours = (_count(field, size) for field, size in zip(inside, (60, 24), strict=False))
+    days = inside[4].upper()
+    for number, name in enumerate(_DAYS, 1):
+        days = days.replace(name, str(number))
+    weekly = 7 if days in ("*", "?") else _count(days, 8)
+    return minutes * hours * weekly / 7
+
+
+def _count(field: str, size: int) -> int:
+    return len({number for item in field.split(",") for number in _listed(item, size)})
+
+
 def longest_days(spelling: str) -> int:
     """Return the days, rounded up, between two runs of a valid schedule, at most a week.
 
@@ -76,12 +99,12 @@ def longest_days(spelling: str) -> int:
     return 1 if all(field in ("*", "?") for field in inside[2:]) else _LONGEST_DAYS
 
 
-def _listed(item: str) -> range:
-    """Return the minutes that `*`, `n`, `n-m`, `n/step` or `n-m/step` means."""
+def _listed(item: str, size: int = _MINUTES["hour"]) -> range:
+    """Return the numbers below `size` that `*`, `n`, `n-m`, `n/step` or `n-m/step` means."""
     span, _, step = item.partition("/")
     least, _, greatest = span.partition("-")
     first = 0 if least == "*" else int(least)
-    last = int(greatest) if greatest else _MINUTES["hour"] - 1 if step or least == "*" else first
+    last = int(greatest) if greatest else size - 1 if step or least == "*" else first
     return range(first, last + 1, int(step or 1))
 
 

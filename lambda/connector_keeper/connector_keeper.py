@@ -30,7 +30,7 @@ _LOOKED_BACK = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True)
 class ConnectorStatus:
-    """What one call saw, and what it did."""
+    """State of the connector at one call, and the call's action."""
 
     failed: bool
     restarts: int  # within the last hours

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aws_cdk import CfnDeletionPolicy, RemovalPolicy, aws_rds
 from constructs import Construct
 
@@ -36,7 +38,6 @@ class AuroraCluster(Construct):
         super().__init__(scope, construct_id)
         self._ground, self._sizes = ground, sizes
         self._server = naming.source_server(ground.prefix)
-        least, most = sizes.capacity
         cluster = _Cluster(
             self,
             "Cluster",
@@ -46,29 +47,35 @@ class AuroraCluster(Construct):
             engine=_ENGINE,
             engine_version=VERSION,
             db_cluster_parameter_group_name=self._add_parameters().ref,
-            db_subnet_group_name=self._add_subnets().ref,
-            vpc_security_group_ids=[security_group],
-            port=PORT,
+            **self._placed(security_group),
             deletion_protection=ground.protect,
             preferred_maintenance_window=sizes.maintenance_window,
             backup_retention_period=sizes.backup_days,
             copy_tags_to_snapshot=True,
             storage_encrypted=True,
             kms_key_id=ground.key_arn,
-            serverless_v2_scaling_configuration=_Cluster.ServerlessV2ScalingConfigurationProperty(
-                min_capacity=least, max_capacity=most
-            ),
+            serverless_v2_scaling_configuration=_scaling(sizes),
             enable_cloudwatch_logs_exports=["postgresql"],
             master_username=ADMIN,
             manage_master_user_password=True,
             master_user_secret=_Cluster.MasterUserSecretProperty(kms_key_id=ground.key_arn),
         )
-        name = f"/aws/rds/cluster/{self._server}-cluster/postgresql"
-        cluster.node.add_dependency(LogGroup(self, "LogPostgresql", ground=ground, name=name))
+        cluster.node.add_dependency(self._add_log())
         self._protect(cluster)
         self._add_instances(cluster)
         self.endpoint = cluster.attr_endpoint_address
         self.admin_secret_arn = cluster.attr_master_user_secret_secret_arn
+
+    def _placed(self, security_group: str) -> dict[str, Any]:
+        return {
+            "db_subnet_group_name": self._add_subnets().ref,
+            "vpc_security_group_ids": [security_group],
+            "port": PORT,
+        }
+
+    def _add_log(self) -> LogGroup:
+        name = f"/aws/rds/cluster/{self._server}-cluster/postgresql"
+        return LogGroup(self, "LogPostgresql", ground=self._ground, name=name)
 
     def _add_parameters(self) -> aws_rds.CfnDBClusterParameterGroup:
         return aws_rds.CfnDBClusterParameterGroup(
@@ -116,3 +123,10 @@ class AuroraCluster(Construct):
         )
         if not protect:
             suppress(cluster, "RDS10", "the pipeline file sets `protect: false`")
+
+
+def _scaling(
+    sizes: CreatedSource,
+) -> aws_rds.CfnDBCluster.ServerlessV2ScalingConfigurationProperty:
+    least, most = sizes.capacity
+    return _Cluster.ServerlessV2ScalingConfigurationProperty(min_capacity=least, max_capacity=most)

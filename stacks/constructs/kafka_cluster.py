@@ -45,9 +45,6 @@ class KafkaCluster(Construct):
         super().__init__(scope, construct_id)
         subnet_ids, self._name = ground.subnet_ids, ground.prefix
         self.replicas = min(_MAX_REPLICAS, len(subnet_ids))
-        # Under this prefix log delivery does not count against the account's limit of resource
-        # policies (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
-        log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/kafka")
         configuration = self._add_configuration(is_express=sizes.is_express)
         cluster = _Cluster(
             self,
@@ -65,7 +62,7 @@ class KafkaCluster(Construct):
             ),
             # The only free level; alarms and dashboard need no metrics of the others.
             enhanced_monitoring="DEFAULT",
-            logging_info=_logged(log.name),
+            logging_info=_logged(self._add_log(ground).name),
         )
         cluster.apply_removal_policy(ground.kept)
         self.arn = cluster.attr_arn
@@ -73,6 +70,12 @@ class KafkaCluster(Construct):
             self._extend_disks(sizes)
         if is_private:
             self._admit_firehose()
+
+    def _add_log(self, ground: DeploymentContext) -> LogGroup:
+        # Under this prefix log delivery does not count against the account's limit of resource
+        # policies (CloudWatch Logs user guide, "Logs sent to CloudWatch Logs").
+        name = f"/aws/vendedlogs/{ground.prefix}/kafka"
+        return LogGroup(self, "Log", ground=ground, name=name)
 
     def _extend_disks(self, sizes: CreatedKafka) -> None:
         """Have MSK extend the brokers' disks; only Express brokers have none."""

@@ -74,8 +74,7 @@ class LakeBucket(Construct):
             restorable_days: how long deleted objects can be restored.
             days: age of objects when they expire; None: never.
             expiring: the same by folder.
-            overwritten: folders whose deleted objects are kept for a day only: they are overwritten
-                and listed all the time, and listings slow down with deleted versions.
+            overwritten: folders whose deleted versions, which slow down listings, stay for a day.
             ground: context of the deployment.
         """
         super().__init__(scope, construct_id)
@@ -86,15 +85,8 @@ class LakeBucket(Construct):
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
-            lifecycle_configuration=_expiring(
-                days=days,
-                restorable_days=restorable_days,
-                folders=expiring,
-                overwritten=overwritten,
-            ),
-            logging_configuration=_Bucket.LoggingConfigurationProperty(
-                destination_bucket_name=access_log, log_file_prefix=f"{construct_id.lower()}/"
-            ),
+            lifecycle_configuration=_expiring(days, restorable_days, expiring, overwritten),
+            logging_configuration=_logged(access_log, construct_id),
         )
         bucket.apply_removal_policy(ground.kept)
         _add_policy(self, bucket)
@@ -129,13 +121,18 @@ def _encrypted_by(
     return _Bucket.BucketEncryptionProperty(server_side_encryption_configuration=[rule])
 
 
+def _logged(access_log: str, construct_id: str) -> aws_s3.CfnBucket.LoggingConfigurationProperty:
+    return _Bucket.LoggingConfigurationProperty(
+        destination_bucket_name=access_log, log_file_prefix=f"{construct_id.lower()}/"
+    )
+
+
 def _owned_by_account() -> aws_s3.CfnBucket.OwnershipControlsProperty:
     rule = _Bucket.OwnershipControlsRuleProperty(object_ownership="BucketOwnerEnforced")
     return _Bucket.OwnershipControlsProperty(rules=[rule])
 
 
 def _expiring(
-    *,
     days: int | None = None,
     restorable_days: int | None = None,
     folders: Mapping[str, int] = _NOTHING,

@@ -48,11 +48,7 @@ class PostgresServer(Construct):
             # With a fixed name a replacement fails instead of going unnoticed.
             db_instance_identifier=naming.source_server(ground.prefix),
             db_name=database,
-            engine="postgres",
-            engine_version=VERSION,
-            auto_minor_version_upgrade=True,
-            preferred_maintenance_window=sizes.maintenance_window,
-            allow_major_version_upgrade=False,
+            **_versioned(sizes.maintenance_window),
             db_parameter_group_name=self._add_parameters(sizes.slot_wal_gb).ref,
             db_subnet_group_name=self._add_subnets().ref,
             vpc_security_groups=[security_group],
@@ -117,6 +113,16 @@ class PostgresServer(Construct):
             suppress(instance, "RDS10", "the pipeline file sets `protect: false`")
         if not sizes.multi_az:
             suppress(instance, "RDS3", "the pipeline file sets `multi_az: false`")
+
+
+def _versioned(maintenance_window: str) -> dict[str, Any]:
+    return {
+        "engine": "postgres",
+        "engine_version": VERSION,
+        "auto_minor_version_upgrade": True,
+        "preferred_maintenance_window": maintenance_window,
+        "allow_major_version_upgrade": False,
+    }
 
 
 def _administered(key_arn: str) -> dict[str, Any]:

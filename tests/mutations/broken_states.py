@@ -41,7 +41,7 @@ STATES = (
         ((_MIX, "is_newer = pc.greater(at_s, at_t)", "is_newer = pc.is_valid(at_s)"),),
     ),
     Mutation(
-        "a row takes its place without its unsent values", _cases("T1 or T3"),
+        "a row takes its place without its unsent values", (DELTA, "-k", "stamped_commit"),
         ((_TASK, "return hits.found & lacking", "return hits.found & False"),),
     ),
     Mutation(

@@ -1,0 +1,63 @@
+"""`cdclake cost`: what a deployment costs a month, meter by meter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+
+if TYPE_CHECKING:
+    from cdclake.cost.estimate import Estimate
+
+
+def cost(
+    file: Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")],
+    environment: Annotated[str | None, typer.Option(help="Environment of the deployment.")] = None,
+    gb_day: Annotated[
+        float | None, typer.Option(min=0, help="Gigabytes of events a day, as JSON.")
+    ] = None,
+    events_s: Annotated[
+        float | None, typer.Option(min=0, help="Events per second, on average.")
+    ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option(help="JSON file of dollars per unit by meter, over the built-in ones."),
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Estimate the monthly cost of a deployment in us-east-1, before tax.
+
+    What is billed by time comes from the synthesized templates; requests, storage and runs from
+    --gb-day or --events-s. A price that is not known is listed, and is missing in the total.
+    """
+    from cdclake.config.deployment import load_deployment
+    from cdclake.cost.estimate import estimate
+    from cdclake.cost.meters import fixed_quantities
+    from cdclake.cost.prices import load_prices
+    from cdclake.cost.usage import Load, usage_quantities
+    from cdclake.stacks.templates import synthesize_templates
+
+    known = load_prices(prices)
+    deployment = load_deployment(file, environment)
+    load = Load.of(gb_day, events_s)
+    quantities = [
+        *fixed_quantities(synthesize_templates(deployment)),
+        *usage_quantities(deployment, load),
+    ]
+    found = estimate(quantities, known, deployment)
+    emit(found.to_json(), json_output, lambda: _render(found, deployment.prefix))
+
+
+def _render(found: Estimate, prefix: str) -> None:
+    say(f"{prefix}: about {found.total_month_usd:,.0f} dollars a month, us-east-1, before tax")
+    for line in found.lines:
+        price = "unknown price" if line.month_usd is None else f"{line.month_usd:,.2f}"
+        say(f"{price:>14}  {line.meter:<24} {line.quantity:>12,.0f} {line.unit:<9} {line.detail}")
+    if found.unknown:
+        say(f"without the meters of unknown price: {', '.join(found.unknown)}")
+        say('give them in a file: --prices FILE, like {"rds.db.m7g.large": 0.168}')
+    for saving in found.savings:
+        say(f"saves {saving.month_usd:,.0f}: {saving.change} ({saving.consequence})")

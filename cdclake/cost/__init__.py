@@ -1,0 +1,1 @@
+"""Monthly cost of a deployment, from its synthesized templates and its declaration."""

@@ -1,0 +1,63 @@
+"""What is billed by use grows with the load and follows the file's schedules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.cost.prices import load_prices
+from cdclake.cost.usage import DAYS, Load, usage_quantities
+from cdclake.errors import InputError
+from tests.unit.config.pipelines import VALID
+
+SCHEDULED = VALID + "stream: {mode: scheduled}\nschedules: {apply: rate(30 minutes)}\n"
+
+
+def deployment(folder: Path, text: str) -> Deployment:
+    file = folder / "pipeline.yaml"
+    file.write_text(text)
+    return load_deployment(file)
+
+
+def month(folder: Path, text: str, load: Load) -> dict[str, float]:
+    """The month's units by meter; of Glue's DPU hours those of the stream alone."""
+    found: dict[str, float] = {}
+    for each in usage_quantities(deployment(folder, text), load):
+        if each.meter != "glue.dpu" or each.detail.startswith("stream_changes"):
+            found[each.meter] = found.get(each.meter, 0.0) + each.quantity
+    return found
+
+
+def test_an_event_is_a_kilobyte_unless_both_are_given():
+    assert Load.of(None, 1000).gb_day == pytest.approx(86.4)
+    assert Load.of(86.4, None).events_s == pytest.approx(1000)
+    assert Load.of(None, None) == Load(events_s=0.0, gb_day=0.0)
+    assert Load.of(5, 7) == Load(events_s=7, gb_day=5)
+
+
+def test_requests_are_those_of_the_batches_that_have_events(tmp_path):
+    quiet = month(tmp_path, VALID, Load.of(None, 0.01))
+    busy = month(tmp_path, VALID, Load.of(None, 100))
+    assert quiet["s3.write"] == pytest.approx(0.01 * 86_400 * DAYS * 10)
+    assert busy["s3.write"] == pytest.approx(8640 * DAYS * 10)  # a batch every ten seconds
+
+
+def test_a_scheduled_stream_is_billed_by_its_runs(tmp_path):
+    found = month(tmp_path, SCHEDULED, Load.of(None, 0))
+    assert found["glue.dpu"] == pytest.approx(48 * 2 * 2 / 60 * DAYS)  # two minutes, two workers
+
+
+def test_an_always_on_stream_grows_with_its_load(tmp_path):
+    idle = month(tmp_path, VALID, Load.of(None, 1))["glue.dpu"]
+    flooded = month(tmp_path, VALID, Load.of(None, 400_000))["glue.dpu"]
+    assert (idle, flooded) == (2 * 730, 3 * 730)
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"a": -1}', '{"a": true}', '{"a": "0.1"}'])
+def test_prices_that_are_none_are_refused(tmp_path, text):
+    file = tmp_path / "prices.json"
+    file.write_text(text)
+    with pytest.raises(InputError, match="price"):
+        load_prices(file)
