@@ -9,7 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from cdclake import naming
-from cdclake.control_objects import LEASES, OUTCOMES, PROGRESS, REQUESTS, RESUMES, WIDENED
+from cdclake.control_objects import (
+    LEASES,
+    OUTCOMES,
+    PROGRESS,
+    REQUESTS,
+    RESUMES,
+    VERIFIED,
+    WIDENED,
+)
 from cdclake.deployed_jobs import TABLE_JOBS
 
 _LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
@@ -32,7 +40,7 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
     # It notes widened types, and requests the replay of what they quarantined.
     naming.VERIFY_JOB: ControlAccess(
-        writes=(_REPORTS, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
+        writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
     ),
     naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
 }

@@ -8,7 +8,9 @@
 | `resume/<table>.json` | `resume`, `resync` and `up` | the stream, which removes it |
 | `widened.json` | the source check: wider column types | the jobs, over their plan |
 | `new_columns.json` | the source check: undeclared columns | the stream, if they stop a table |
+| `verified.json` | `verify`: when each table was compared | `status` |
 | `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
+| `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
@@ -25,6 +27,7 @@ from typing import Any
 Json = dict[str, Any]
 REPLAY, RESYNC = "replay", "resync"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
+VERIFIED, PAUSE = "verified.json", "pause.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 NAMESPACE = "cdclake"
 DEPLOYMENT = "Deployment"  # dimension of every metric
 JOB = "Job"  # dimension of the metrics per job
+TABLE = "Table"  # dimension of the metrics per table
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,13 @@ STATE_AGE = Metric("StateAge", "Seconds")  # of the state that is behind its cha
 LAG = Metric("Lag")  # unread records of the topic with the most
 QUARANTINED = Metric("Quarantined")  # events refused since the last publication
 STOPPED_TABLES = Metric("StoppedTables")
+
+# Written by the stream for each table, with `aws: monitoring: {table_metrics: true}`.
+TABLE_FRESHNESS = Metric("TableFreshness", "Seconds")  # of a table that streams
+TABLE_STATE_AGE = Metric("TableStateAge", "Seconds")  # since the state is behind its changelog
+TABLE_QUARANTINED = Metric("TableQuarantined")
+TABLE_STOPPED = Metric("TableStopped")
+TABLE_VERIFIED_AGE = Metric("TableVerifiedAge", "Seconds")  # since it was last compared
 
 # Published by a table job at its end.
 FAILED_TABLES = Metric("FailedTables")

@@ -2,7 +2,8 @@
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --checkpoint URI --brokers HOST:PORT
 [--kafka_options JSON of further options of the source] [--deployment ID: the stream ends when the
-control object `stream.json` names another] [--metrics NAME of the deployment in CloudWatch].
+control object `stream.json` names another] [--metrics NAME of the deployment in CloudWatch]
+[--table_metrics true: also of each table].
 Catalog settings come from `--conf`.
 """
 
@@ -19,7 +20,7 @@ def main() -> None:
     log_to_stdout()
     arguments = read_arguments(
         ["JOB_NAME", "plan", "control", "checkpoint", "brokers"],
-        ["kafka_options", "deployment", "metrics"],
+        ["kafka_options", "deployment", "metrics", "table_metrics"],
     )
     run_stream(arguments, OperationExecutor)
 

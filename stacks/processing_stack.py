@@ -167,6 +167,8 @@ class ProcessingStack(PipelineStack):
         job = naming.STREAM_JOB
         script = self._files.add(script_of(job))
         arguments = self._arguments(job) | self._jars(self._login_jar)
+        if self.deployment.aws.monitoring.table_metrics:
+            arguments["--table_metrics"] = "true"
         if self._is_kept:
             arguments["--deployment"] = self._deployment_id()
         return JobSpec(

@@ -34,12 +34,14 @@ NEVER: dict[str, set[str]] = {
     | {"cdclake.config.resolve", "cdclake.config.document", "cdclake.config.yaml_reader"},
     "cdclake/local": {"scripts", "app", "benchmarks", "tests", "aws_cdk"}
     | {"cdclake.cli", "cdclake.stacks", "cdclake.functions"},
+    "cdclake/deployed": {"scripts", "app", "benchmarks", "tests", "aws_cdk"}
+    | {"cdclake.cli", "cdclake.stacks", "cdclake.functions", "cdclake.local"},
     "cdclake/cli": {"scripts", "app", "benchmarks", "tests"},
     "benchmarks": {"scripts", "app", "tests", "aws_cdk"} | {"cdclake.cli", "cdclake.stacks"},
     "scripts": {"benchmarks"},
 }
 CORE = "cdclake"
-OUTER = ("cdclake/cli", "cdclake/local")
+OUTER = ("cdclake/cli", "cdclake/deployed", "cdclake/local")
 ALLOWED_OF_STACKS = ("cdclake.stacks.constructs", "cdclake.stacks.bundles")
 
 

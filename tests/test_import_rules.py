@@ -22,8 +22,9 @@ from tests.source_tree import (
 # The longest prefix of the module decides.
 THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake": set(),  # the core: standard library only
-    "cdclake.cli": {"boto3", "botocore", "rich", "typer"},
+    "cdclake.cli": {"rich", "typer"},
     "cdclake.config": {"jq", "pydantic", "pydantic_core", "ruamel"},
+    "cdclake.deployed": {"boto3", "botocore"},
     "cdclake.functions": {"boto3", "botocore"},
     "cdclake.functions.firehose_changes": set(),
     "cdclake.functions.firehose_requests": set(),
@@ -41,7 +42,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.operations": {"pyspark"},
     "cdclake.jobs.reader": {"boto3", "botocore", "duckdb", "pyspark"},
     "cdclake.jobs.runtime": {"awsglue", "boto3", "botocore", "psycopg", "pyspark"},
-    "cdclake.jobs.stream": {"msgspec", "numpy", "py4j", "pyarrow", "pyspark"},
+    "cdclake.jobs.stream": {"botocore", "msgspec", "numpy", "py4j", "pyarrow", "pyspark"},
     "cdclake.jobs.table_jobs": set(),
     "cdclake.jobs.verify": {"duckdb", "psycopg", "pyspark"},
     "cdclake.local": {"psycopg"},

@@ -19,6 +19,7 @@ from cdclake.cli.demo import demo
 from cdclake.cli.down import down
 from cdclake.cli.init import init
 from cdclake.cli.job import job
+from cdclake.cli.logs import logs
 from cdclake.cli.output import emit_error
 from cdclake.cli.pause import pause
 from cdclake.cli.redrive import redrive
@@ -50,6 +51,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     resume,
     views,
     cost,
+    logs,
     down,
     demo,
 )

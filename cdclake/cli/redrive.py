@@ -55,7 +55,7 @@ def _redrive_local(*, dry_run: bool) -> dict[str, Any]:
 def _redrive_deployed(
     file: Path | None, environment: str | None, *, dry_run: bool
 ) -> dict[str, Any]:
-    from cdclake.cli.aws_functions import DeployedRedrive
+    from cdclake.deployed.aws_functions import DeployedRedrive
     from cdclake.redrive.service import redrive_all
 
     return redrive_all(DeployedRedrive(deployed_file(file), environment), dry_run=dry_run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,6 +14,7 @@ from cdclake.cli.target import (
     Target,
     TargetOption,
     check_local,
+    deployed_file,
     deployed_job,
 )
 
@@ -25,18 +27,26 @@ def resume(
 ) -> None:
     """Start a paused stream; let stopped tables read their gap from Kafka and rejoin.
 
-    A deployed stream is never paused: with --target aws only stopped tables are affected.
+    On AWS a paused stream starts within five minutes; tables that it has stopped rejoin then.
     """
-    from cdclake import naming
-
     if target is Target.AWS:
-        answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resume", [])
+        answer = _resume_deployed(file, environment)
     else:
         check_local(file, environment)
         answer = _resume_here()
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:
         raise typer.Exit(4)
+
+
+def _resume_deployed(file: Path | None, environment: str | None) -> dict[str, Any]:
+    from cdclake import naming
+    from cdclake.deployed.deployed_lake import DeployedLake
+    from cdclake.deployed.stream_pause import resume_stream
+
+    was_paused = resume_stream(DeployedLake(deployed_file(file), environment))
+    answer = deployed_job(file, environment, naming.OPERATE_JOB).operate("resume", [])
+    return {**answer, "was_paused": was_paused}
 
 
 def _resume_here() -> dict[str, Any]:
@@ -51,5 +61,7 @@ def _resume_here() -> dict[str, Any]:
 
 
 def _render(answer: dict[str, Any]) -> None:
+    if answer.get("was_paused"):
+        say("the stream starts within five minutes")
     for table in answer["tables"]:
         say(f"{table['table']}: {table['did']}")

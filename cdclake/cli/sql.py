@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_file,
+)
+from cdclake.errors import InputError
 
 if TYPE_CHECKING:
-    from cdclake.local.reader.query import Answer
+    from cdclake.query_answer import Answer
 
 _MAX_SHOWN_ROWS = 200
+
+
+class QueryEngine(StrEnum):
+    """Engine of a query."""
+
+    DUCKDB = "duckdb"
+    ATHENA = "athena"
 
 
 def sql(
@@ -20,20 +39,65 @@ def sql(
         str | None,
         typer.Option("--at", help="Time travel: a timestamp (ISO 8601) or a snapshot id."),
     ] = None,
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
+    engine: Annotated[
+        QueryEngine, typer.Option(help="duckdb, or with --target aws the deployment's Athena.")
+    ] = QueryEngine.DUCKDB,
     json_output: JsonOption = False,
 ) -> None:
     """Query the lake: TABLE, TABLE_changes, TABLE_current, TABLE_history, cdclake_quarantine.
 
-    Timestamps are in UTC. In JSON, decimals are strings and bytes are hexadecimal.
+    Timestamps are in UTC. In JSON, decimals are strings and bytes are hexadecimal. With --target
+    aws DuckDB reads the bucket with your credentials, or Athena runs the query in its own SQL.
     """
+    if target is Target.LOCAL:
+        check_local(file, environment)
+    if engine is QueryEngine.ATHENA:
+        answer = _in_athena(query, at, target, file, environment)
+    else:
+        limit = None if json_output else _MAX_SHOWN_ROWS
+        answer = _in_duckdb(query, at, limit, target, file, environment)
+    emit(answer.to_json(), json_output, lambda: _render(answer))
+
+
+def _in_duckdb(
+    query: str,
+    at: str | None,
+    limit: int | None,
+    target: Target,
+    file: Path | None,
+    environment: str | None,
+) -> Answer:
+    from cdclake.local.reader.query import run_query
+
+    if target is Target.AWS:
+        from cdclake.deployed.deployed_lake import DeployedLake
+
+        lake = DeployedLake(deployed_file(file), environment)
+        with TemporaryDirectory() as spill:
+            return run_query(lake.reader(Path(spill)), query, at, limit)
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
     from cdclake.local.reader.duck import lake_reader
-    from cdclake.local.reader.query import run_query
 
-    lake = open_lake(Home.from_environment())
-    answer = run_query(lake_reader(lake), query, at, None if json_output else _MAX_SHOWN_ROWS)
-    emit(answer.to_json(), json_output, lambda: _render(answer))
+    return run_query(lake_reader(open_lake(Home.from_environment())), query, at, limit)
+
+
+def _in_athena(
+    query: str, at: str | None, target: Target, file: Path | None, environment: str | None
+) -> Answer:
+    from cdclake.config.deployment import load_deployment
+    from cdclake.deployed.athena_query import run_athena_query
+
+    if target is Target.LOCAL or at is not None:
+        raise InputError(
+            "--engine athena needs --target aws, and knows no --at",
+            "write `FOR TIMESTAMP AS OF` in the query, or use --engine duckdb",
+        )
+    deployment = load_deployment(deployed_file(file), environment)
+    return run_athena_query(deployment.prefix, deployment.plan.lake_database, query)
 
 
 def _render(answer: Answer) -> None:

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import (
+    EnvironmentOption,
+    FileOption,
+    Target,
+    TargetOption,
+    check_local,
+    deployed_file,
+)
 
 _UNKNOWN = "-"
 
 
-def status(json_output: JsonOption = False) -> None:
+def status(
+    target: TargetOption = Target.LOCAL,
+    file: FileOption = None,
+    environment: EnvironmentOption = None,
+    json_output: JsonOption = False,
+) -> None:
     """Show the components, the tables and the replication slot.
 
     Exit with 0 if the lake is healthy, 1 if something needs attention (a table is stopped, differs
     from the source or has quarantined events, a component is starting), and 4 if a component is
-    down. A figure that is not known is shown as `-`.
+    down. A figure that is not known is shown as `-`. With --target aws also the alarms that are
+    on; lag and freshness are those of the whole stream.
     """
+    if target is Target.AWS:
+        _status_deployed(deployed_file(file), environment, json_output)
+        return
+    check_local(file, environment)
     from cdclake.errors import NotRunning
     from cdclake.local.health import EXIT_CODES
     from cdclake.local.process.home import Home
@@ -31,6 +50,40 @@ def status(json_output: JsonOption = False) -> None:
     emit(answer, json_output, lambda: _render(answer))
     if code := EXIT_CODES[answer["health"]]:
         raise typer.Exit(code)
+
+
+def _status_deployed(file: Path, environment: str | None, json_output: bool) -> None:
+    from cdclake.deployed.deployed_lake import DeployedLake
+    from cdclake.deployed.deployed_status import deployed_status
+    from cdclake.local.health import EXIT_CODES
+
+    answer = deployed_status(DeployedLake(file, environment))
+    emit(answer, json_output, lambda: _render_deployed(answer))
+    if code := EXIT_CODES[answer["health"]]:
+        raise typer.Exit(code)
+
+
+def _render_deployed(answer: dict[str, Any]) -> None:
+    lag, freshness = _shown(answer["lag_events"]), _shown(answer["freshness_s"])
+    say(f"{answer['health']}; largest lag {lag} records, freshness {freshness} s")
+    for line in answer["attention"]:
+        say(f"  {line}")
+    for part in answer["components"]:
+        say(f"{part['name']:<11} {part['state']:<10} log {part['log']}")
+    for table in answer["tables"]:
+        say(
+            f"{table['table']:<20} {table['state']:<10} {_shown(table['state_rows'])} rows,"
+            f" {_shown(table['changes_rows'])} changes, {table['quarantined']} quarantined,"
+            f" verified {_verified(table['last_verified'])}"
+        )
+    if answer["slot"]:
+        say(f"the slot retains {_shown(answer['slot']['wal_bytes'])} bytes of WAL")
+
+
+def _verified(last: dict[str, Any] | None) -> str:
+    if last is None:
+        return "never"
+    return f"{'equal' if last['equal'] else 'DIFFERENT'} at {last['at']}"
 
 
 def _render(answer: dict[str, Any]) -> None:

@@ -11,7 +11,7 @@ import typer
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
-    from cdclake.cli.aws_jobs import DeployedJob
+    from cdclake.deployed.aws_jobs import DeployedJob
 
 
 class Target(StrEnum):
@@ -50,6 +50,6 @@ def deployed_file(file: Path | None) -> Path:
 
 def deployed_job(file: Path | None, environment: str | None, name: str) -> DeployedJob:
     """Return the deployment's job; InputError if no file is given."""
-    from cdclake.cli.aws_jobs import DeployedJob
+    from cdclake.deployed.aws_jobs import DeployedJob
 
     return DeployedJob(deployed_file(file), environment, name)

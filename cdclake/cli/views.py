@@ -53,7 +53,7 @@ def views(
 
 
 def _make(workgroup: str, statements: dict[str, str]) -> dict[str, Any]:
-    from cdclake.cli.athena import WorkgroupClient
+    from cdclake.deployed.athena import WorkgroupClient
 
     athena = WorkgroupClient(workgroup)
     made = [{"view": name, "error": athena.run(sql)} for name, sql in statements.items()]

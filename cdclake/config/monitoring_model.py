@@ -22,6 +22,11 @@ class Monitoring(Section):
         description="Recipients; each must confirm the first mail. Others can subscribe to the SNS"
         " topic that the deployment prints.",
     )
+    table_metrics: bool = Field(
+        default=False,
+        description="Also publish metrics of each table: freshness, age of its state, quarantined"
+        " events, whether it is stopped, time since it was verified. CloudWatch bills each.",
+    )
     freshness_minutes: int = Field(
         default=15, ge=2, le=1440, description="Alarm: the lake's newest heartbeat is older."
     )

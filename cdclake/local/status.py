@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from cdclake import naming
+from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
@@ -59,6 +60,7 @@ class _Facts:
     changes: Mapping[str, list[SourceChange]] | None  # None: the source does not answer
     relations: Mapping[str, list[RelationChange]] | None
     lines: Lines
+    verified: Mapping[str, dict[str, Any]]  # the newest comparison of each table
 
 
 def lake_status(home: Home) -> dict[str, Any]:
@@ -116,8 +118,13 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
         changes=_asked(lake, running, lambda: source_changes(lake, lines)),
         relations=_asked(lake, running, lambda: relation_changes(lake)),
         lines=lines,
+        verified=known(lambda: _verified(lake), {}),
     )
     return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
+
+
+def _verified(lake: LocalLake) -> dict[str, dict[str, Any]]:
+    return {name: asdict(found) for name, found in read_verified(lake.control).items()}
 
 
 def _connector_failure(lake: LocalLake) -> str | None:
@@ -181,6 +188,7 @@ def _table(
         "lines": [facts.lines.of(table, column) for column in progress.columns],
         "source_changes": _shown(facts.changes, table),
         "relation_changes": _shown(facts.relations, table),
+        "last_verified": facts.verified.get(table.name),
     }
 
 
@@ -247,6 +255,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
         "lines": [],
         "source_changes": None,
         "relation_changes": None,
+        "last_verified": None,
     }
 
 

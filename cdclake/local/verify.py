@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from cdclake.errors import CdcError
+from cdclake.jobs.control.last_verified import note_verified
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.verify.catch_up import CatchUp
@@ -41,7 +42,7 @@ def verify_lake(
         wait_s=wait_s,
         obstacle=partial(_obstacle, lake),
     )
-    return verify_tables(
+    report = verify_tables(
         lake.plan,
         chosen_tables(lake.plan, table),
         dsn=lake.dsn,
@@ -52,6 +53,8 @@ def verify_lake(
         deep=deep,
         quarantined=partial(quarantined_events, reader),
     )
+    note_verified(control, {compared.table: compared.ok for compared in report.tables})
+    return report
 
 
 def _obstacle(lake: LocalLake) -> CdcError | None:

@@ -6,7 +6,9 @@ Conditional writes (`If-None-Match`, `If-Match`) give optimistic concurrency to 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlparse
@@ -32,7 +34,8 @@ class ObjectStore:
     def __init__(self, uri: str) -> None:
         parsed = urlparse(uri)
         self._bucket, self._prefix = parsed.netloc, parsed.path.strip("/")
-        self._s3 = boto3.client("s3")
+        self._s3, self._headers = boto3.client("s3"), threading.local()
+        self._s3.meta.events.register("before-call.s3.PutObject", self._add_headers)
 
     def read(self, name: str) -> StoredObject | None:
         """Return the object, or None if there is none."""
@@ -63,18 +66,27 @@ class ObjectStore:
         Return the new ETag, or None if another writer was first.
         """
         body, key = _encode(content), self._key(name)
+        condition = {"If-None-Match": "*"} if etag is None else {"If-Match": etag}
         try:
-            if etag is None:
-                answer = self._s3.put_object(
-                    Bucket=self._bucket, Key=key, Body=body, IfNoneMatch="*"
-                )
-            else:
-                answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=body, IfMatch=etag)
+            with self._sending(condition):
+                answer = self._s3.put_object(Bucket=self._bucket, Key=key, Body=body)
         except ClientError as error:
             if error.response["Error"]["Code"] in (*_REFUSED, *_ABSENT):
                 return None
             raise
         return str(answer["ETag"])
+
+    @contextmanager
+    def _sending(self, headers: dict[str, str]) -> Iterator[None]:
+        """Add headers to this thread's requests: older botocores do not know these parameters."""
+        self._headers.extra = headers
+        try:
+            yield
+        finally:
+            self._headers.extra = {}
+
+    def _add_headers(self, params: dict[str, Any], **_: Any) -> None:
+        params["headers"].update(getattr(self._headers, "extra", {}))
 
     def delete(self, name: str) -> None:
         """Delete the object if it exists."""

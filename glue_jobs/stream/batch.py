@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from typing import Protocol, TypeVar
 
 from pyspark import inheritable_thread_target
@@ -25,6 +26,7 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.requests import take_resumes
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.topic_state import expired_records
+from cdclake.jobs.runtime.logs import bound
 from cdclake.jobs.runtime.session import share_among_cores
 from cdclake.jobs.stream import topic_check
 from cdclake.jobs.stream.apply_scheduler import ApplyScheduler
@@ -93,6 +95,10 @@ class MicroBatch:
 
     def __call__(self, records: DataFrame, batch: int) -> None:
         """Process one micro-batch; an error fails the query, and Spark replays the batch."""
+        with bound(batch=batch, epoch=self._progress.epoch):
+            self._process(records, batch)
+
+    def _process(self, records: DataFrame, batch: int) -> None:
         started, laps = time.monotonic(), StageTimer()
         share_among_cores(records.sparkSession)
         # Before the plan: operators fix it, then resume.
@@ -320,7 +326,8 @@ class MicroBatch:
 def _run_all(threads: Executor, work: Callable[[Item], None], items: Iterable[Item]) -> None:
     """Run the work for all items on threads of the pool; raise the first error at the end."""
     on_thread: Callable[[Item], None] = inheritable_thread_target(work)
-    running = [threads.submit(on_thread, item) for item in items]
+    # Each with the fields that are bound to this thread's log lines.
+    running = [threads.submit(copy_context().run, on_thread, item) for item in items]
     wait(running)
     for finished in running:
         finished.result()

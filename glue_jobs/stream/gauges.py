@@ -5,16 +5,23 @@ Publishing does not delay a batch: the values come from the progress object that
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from cdclake import metrics
+from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.runtime.metrics import Metrics, Values
+from cdclake.jobs.stream.table_gauges import table_lines, write_lines
+
+log = logging.getLogger("cdclake.stream")
 
 PUBLISH_INTERVAL_S = 60.0
 FAILURES_TO_REPORT = 5  # consecutive failures of a table, about three minutes of them
@@ -24,8 +31,11 @@ _MICROS = 1_000_000
 class StreamGauges:
     """Publisher of one stream's progress, and of its changes since the last publication."""
 
-    def __init__(self, control: ObjectStore, published: Metrics) -> None:
-        self._control = control
+    def __init__(
+        self, control: ObjectStore, published: Metrics, tables_of: str | None = None
+    ) -> None:
+        """With `tables_of`, the deployment's name, also write metrics of each table."""
+        self._control, self._tables_of = control, tables_of
         self._published = published
         # Events refused before this run were published by the previous one.
         self._quarantined = _quarantined(Progress.load(control))
@@ -40,6 +50,17 @@ class StreamGauges:
     def tell(self, query_progress: Mapping[str, Any] | None) -> None:
         """Publish now; `query_progress` is Spark's report of the last batch, if there was one."""
         self._published.tell(lambda: self._gather(query_progress))
+        if self._tables_of is not None:
+            self._tell_tables(self._tables_of)
+
+    def _tell_tables(self, deployment: str) -> None:
+        """Write the tables' metrics; S3 may fail for a while, and the next minute tries again."""
+        try:
+            progress, verified = Progress.load(self._control), read_verified(self._control)
+        except (BotoCoreError, ClientError) as error:
+            log.warning("metrics of the tables could not be written: %s", error)
+            return
+        write_lines(table_lines(deployment, progress, verified, time.time()))
 
     def _gather(self, query_progress: Mapping[str, Any] | None) -> Values:
         progress, now = Progress.load(self._control), time.time()

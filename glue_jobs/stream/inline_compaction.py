@@ -54,4 +54,5 @@ class InlineCompaction:
         upkeep = MaintainedTable(stream.lake, table, table.name, datetime.now(UTC), history)
         if run_if_free(self._leases, table.name, partial(compact, upkeep)):
             stream.schedule.state_commits = 0
-            log.info("%s: compacted in %.1f s", table.name, time.monotonic() - started)
+            seconds = time.monotonic() - started
+            log.info("%s: compacted in %.1f s", table.name, seconds, extra={"table": table.name})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 
@@ -9,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from cdclake import naming
+from cdclake.control_objects import PAUSE
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.runtime.arguments import brokers_of
@@ -22,6 +24,8 @@ from cdclake.jobs.stream.kafka_range import MAX_POLL_RECORDS, POLL_RECORDS_OPTIO
 from cdclake.jobs.stream.restarts import Restarts
 from cdclake.jobs.stream.topic_check import KafkaTopics
 from cdclake.plan import Plan
+
+log = logging.getLogger("cdclake.stream")
 
 # A consumer prefetches, and the broker answers the requests of a connection in order: with Kafka's
 # default of 500 ms a batch's offset lookups would wait that long behind the prefetch.
@@ -37,6 +41,9 @@ def run_stream(arguments: Mapping[str, str], repairs_of: RepairsOf) -> None:
 
     While S3, Glue or Kafka fail, the query starts again after a pause, as a new process would.
     """
+    if ObjectStore(arguments["control"]).read(PAUSE) is not None:
+        log.warning("the stream is paused: `cdclake resume` lets it run again")
+        return
     spark = open_session(arguments["JOB_NAME"])
     restarts = Restarts()
     restarts.run(lambda: _run_query(arguments, spark, repairs_of, restarts))
@@ -56,9 +63,13 @@ def _run_query(
     batch = handover.guarded(restarts.observed(micro_batch))
     discard_unusable(spark, arguments["checkpoint"], topics)
     query = start(read_topics(spark, plan, brokers), batch, plan, arguments["checkpoint"])
-    gauges = StreamGauges(control, Metrics(arguments.get("metrics")))
+    gauges = StreamGauges(control, Metrics(arguments.get("metrics")), _tables_of(arguments))
     handover.await_end(query, lambda: gauges.tell_if_due(query.lastProgress))
     gauges.tell(query.lastProgress)  # in scheduled mode perhaps the first time
+
+
+def _tables_of(arguments: Mapping[str, str]) -> str | None:
+    return arguments.get("metrics") if arguments.get("table_metrics") == "true" else None
 
 
 def read_topics(spark: SparkSession, plan: Plan, brokers: dict[str, str]) -> DataFrame:

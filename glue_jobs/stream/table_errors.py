@@ -19,7 +19,7 @@ def stop(stream: TableStream, ranges: Ranges, reason: str, columns: Sequence[str
     """Stop the table before this batch; it resumes at the start of its ranges."""
     stream.place.keep_offsets(ranges)
     stream.place.stop(reason, columns)
-    log.error("table %s stopped: %s", stream.table.name, reason)
+    log.error("table %s stopped: %s", stream.table.name, reason, extra={"table": stream.table.name})
 
 
 def stop_after(error: Exception, stream: TableStream, ranges: Ranges) -> None:
@@ -27,7 +27,7 @@ def stop_after(error: Exception, stream: TableStream, ranges: Ranges) -> None:
     name = stream.table.name
     held, stopped = hold_reason(name, error), stop_reason(name, error)
     if held is not None:
-        log.warning("table %s: held back", name, exc_info=error)
+        log.warning("table %s: held back", name, exc_info=error, extra={"table": name})
         stream.place.keep_offsets(ranges)
         stream.place.hold(held, time.time())
     elif stopped is not None:

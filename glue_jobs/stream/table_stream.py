@@ -138,7 +138,8 @@ class TableStream:
         if not portion.ranges and replaced.is_swept:
             return Outcome(appended=0, quarantined=0)
         if portion.share.error is not None:
-            log.error("table %s: %s", self.table.name, portion.share.error)
+            named = {"table": self.table.name}
+            log.error("table %s: %s", self.table.name, portion.share.error, extra=named)
             raise TaskFailed(portion.share.error.strip().splitlines()[-1])
         known = KnownColumns(first_seen=self.place.first_seen, suspected=self.place.suspected)
         parts = portion.share.parts

@@ -79,7 +79,8 @@ def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> Tab
         applied = work()
         after = size_of(lake, table)
     except Exception as failure:
-        log.warning("table %s failed", table.name, exc_info=failure)
+        named = {"table": table.name}
+        log.warning("table %s failed", table.name, exc_info=failure, extra=named)
         will_pass = passing_cause(failure) is not None
         error = _told(table, failure)
     return TableReport(

@@ -15,6 +15,7 @@ from cdclake import naming
 from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import CdcError, ComponentFailed
 from cdclake.iceberg.widening import with_widened
+from cdclake.jobs.control.last_verified import note_verified
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
@@ -105,6 +106,7 @@ def run(arguments: Mapping[str, str]) -> int:
         found = compare(open_session(arguments["JOB_NAME"]), plan, control, arguments)
         report, unequal = found.to_json(), sum(not table.ok for table in found.tables)
         equal = len(found.tables) - unequal
+        note_verified(control, {table.table: table.ok for table in found.tables})
     except CdcError as error:
         log.error("%s", error)
         report, unequal, equal = _failed(error), len(plan.tables), 0

@@ -4,8 +4,8 @@ Invoked every five minutes, and when a run of the job ends. The keeper is statel
 runs, and a control object in S3 stores the wanted deployment and, by its modification time, since
 when it is wanted. Concurrent calls are harmless, since Glue rejects a second run.
 
-Environment: JOB, BUCKET and KEY of the control object, DEPLOYMENT (empty: run no stream), DIMENSION
-of the metrics.
+Environment: JOB, BUCKET and KEY of the control object, PAUSE (key of the object that an operator
+writes to pause the stream), DEPLOYMENT (empty: run no stream), DIMENSION of the metrics.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def keep(now: datetime) -> StreamStatus:
     """Start the stream, or stop an overdue run of an older deployment, or do nothing."""
-    wanted = os.environ["DEPLOYMENT"] or None
+    wanted = None if is_paused() else os.environ["DEPLOYMENT"] or None
     since = order(wanted)
     runs = recent_runs()
     alive = [run for run in runs if run["JobRunState"] in ALIVE]
@@ -66,6 +66,18 @@ def keep(now: datetime) -> StreamStatus:
     if wanted is None:
         return StreamStatus(False, 0, False, "nothing: no stream is wanted")
     return start_unless_it_fails([run for run in runs if run["StartedOn"] >= since], now)
+
+
+def is_paused() -> bool:
+    """Tell whether an operator has paused the stream (`cdclake pause --target aws`)."""
+    s3 = boto3.client("s3")
+    try:
+        s3.head_object(Bucket=os.environ["BUCKET"], Key=os.environ["PAUSE"])
+    except ClientError as error:
+        if error.response["Error"]["Code"] not in ("404", "NoSuchKey"):
+            raise
+        return False
+    return True
 
 
 def order(wanted: str | None) -> datetime:

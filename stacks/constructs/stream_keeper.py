@@ -6,6 +6,7 @@ from aws_cdk import Aws, aws_events, aws_lambda
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.control_objects import PAUSE
 from cdclake.metrics import NAMESPACE
 from cdclake.stacks.bundles import build_function
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
@@ -20,6 +21,8 @@ from cdclake.stream_keeping import CHECK_EVERY_MINUTES
 _MODULE = "stream_keeper"
 _EVERY = f"rate({CHECK_EVERY_MINUTES} minutes)"
 _TIMEOUT_S = 60
+_ORDER = f"{naming.CONTROL_PREFIX}/{naming.STREAM_ORDER}"
+_PAUSE = f"{naming.CONTROL_PREFIX}/{PAUSE}"
 
 
 class StreamKeeper(Construct):
@@ -38,7 +41,6 @@ class StreamKeeper(Construct):
     ) -> None:
         """Add the keeper; `deployment_id` is the deployment to run, None to run no stream."""
         super().__init__(scope, construct_id)
-        order = f"{naming.CONTROL_PREFIX}/{naming.STREAM_ORDER}"
         function = LambdaFunction(
             self,
             "Keeper",
@@ -47,13 +49,14 @@ class StreamKeeper(Construct):
             environment={
                 "JOB": job.name,
                 "BUCKET": state.name,
-                "KEY": order,
+                "KEY": _ORDER,
+                "PAUSE": _PAUSE,
                 "DEPLOYMENT": deployment_id or "",
                 "DIMENSION": ground.prefix,
             },
             grants=[
                 _runs(job.name),
-                *_orders(state, order),
+                *_orders(state),
                 through_s3(ground.key_arn),
                 publishes_metrics(NAMESPACE),
             ],
@@ -92,10 +95,11 @@ class StreamKeeper(Construct):
         )
 
 
-def _orders(state: BucketReference, key: str) -> list[Grant]:
-    """Allow using one object; without listing, S3 answers 403 instead of 404 if it is missing."""
+def _orders(state: BucketReference) -> list[Grant]:
+    """Allow using two objects; without listing, S3 answers 403 instead of 404 if it is missing."""
     return [
-        Grant(actions=["s3:GetObject", "s3:PutObject"], on=[f"{state.arn}/{key}"]),
+        Grant(actions=["s3:GetObject", "s3:PutObject"], on=[f"{state.arn}/{_ORDER}"]),
+        Grant(actions=["s3:GetObject"], on=[f"{state.arn}/{_PAUSE}"]),
         Grant(actions=["s3:ListBucket"], on=[state.arn]),
     ]
 

@@ -59,6 +59,8 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "pause": [(0, ())],
     "resume": [(0, ())],
     "views": [(0, ("FILE",))],
+    "cost": [(0, ("FILE",))],
+    "logs": [(0, ()), (0, ("stream", "--since", "1h"))],
     "down": [(0, ())],
     "demo": [(0, ("--seconds", "3"))],  # its lake is another one
 }  # fmt: skip

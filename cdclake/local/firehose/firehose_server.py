@@ -18,6 +18,7 @@ from urllib.parse import urlparse
 
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
+from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.local.aws.http_server import Server
 from cdclake.local.aws.signature import SignedRequests
 from cdclake.local.firehose.backup import Backup
@@ -43,9 +44,8 @@ _RETRY_S = 1.0
 
 def main() -> int:
     """Deliver until SIGTERM, then return 0; the next process reads undelivered records again."""
-    logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(asctime)s %(message)s")
-    for chatty in ("botocore", "pyiceberg"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    log_to_stdout()
+    logging.getLogger("pyiceberg").setLevel(logging.WARNING)
     parser = argparse.ArgumentParser(description="Local stand-in for Amazon Data Firehose.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--plan", required=True, type=Path)

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import islice
@@ -25,6 +24,7 @@ from cdclake.jobs.reader.duck import (
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
 from cdclake.jobs.reader.relations import TOO_EARLY
 from cdclake.plan import Plan, Table
+from cdclake.query_answer import Answer
 
 _READS = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
 _FETCH_ROWS = 1000
@@ -38,20 +38,6 @@ _LISTS = re.compile(
 _QUERY = re.compile(
     r"(--[^\n]*\n|/\*.*?\*/|[\s(])*(select|with|from|values|table|pivot|unpivot)\b", re.I | re.S
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A query's columns as (name, DuckDB type), and its rows as JSON values."""
-
-    columns: tuple[tuple[str, str], ...]
-    rows: list[list[Any]]
-    more: bool = False  # True if rows beyond the limit were left out
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the contract's object."""
-        columns = [{"name": name, "type": kind} for name, kind in self.columns]
-        return {"ok": True, "columns": columns, "rows": self.rows}
 
 
 def run_query(

@@ -13,8 +13,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError, NoRegionEr
 from moto.glue.models import glue_backends
 from moto.moto_api import state_manager
 
-from cdclake.cli import aws_jobs
 from cdclake.cli import main as command
+from cdclake.deployed import aws_jobs
 from cdclake.jobs.verify.report import TableComparison
 from tests.unit.config.pipelines import VALID
 
@@ -75,7 +75,7 @@ def writes_its_report(
             Bucket="state", Key=f"control/reports/{started(job)[0]['--run']}.json", Body=body
         )
 
-    monkeypatch.setattr("cdclake.cli.aws_jobs.time.sleep", end)
+    monkeypatch.setattr("cdclake.deployed.aws_jobs.time.sleep", end)
     # Moto has a run go on by a step whenever somebody asks for it: starting, running, over.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1})
 

@@ -48,6 +48,7 @@ class Stream:
 @pytest.fixture
 def stream(monkeypatch: pytest.MonkeyPatch) -> Iterator[Stream]:
     values = {"JOB": JOB, "BUCKET": BUCKET, "KEY": KEY, "DEPLOYMENT": "d1", "DIMENSION": "shop"}
+    values["PAUSE"] = "control/pause.json"
     for name, value in values.items():
         monkeypatch.setenv(name, value)
     where = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}

@@ -10,8 +10,8 @@ from typing import Any
 import boto3
 
 from cdclake import naming
-from cdclake.cli.aws_calls import explained
 from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.deployed.aws_calls import explained
 from cdclake.errors import ComponentFailed
 
 _POLL_S = 10.0

@@ -10,8 +10,8 @@ import boto3
 from botocore.config import Config
 
 from cdclake import naming
-from cdclake.cli.aws_calls import explained
 from cdclake.config.deployment import load_deployment
+from cdclake.deployed.aws_calls import explained
 from cdclake.errors import ComponentFailed, InputError
 
 # Wait as long as Lambda lets a call run, and never retry it silently.

@@ -1,0 +1,184 @@
+"""`cdclake status --target aws`: what runs, how fresh each table is, and which alarms are on.
+
+Everything is read from the outside: Glue, MSK Connect, CloudWatch, and the control objects and
+table metadata in S3. Kafka and the source are in the private network: the lag is the stream's own
+metric, and the WAL of the slot is RDS's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from tempfile import gettempdir
+from typing import Any
+
+import boto3
+
+from cdclake import metrics, naming
+from cdclake.deployed.aws_calls import explained
+from cdclake.deployed.deployed_lake import DeployedLake
+from cdclake.errors import InputError
+from cdclake.jobs.control.last_verified import read_verified
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Held, Resuming, Stopped, Streaming
+from cdclake.jobs.control.table_progress import TableProgress
+from cdclake.jobs.reader.catalog import Catalog
+from cdclake.plan import Table
+
+_THREADS = 8
+_RECENT = timedelta(minutes=30)  # a metric of ours is published each minute or every five
+_RUNNING = ("STARTING", "RUNNING", "WAITING")
+
+
+def deployed_status(lake: DeployedLake) -> dict[str, Any]:
+    """Return the contract's object of `status` for a deployment.
+
+    `health` is `healthy`, `attention` or `down`; `attention` lists what needs an operator.
+    Raises CdcError if the deployment cannot be reached.
+    """
+    components = [_stream(lake), *_connector(lake)]
+    with explained(lake.name, "read the progress of"):
+        progress = Progress.load(lake.control)
+        tables = _tables(lake, progress)
+    alarms = _alarms(lake.deployment.prefix)
+    attention = [f"alarm {name} is on: see docs/runbooks/{name}.md" for name in alarms]
+    attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
+    down = [part["name"] for part in components if part["state"] not in ("running", "scheduled")]
+    return {
+        "ok": True,
+        "health": "down" if down else "attention" if attention else "healthy",
+        "attention": [*(f"{name} does not run" for name in down), *attention],
+        "components": components,
+        "tables": tables,
+        "slot": _slot(lake),
+        "lag_events": _newest(lake.deployment.prefix, metrics.LAG),
+        "freshness_s": _newest(lake.deployment.prefix, metrics.FRESHNESS),
+        "alarms": alarms,
+    }
+
+
+def _stream(lake: DeployedLake) -> dict[str, Any]:
+    with explained(lake.name, "list the runs of"):
+        runs = boto3.client("glue").get_job_runs(JobName=lake.name, MaxResults=1)["JobRuns"]
+    state = runs[0]["JobRunState"] if runs else "never started"
+    runs_now = state in _RUNNING
+    waits = lake.deployment.plan.mode == "scheduled" and state in ("SUCCEEDED", "never started")
+    return {
+        "name": naming.STREAM_COMPONENT,
+        "state": "running" if runs_now else "scheduled" if waits else state.lower(),
+        "run": runs[0]["Id"] if runs else None,
+        "log": f"/aws-glue/jobs/{lake.deployment.prefix}/{naming.STREAM_JOB}",
+    }
+
+
+def _connector(lake: DeployedLake) -> list[dict[str, Any]]:
+    if lake.deployment.aws.connector == "off":
+        return []
+    name = naming.connector_name(lake.deployment.prefix)
+    with explained(name, "describe the connector"):
+        found = boto3.client("kafkaconnect").list_connectors(connectorNamePrefix=name)
+    states = {each["connectorName"]: each["connectorState"] for each in found["connectors"]}
+    state = str(states.get(name, "missing")).lower()
+    log = f"/aws/vendedlogs/{lake.deployment.prefix}/connect"
+    return [{"name": "connect", "state": state, "log": log}]
+
+
+def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
+    plan, verified = lake.plan, read_verified(lake.control)
+    names = [name for table in plan.tables for name in (table.name, table.changes)]
+    catalog = lake.reader(spill=Path(gettempdir())).catalog
+    with ThreadPoolExecutor(_THREADS) as pool:
+        rows = dict(zip(names, pool.map(partial(_rows, catalog), names), strict=True))
+    return [
+        {
+            **_figures(table, progress.tables.get(table.name, TableProgress())),
+            "changes_rows": rows[table.changes],
+            "state_rows": rows[table.name],
+            "last_verified": asdict(verified[table.name]) if table.name in verified else None,
+        }
+        for table in plan.tables
+    ]
+
+
+def _figures(table: Table, place: TableProgress) -> dict[str, Any]:
+    behind = place.state_behind_since
+    return {
+        "table": table.name,
+        "source": table.source,
+        "live_rows": None,  # needs a query: `cdclake sql --target aws`
+        "lag_events": None,
+        "freshness_s": None,
+        "state_age_s": round(time.time() - behind, 1) if behind else 0.0,
+        "quarantined": place.quarantined,
+        "state": _state(place.life),
+        "last_error": place.last_error,
+    }
+
+
+def _state(life: Streaming | Held | Stopped | Resuming) -> str:
+    return "streaming" if isinstance(life, Streaming) else "stopped"
+
+
+def _rows(catalog: Catalog, name: str) -> int | None:
+    """Return the rows by the metadata, those of data files without those deleted by position.
+
+    None if the table does not exist yet.
+    """
+    try:
+        current = catalog.load(name).current
+    except InputError:
+        return None
+    return 0 if current is None else current.rows - current.position_deletes
+
+
+def _alarms(prefix: str) -> list[str]:
+    """Return the names of the deployment's alarms that are on, without its prefix."""
+    with explained(prefix, "list the alarms of"):
+        pages = boto3.client("cloudwatch").get_paginator("describe_alarms")
+        found = [
+            alarm["AlarmName"].removeprefix(f"{prefix}-")
+            for page in pages.paginate(AlarmNamePrefix=f"{prefix}-", StateValue="ALARM")
+            for alarm in page["MetricAlarms"]
+        ]
+    return sorted(found)
+
+
+def _newest(prefix: str, metric: metrics.Metric) -> float | None:
+    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": prefix}]
+    return _datapoint(metrics.NAMESPACE, metric.name, dimensions)
+
+
+def _slot(lake: DeployedLake) -> dict[str, Any] | None:
+    """Return the WAL that the slot retains, by RDS's metric of a created server."""
+    created = lake.deployment.aws.source.create
+    if created is None:
+        return None
+    server = naming.source_server(lake.deployment.prefix)
+    dimensions = [{"Name": "DBInstanceIdentifier", "Value": server}]
+    lag = _datapoint("AWS/RDS", "OldestLogicalReplicationSlotLag", dimensions)
+    return {
+        "wal_bytes": None if lag is None else int(lag),
+        "limit_bytes": created.slot_wal_gb * 1024**3,
+    }
+
+
+def _datapoint(namespace: str, name: str, dimensions: Sequence[dict[str, str]]) -> float | None:
+    now = datetime.now(UTC)
+    with explained(name, "read the metric"):
+        found = boto3.client("cloudwatch").get_metric_statistics(
+            Namespace=namespace,
+            MetricName=name,
+            Dimensions=list(dimensions),
+            StartTime=now - _RECENT,
+            EndTime=now,
+            Period=60,
+            Statistics=["Maximum"],
+        )["Datapoints"]
+    newest = max(found, key=itemgetter("Timestamp"), default=None)
+    return None if newest is None else float(newest["Maximum"])

@@ -1,0 +1,95 @@
+"""Log lines of a local lake's components, merged by time."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import re
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cdclake.errors import InputError, NotRunning
+from cdclake.local.process.home import Home
+from cdclake.log_line import LogLine
+
+_POLL_S = 0.5
+# As PostgreSQL, log4j and Python begin a line; all of them write UTC.
+_TIME = re.compile(
+    r"\[?(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)[.,](\d{3})\d*(?: UTC|Z|\+00:00)?\]? ?"
+)
+
+
+def log_lines(
+    home: Home, component: str | None, since: timedelta, *, follow: bool
+) -> Iterator[LogLine]:
+    """Yield the lines of one component, or of all, since so long ago, in the order of time.
+
+    A line without a time, as of a traceback, has that of the line before it. With `follow` it goes
+    on for ever.
+    """
+    files = {path.stem: path for path in sorted(home.logs.glob("*.log"))}
+    if not files:
+        raise NotRunning(f"no lake has run in {home.path}", "start one with `cdclake up`")
+    if component is not None and component not in files:
+        raise InputError(f"unknown component {component!r}", f"choose one of {', '.join(files)}")
+    chosen = files if component is None else {component: files[component]}
+    after = datetime.now(UTC) - since
+    tails = [_Tail(name, path) for name, path in chosen.items()]
+    while True:
+        for line in heapq.merge(*(tail.lines() for tail in tails)):
+            if line.at >= after:
+                yield line
+        if not follow:
+            return
+        time.sleep(_POLL_S)
+
+
+class _Tail:
+    """Reader of one file that goes on where it has stopped."""
+
+    def __init__(self, component: str, path: Path) -> None:
+        self._component, self._path = component, path
+        self._offset = 0
+        self._at = datetime.fromtimestamp(path.stat().st_ctime, UTC)
+
+    def lines(self) -> Iterator[LogLine]:
+        """Yield the complete lines that are new; from the beginning if the file was rotated."""
+        if self._path.stat().st_size < self._offset:
+            self._offset = 0
+        with self._path.open("rb") as file:
+            file.seek(self._offset)
+            for raw in file:
+                if not raw.endswith(b"\n"):
+                    break
+                self._offset += len(raw)
+                yield self._parsed(raw.decode("utf-8", "replace").rstrip())
+
+    def _parsed(self, text: str) -> LogLine:
+        if text.startswith("{"):
+            return self._of_json(text)
+        match = _TIME.match(text)
+        if match:
+            self._at = _moment(f"{match[1]}T{match[2]}.{match[3]}")
+            text = text[match.end() :]
+        return LogLine(self._at, self._component, text)
+
+    def _of_json(self, text: str) -> LogLine:
+        """Return the line of a job, whose lines are JSON."""
+        try:
+            fields = json.loads(text)
+            self._at = _moment(fields.pop("at"))
+            message = fields.pop("message")
+        except (ValueError, KeyError, AttributeError):
+            return LogLine(self._at, self._component, text)
+        level = fields.pop("level", "INFO")
+        error = fields.pop("error", "")
+        where = "".join(f" {name}={value}" for name, value in fields.items())
+        shown = f"{'' if level == 'INFO' else level + ' '}{message}{where}"
+        return LogLine(self._at, self._component, f"{shown}\n{error}" if error else shown)
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -1,0 +1,233 @@
+"""`status`, `sql`, `pause`, `resume` and `logs` with --target aws, against moto."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+import requests
+from moto.moto_api import state_manager
+
+from cdclake import metrics
+from cdclake.cli import main as command
+from cdclake.control_objects import PAUSE, PROGRESS, VERIFIED
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.table_life import Stopped
+from tests.unit.config.pipelines import VALID
+
+PREFIX = "shop-dev"
+CONF = "spark.sql.catalog.lake.warehouse=s3://warehouse --conf a=b=c"
+NOW = datetime.now(UTC)
+Run = Callable[..., tuple[object, str]]
+
+
+@pytest.fixture
+def run(capsys: Any, tmp_path: Any) -> Run:
+    file = tmp_path / "p.yaml"
+    file.write_text(VALID + "environments: {dev: {}}\n")
+
+    def run_verb(*words: str, json_output: bool = True) -> tuple[object, str]:
+        where = ("--target", "aws", "--file", str(file), "--environment", "dev")
+        with pytest.raises(SystemExit) as caught:
+            command.main((*words, *where, *(["--json"] if json_output else [])))
+        return caught.value.code, capsys.readouterr().out
+
+    return run_verb
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A stream in moto with its control objects, and one table of a hundred rows."""
+    s3, glue = boto3.client("s3"), boto3.client("glue")
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    for bucket in ("state", "warehouse"):
+        s3.create_bucket(Bucket=bucket, **where)
+    glue.create_job(
+        Name=f"{PREFIX}-stream_changes",
+        Role="r",
+        Command={"Name": "gluestreaming", "ScriptLocation": "s3://state/x.py"},
+        DefaultArguments={"--control": "s3://state/control", "--conf": CONF},
+    )
+    glue.create_database(DatabaseInput={"Name": "cdc_iceberg"})
+    add_table("orders", rows=120, deleted=20)
+    add_table("orders_changes", rows=300, deleted=0)
+    connectors = [
+        {"connectorName": f"{PREFIX}-source", "connectorState": "RUNNING"},
+        {"connectorName": f"{PREFIX}-source-2", "connectorState": "FAILED"},
+    ]
+
+    class Connect:
+        """Moto has no MSK Connect."""
+
+        def list_connectors(self, **_: Any) -> dict[str, Any]:
+            return {"connectors": connectors}
+
+    client = boto3.client
+
+    def made(name: str, **more: Any) -> Any:
+        return Connect() if name == "kafkaconnect" else client(name, **more)
+
+    monkeypatch.setattr(boto3, "client", made)
+    # Moto ends a run as soon as somebody asks for it.
+    state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
+    yield connectors
+    state_manager.unset_transition("glue::job_run")
+
+
+def put(name: str, content: Any) -> None:
+    """Write a control object."""
+    boto3.client("s3").put_object(
+        Bucket="state", Key=f"control/{name}", Body=json.dumps(content).encode()
+    )
+
+
+def add_table(name: str, *, rows: int, deleted: int) -> None:
+    """Add an Iceberg table, of which only the metadata is there."""
+    key = f"cdc_iceberg.db/{name}/metadata/1.json"
+    summary = {"total-records": str(rows), "total-position-deletes": str(deleted)}
+    snapshot = {"snapshot-id": 1, "timestamp-ms": 1, "summary": summary, "schema-id": 0}
+    metadata = {
+        "schemas": [{"schema-id": 0, "fields": []}],
+        "current-schema-id": 0,
+        "current-snapshot-id": 1,
+        "snapshots": [snapshot],
+        "snapshot-log": [{"timestamp-ms": 1, "snapshot-id": 1}],
+    }
+    boto3.client("s3").put_object(Bucket="warehouse", Key=key, Body=json.dumps(metadata).encode())
+    table = {"Name": name, "Parameters": {"metadata_location": f"s3://warehouse/{key}"}}
+    boto3.client("glue").create_table(DatabaseName="cdc_iceberg", TableInput=table)
+
+
+def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None:
+    """Have CloudWatch know a value of now."""
+    dimensions = [{"Name": metrics.DEPLOYMENT, "Value": PREFIX}]
+    boto3.client("cloudwatch").put_metric_data(
+        Namespace=namespace,
+        MetricData=[
+            {"MetricName": name, "Dimensions": dimensions, "Value": value, "Timestamp": NOW}
+        ],
+    )
+
+
+def test_a_lake_that_runs_is_healthy(run, deployed):
+    boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
+    progress = Progress()
+    progress.table("orders").quarantined = 3
+    put(PROGRESS, progress.to_stored())
+    put(VERIFIED, {"orders": {"at": "2026-11-26T05:00:00+00:00", "equal": True}})
+    publish("Lag", 7)
+    code, out = run("status")
+    told = json.loads(out)
+    assert (code, told["health"], told["attention"]) == (0, "healthy", [])
+    assert told["lag_events"] == 7
+    [table] = told["tables"]
+    assert (table["state_rows"], table["changes_rows"], table["quarantined"]) == (100, 300, 3)
+    assert table["last_verified"] == {"at": "2026-11-26T05:00:00+00:00", "equal": True}
+    assert {part["name"]: part["state"] for part in told["components"]} == {
+        "stream": "running",
+        "connect": "running",
+    }
+    _, text = run("status", json_output=False)
+    assert "100 rows, 300 changes, 3 quarantined, verified equal at 2026-11-26" in text
+
+
+def test_a_stopped_table_and_an_alarm_need_attention(run, deployed):
+    boto3.client("glue").start_job_run(JobName=f"{PREFIX}-stream_changes")
+    progress = Progress()
+    progress.table("orders").life = Stopped(reason="too many refused events")
+    put(PROGRESS, progress.to_stored())
+    cloudwatch = boto3.client("cloudwatch")
+    for name in (f"{PREFIX}-stopped-table", "shop-prod-lag"):
+        cloudwatch.put_metric_alarm(
+            AlarmName=name, Namespace="n", MetricName="m", Period=60, EvaluationPeriods=1,
+            Threshold=0, ComparisonOperator="GreaterThanThreshold", Statistic="Sum",
+        )  # fmt: skip
+        cloudwatch.set_alarm_state(AlarmName=name, StateValue="ALARM", StateReason="test")
+    code, out = run("status")
+    told = json.loads(out)
+    assert (code, told["health"], told["alarms"]) == (1, "attention", ["stopped-table"])
+    assert told["tables"][0]["state"] == "stopped"
+    assert "too many refused events" in "".join(told["attention"])
+
+
+def test_what_does_not_run_is_down(run, deployed):
+    deployed[0]["connectorState"] = "FAILED"
+    code, out = run("status")
+    told = json.loads(out)
+    assert (code, told["health"]) == (4, "down")
+    assert told["attention"][:2] == ["stream does not run", "connect does not run"]
+
+
+def test_a_deployment_that_is_not_there_is_said_to_be_missing(run):
+    code, out = run("status")
+    assert (code, json.loads(out)["error"]["code"]) == (3, "not_running")
+
+
+def test_pause_and_resume_leave_word_for_the_keeper(run, deployed, monkeypatch):
+    assert run("pause")[0] == 0
+    s3 = boto3.client("s3")
+    order = json.loads(s3.get_object(Bucket="state", Key="control/stream.json")["Body"].read())
+    assert order == {"deployment": None}
+    assert s3.head_object(Bucket="state", Key=f"control/{PAUSE}")
+    monkeypatch.setattr(
+        "cdclake.deployed.aws_jobs.DeployedJob.operate",
+        lambda *_, **__: {"ok": True, "tables": []},
+    )
+    assert json.loads(run("resume")[1])["was_paused"] is True
+    assert json.loads(run("resume")[1])["was_paused"] is False
+
+
+def test_logs_of_all_components_are_merged_by_time(run, deployed):
+    logs = boto3.client("logs")
+    at = int(NOW.timestamp() * 1000)
+    for group, shift, text in (
+        (f"/aws/vendedlogs/{PREFIX}/connect", 2, "second"),
+        (f"/aws-glue/jobs/{PREFIX}/stream_changes/output", 1, "first"),
+        (f"/aws-glue/jobs/{PREFIX}/verify_tables/error", 3, "third"),
+    ):
+        logs.create_log_group(logGroupName=group)
+        logs.create_log_stream(logGroupName=group, logStreamName="s")
+        logs.put_log_events(
+            logGroupName=group,
+            logStreamName="s",
+            logEvents=[{"timestamp": at - 10_000 + shift, "message": text}],
+        )
+    code, out = run("logs")
+    lines = json.loads(out)["lines"]
+    assert code == 0
+    assert [(line["component"], line["text"]) for line in lines] == [
+        ("stream", "first"),
+        ("connect", "second"),
+        ("verify_tables", "third"),
+    ]
+    [line] = json.loads(run("logs", "connect")[1])["lines"]
+    assert line["text"] == "second"
+    assert run("logs", "nothing")[0] == 2
+    assert run("logs", "--since", "soon")[0] == 2
+
+
+def test_athena_answers_with_its_own_texts(run, deployed):
+    answers = "http://motoapi.amazonaws.com/moto-api/static/athena/query-results"
+    data = {"Data": [{"VarCharValue": "7"}]}
+    columns = [{"Name": "n", "Type": "bigint"}]
+    result: Any = {"rows": [{"Data": [{"VarCharValue": "n"}]}, data], "column_info": columns}
+    requests.post(answers, json={"region": "eu-west-1", "results": [result]}, timeout=5)
+    boto3.client("athena").create_work_group(
+        Name=PREFIX,
+        Configuration={"ResultConfiguration": {"OutputLocation": "s3://state/results"}},
+    )
+    code, out = run("sql", "SELECT count(*) AS n FROM orders", "--engine", "athena")
+    told = json.loads(out)
+    assert (code, told["rows"]) == (0, [["7"]])
+    assert told["columns"] == [{"name": "n", "type": "bigint"}]
+
+
+def test_athena_needs_a_deployment(capsys):
+    with pytest.raises(SystemExit) as caught:
+        command.main(("sql", "SELECT 1", "--engine", "athena"))
+    assert caught.value.code == 2
+    assert "needs --target aws" in capsys.readouterr().err

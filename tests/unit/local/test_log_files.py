@@ -1,0 +1,69 @@
+"""The logs of a local lake's components in the order of time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from cdclake.errors import InputError, NotRunning
+from cdclake.local.log_files import log_lines
+from cdclake.local.process.home import Home
+
+LONG = timedelta(days=20_000)
+POSTGRES = """\
+2026-11-26 06:00:00.250 UTC [7] x@y ERROR:  column "a" does not exist
+2026-11-26 06:00:02.000 UTC [7] x@y STATEMENT:  SELECT a
+\tFROM t
+"""
+CONNECT = "[2026-11-26 06:00:01,100] WARN too slow (io.debezium)\njava.lang.Error: x\n"
+STREAM = (
+    '{"at": "2026-11-26T06:00:01.500+00:00", "level": "INFO", "message": "batch 1", "batch": 1}\n'
+    '{"at": "2026-11-26T06:00:01.600+00:00", "level": "ERROR", "message": "table t stopped: é",'
+    ' "table": "t", "error": "Traceback"}\n'
+    '{"half'
+)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    made = Home(tmp_path)
+    made.logs.mkdir()
+    for name, text in (("postgres", POSTGRES), ("connect", CONNECT), ("stream", STREAM)):
+        made.log(name).write_text(text)
+    return made
+
+
+def test_lines_are_in_the_order_of_time_and_keep_their_continuation(home: Home) -> None:
+    found = [(line.component, line.text) for line in log_lines(home, None, LONG, follow=False)]
+    assert found == [
+        ("postgres", '[7] x@y ERROR:  column "a" does not exist'),
+        ("connect", "WARN too slow (io.debezium)"),
+        ("connect", "java.lang.Error: x"),
+        ("stream", "batch 1 batch=1"),
+        ("stream", "ERROR table t stopped: é table=t\nTraceback"),
+        ("postgres", "[7] x@y STATEMENT:  SELECT a"),
+        ("postgres", "\tFROM t"),
+    ]
+
+
+def test_one_component_and_what_is_new(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def goes_on(_: float) -> None:
+        with home.log("stream").open("a") as log:
+            log.write(' a line"}\n2026-11-26 06:00:03,000 INFO more\n')
+
+    monkeypatch.setattr("cdclake.local.log_files.time.sleep", goes_on)
+    lines = log_lines(home, "stream", LONG, follow=True)
+    assert [next(lines).text for _ in range(4)][2:] == ['{"half a line"}', "INFO more"]
+
+
+def test_old_lines_are_left_out(home: Home) -> None:
+    assert list(log_lines(home, None, timedelta(0), follow=False)) == []
+
+
+def test_what_is_not_there_is_said(home: Home, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="choose one of connect, postgres, stream"):
+        next(log_lines(home, "kafka", LONG, follow=False))
+    with pytest.raises(NotRunning):
+        next(log_lines(Home(tmp_path / "none"), None, LONG, follow=False))
