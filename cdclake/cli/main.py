@@ -16,6 +16,7 @@ import typer
 
 from cdclake.cli.cost import cost
 from cdclake.cli.demo import demo
+from cdclake.cli.doctor import doctor
 from cdclake.cli.down import down
 from cdclake.cli.init import init
 from cdclake.cli.job import job
@@ -50,6 +51,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     pause,
     resume,
     views,
+    doctor,
     cost,
     logs,
     down,

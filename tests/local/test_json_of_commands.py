@@ -59,6 +59,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "pause": [(0, ())],
     "resume": [(0, ())],
     "views": [(0, ("FILE",))],
+    "doctor": [(0, ()), (0, ("FILE",))],
     "cost": [(0, ("FILE",))],
     "logs": [(0, ()), (0, ("stream", "--since", "1h"))],
     "down": [(0, ())],

@@ -38,6 +38,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "pause": [(3, ()), (2, ("--target", "aws"))],
     "resume": [(3, ()), (2, ("--target", "aws"))],
     "views": [(0, ("FILE",)), (2, ("BROKEN",)), (2, ("FILE", "--table", "nothing"))],
+    "doctor": [(0, ()), (2, ("--target", "aws")), (2, ("BROKEN",))],
     "cost": [(2, ("BROKEN",)), (2, ("FILE", "--prices", "NOWHERE"))],
     "logs": [(3, ()), (2, ("--since", "soon")), (2, ("--target", "aws"))],
     "down": [(0, ()), (0, ("--purge",))],

@@ -1,0 +1,87 @@
+"""`cdclake doctor`: check this machine, a source, or an account, and say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
+from cdclake.cli.target import EnvironmentOption, Target, TargetOption
+from cdclake.errors import InputError
+
+if TYPE_CHECKING:
+    from cdclake.check import Check
+
+
+def doctor(
+    file: Annotated[Path | None, typer.Argument(help="Pipeline file to check for.")] = None,
+    source: Annotated[
+        str | None,
+        typer.Option(envvar=SOURCE_DSN_KEY, help="DSN of a source database to check."),
+    ] = None,
+    target: TargetOption = Target.LOCAL,
+    environment: EnvironmentOption = None,
+    fix: Annotated[
+        bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
+    ] = False,
+    json_output: JsonOption = False,
+) -> None:
+    """Check what a lake needs, and say what to do about each check that fails.
+
+    Locally: Java, jars, disk, ports and rights, and with --source the database. With --target aws:
+    the account, before a first deployment. Exit with 1 if a check has failed.
+    """
+    from cdclake.check import summary
+
+    checks, fixed = (
+        _aws(file, environment, fix=fix)
+        if target is Target.AWS
+        else _here(file, source, environment, fix=fix)
+    )
+    answer = {**summary(checks), "fixed": fixed}
+    emit(answer, json_output, lambda: _render(answer))
+    if not answer["ok"]:
+        raise typer.Exit(1)
+
+
+def _here(
+    file: Path | None, source: str | None, environment: str | None, *, fix: bool
+) -> tuple[list[Check], list[str]]:
+    from cdclake.config.resolve import load_plan
+    from cdclake.local.doctor import check_database, check_lake, check_machine, repair
+    from cdclake.local.process.home import Home
+
+    home = Home.from_environment()
+    plan = None if file is None else load_plan(file, environment)
+    fixed = repair(home) if fix else []
+    checks = [*check_machine(home), *check_lake(home)]
+    if source is not None:
+        checks += check_database(source, plan)
+    return checks, fixed
+
+
+def _aws(file: Path | None, environment: str | None, *, fix: bool) -> tuple[list[Check], list[str]]:
+    from cdclake.config.deployment import load_deployment
+    from cdclake.deployed.aws_calls import explained
+    from cdclake.deployed.preflight import create_roles, preflight
+
+    if file is None:
+        raise InputError(
+            "a pipeline file is required with --target aws",
+            "run `cdclake doctor FILE --environment NAME --target aws`",
+        )
+    deployment = load_deployment(file, environment)
+    with explained(deployment.prefix, "check the account for"):
+        fixed = create_roles(deployment) if fix else []
+        return preflight(deployment), [f"created the role of {service}" for service in fixed]
+
+
+def _render(answer: dict[str, Any]) -> None:
+    for line in answer["fixed"]:
+        say(f"fixed: {line}")
+    for check in answer["checks"]:
+        say(f"{check['state']:<8} {check['name']}: {check['detail']}")
+        if check["remedy"]:
+            say(f"{'':<8} remedy: {check['remedy']}")

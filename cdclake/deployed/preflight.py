@@ -1,0 +1,336 @@
+"""Checks of an account before the first deployment, each before what is expensive after it.
+
+They only read; `create_roles` makes the service-linked roles that a first use would make too late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from cdclake import naming
+from cdclake.check import Check, failed, passed, skipped, warned
+from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
+from cdclake.config.deployment import Deployment
+from cdclake.config.regions import restrictions
+
+KAFKA_VERSION = "3.9.x.kraft"
+_POSTGRES_VERSION = "17"
+_ENGINES = {"rds": "postgres", "aurora": "aurora-postgresql"}
+_ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
+# By service: the role that it uses, and what of the deployment needs it.
+_ROLES = {
+    "rds.amazonaws.com": "AWSServiceRoleForRDS",
+    "kafka.amazonaws.com": "AWSServiceRoleForKafka",
+    "kafkaconnect.amazonaws.com": "AWSServiceRoleForKafkaConnect",
+    "ecs.amazonaws.com": "AWSServiceRoleForECS",
+}
+# (service of Service Quotas, words of the quota's name, least value of a default deployment)
+_QUOTAS = (
+    ("lambda", "Concurrent executions", 20.0),
+    ("kafka", "Number of brokers per account", 3.0),
+    ("glue", "Max task dpus per account", 20.0),
+)
+_BOOTSTRAP = "/cdk-bootstrap/hnb659fds/version"
+_LEAST_BOOTSTRAP = 6
+
+
+def preflight(deployment: Deployment) -> list[Check]:
+    """Return the result of every check; what AWS refuses to tell is skipped with its reason."""
+    checks: Sequence[tuple[str, Callable[[Deployment], Iterator[Check]]]] = (
+        ("identity", _identity),
+        ("region", _region),
+        ("bootstrap", _bootstrap),
+        ("zones", _zones),
+        ("endpoints", _endpoints),
+        ("database class", _database_class),
+        ("kafka version", _kafka_version),
+        ("service-linked roles", _service_roles),
+        ("quotas", _quotas),
+        ("lake formation", _lake_formation),
+        ("names", _names),
+    )
+    return [found for name, check in checks for found in _run(name, check, deployment)]
+
+
+def create_roles(deployment: Deployment) -> list[str]:
+    """Create the missing service-linked roles; return their services."""
+    iam = boto3.client("iam")
+    missing = [service for service in _needed_roles(deployment) if not _has_role(iam, service)]
+    for service in missing:
+        iam.create_service_linked_role(AWSServiceName=service)
+    return missing
+
+
+def _run(
+    name: str, check: Callable[[Deployment], Iterator[Check]], deployment: Deployment
+) -> list[Check]:
+    try:
+        return list(check(deployment))
+    except ClientError as error:
+        code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+        return [skipped(name, f"AWS answers {code}: {message}")]
+    except BotoCoreError as error:
+        return [skipped(name, str(error))]
+
+
+def _identity(deployment: Deployment) -> Iterator[Check]:
+    found = boto3.client("sts").get_caller_identity()
+    yield passed("identity", f"{found['Arn']} for {deployment.prefix}")
+
+
+def _region(deployment: Deployment) -> Iterator[Check]:
+    here, wanted = boto3.client("sts").meta.region_name, deployment.aws.region
+    if wanted not in (None, here):
+        yield failed(
+            "region", f"the file says {wanted}, the credentials {here}", f"set AWS_REGION={wanted}"
+        )
+        return
+    network = deployment.aws.network.declared
+    zones = network.zones if isinstance(network, CreatedNetwork) else ()
+    found = list(restrictions(here, zones))
+    for restriction in found:
+        yield failed("region", restriction.message, restriction.remedy)
+    if not found:
+        yield passed("region", here)
+
+
+def _bootstrap(deployment: Deployment) -> Iterator[Check]:
+    del deployment
+    ssm = boto3.client("ssm")
+    remedy = "run `npx cdk bootstrap`"
+    try:
+        version = int(ssm.get_parameter(Name=_BOOTSTRAP)["Parameter"]["Value"])
+    except ssm.exceptions.ParameterNotFound:
+        yield failed("bootstrap", "the region is not bootstrapped for the CDK", remedy)
+        return
+    if version < _LEAST_BOOTSTRAP:
+        yield failed("bootstrap", f"version {version} is older than {_LEAST_BOOTSTRAP}", remedy)
+    else:
+        yield passed("bootstrap", f"version {version}")
+
+
+def _zones(deployment: Deployment) -> Iterator[Check]:
+    network = deployment.aws.network.declared
+    if not isinstance(network, CreatedNetwork):
+        yield skipped("zones", "the network exists")
+        return
+    ec2 = boto3.client("ec2")
+    found = ec2.describe_availability_zones()["AvailabilityZones"]
+    by_letter = {zone["ZoneName"][len(ec2.meta.region_name) :]: zone["ZoneId"] for zone in found}
+    known = {*by_letter, *by_letter.values()}
+    missing = [zone for zone in network.zones if zone not in known]
+    listed = ", ".join(f"{letter} = {zone}" for letter, zone in sorted(by_letter.items()))
+    if missing:
+        yield failed(
+            "zones", f"the account has no zone {', '.join(missing)}", f"choose among {listed}"
+        )
+    else:
+        yield passed("zones", listed)
+
+
+def _zone_names(deployment: Deployment) -> set[str] | None:
+    """Return the names of the declared zones; None for an existing network."""
+    network = deployment.aws.network.declared
+    if not isinstance(network, CreatedNetwork):
+        return None
+    ec2 = boto3.client("ec2")
+    found = ec2.describe_availability_zones()["AvailabilityZones"]
+    names = {zone["ZoneId"]: zone["ZoneName"] for zone in found}
+    return {names.get(zone, f"{ec2.meta.region_name}{zone}") for zone in network.zones}
+
+
+def _endpoints(deployment: Deployment) -> Iterator[Check]:
+    wanted = _zone_names(deployment)
+    if wanted is None:
+        yield skipped("endpoints", "the network exists: its owner makes the endpoints")
+        return
+    ec2 = boto3.client("ec2")
+    names = [f"com.amazonaws.{ec2.meta.region_name}.{service}" for service in _ENDPOINTS]
+    found = ec2.describe_vpc_endpoint_services(ServiceNames=names)["ServiceDetails"]
+    zones = {each["ServiceName"]: set(each["AvailabilityZones"]) for each in found}
+    lacking = [name for name in names if not wanted <= zones.get(name, set())]
+    if lacking:
+        yield failed(
+            "endpoints",
+            f"{', '.join(lacking)} are not in all of {', '.join(sorted(wanted))}",
+            "choose other zones, or set `endpoint_zones:` to those that have them",
+        )
+    else:
+        yield passed("endpoints", f"all services are in {', '.join(sorted(wanted))}")
+
+
+def _database_class(deployment: Deployment) -> Iterator[Check]:
+    source = deployment.aws.source.declared
+    if not isinstance(source, CreatedSource) or not deployment.plan.tables:
+        yield skipped("database class", "the source exists")
+        return
+    wanted = _zone_names(deployment) or set()
+    kind = "db.serverless" if source.engine == "aurora" else source.instance
+    pages = boto3.client("rds").get_paginator("describe_orderable_db_instance_options")
+    options = [
+        option
+        for page in pages.paginate(Engine=_ENGINES[source.engine], DBInstanceClass=kind)
+        for option in page["OrderableDBInstanceOptions"]
+        if option["EngineVersion"].split(".")[0] == _POSTGRES_VERSION
+    ]
+    zones = {zone["Name"] for option in options for zone in option["AvailabilityZones"]}
+    if not options or not wanted <= zones:
+        where = f"not in {', '.join(sorted(wanted - zones))}" if options else "not in this region"
+        yield failed(
+            "database class",
+            f"PostgreSQL {_POSTGRES_VERSION} on {kind} is {where}",
+            "choose another `aws: source: create: instance:`, or other zones",
+        )
+    else:
+        yield passed("database class", f"{kind} with PostgreSQL {_POSTGRES_VERSION}")
+
+
+def _kafka_version(deployment: Deployment) -> Iterator[Check]:
+    if not isinstance(deployment.aws.kafka.declared, CreatedKafka) or not deployment.plan.tables:
+        yield skipped("kafka version", "the cluster exists")
+        return
+    versions = boto3.client("kafka").list_kafka_versions()["KafkaVersions"]
+    active = [each["Version"] for each in versions if each["Status"] == "ACTIVE"]
+    if KAFKA_VERSION in active:
+        yield passed("kafka version", KAFKA_VERSION)
+    else:
+        yield failed(
+            "kafka version",
+            f"MSK offers {', '.join(active)} here, not {KAFKA_VERSION}",
+            "change `_VERSION` in stacks/constructs/kafka_cluster.py to one with KRaft",
+        )
+
+
+def _needed_roles(deployment: Deployment) -> list[str]:
+    needed = []
+    if deployment.plan.tables:
+        needed += ["kafkaconnect.amazonaws.com"]
+        needed += ["rds.amazonaws.com"] * (deployment.aws.source.create is not None)
+        needed += ["kafka.amazonaws.com"] * (deployment.aws.kafka.create is not None)
+    return needed + ["ecs.amazonaws.com"] * bool(deployment.plan.web_logs)
+
+
+def _has_role(iam: Any, service: str) -> bool:
+    try:
+        iam.get_role(RoleName=_ROLES[service])
+    except iam.exceptions.NoSuchEntityException:
+        return False
+    return True
+
+
+def _service_roles(deployment: Deployment) -> Iterator[Check]:
+    iam = boto3.client("iam")
+    needed = _needed_roles(deployment)
+    missing = [service for service in needed if not _has_role(iam, service)]
+    if missing:
+        yield warned(
+            "service-linked roles",
+            f"{', '.join(missing)} make their role at first use, which may fail then",
+            "run `cdclake doctor --target aws ... --fix`, which creates them",
+        )
+    else:
+        yield passed("service-linked roles", ", ".join(needed) or "none is needed")
+
+
+def _quotas(deployment: Deployment) -> Iterator[Check]:
+    del deployment
+    client = boto3.client("service-quotas")
+    for service, words, least in _QUOTAS:
+        name = f"quota: {service}"
+        try:
+            pages = client.get_paginator("list_service_quotas").paginate(ServiceCode=service)
+            values = [
+                quota["Value"]
+                for page in pages
+                for quota in page["Quotas"]
+                if words.lower() in quota["QuotaName"].lower()
+            ]
+        except ClientError as error:
+            yield skipped(name, f"AWS answers {error.response['Error']['Code']}")
+            continue
+        if not values:
+            yield skipped(name, f"no quota is called {words!r}")
+        elif values[0] < least:
+            yield failed(
+                name, f"{words}: {values[0]:g}, and {least:g} are needed", "request an increase"
+            )
+        else:
+            yield passed(name, f"{words}: {values[0]:g}")
+
+
+def _lake_formation(deployment: Deployment) -> Iterator[Check]:
+    settings = boto3.client("lakeformation").get_data_lake_settings()["DataLakeSettings"]
+    defaults = settings.get("CreateTableDefaultPermissions", [])
+    by_iam = any(
+        each["Principal"].get("DataLakePrincipalIdentifier") == "IAM_ALLOWED_PRINCIPALS"
+        for each in defaults
+    )
+    if by_iam or deployment.lake_formation:
+        yield passed("lake formation", "IAM only" if by_iam else "the roles get their rights")
+    else:
+        yield failed(
+            "lake formation",
+            "new tables follow Lake Formation, not IAM alone",
+            "write `lake: {lake_formation: true}`, and deploy as a Lake Formation administrator",
+        )
+
+
+def _names(deployment: Deployment) -> Iterator[Check]:
+    """Check that nothing else has the fixed names, unless the deployment itself exists."""
+    if _stack_exists(f"{deployment.prefix}-lake"):
+        yield passed("names", f"{deployment.prefix} is deployed already")
+        return
+    taken = [*_taken_database(deployment), *_taken_secrets(deployment), *_taken_logs(deployment)]
+    for detail, remedy in taken:
+        yield failed("names", detail, remedy)
+    if not taken:
+        yield passed("names", f"{deployment.plan.lake_database} and {deployment.prefix} are free")
+
+
+def _stack_exists(name: str) -> bool:
+    cloudformation = boto3.client("cloudformation")
+    try:
+        found = cloudformation.describe_stacks(StackName=name)["Stacks"]
+    except ClientError as error:
+        if "does not exist" not in error.response["Error"]["Message"]:
+            raise
+        return False
+    return bool(found)
+
+
+def _taken_database(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    glue = boto3.client("glue")
+    try:
+        glue.get_database(Name=deployment.plan.lake_database)
+    except glue.exceptions.EntityNotFoundException:
+        return
+    yield (
+        f"the Glue database {deployment.plan.lake_database} exists",
+        "choose another `lake: database:`, or delete it",
+    )
+
+
+def _taken_secrets(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    client = boto3.client("secretsmanager")
+    for name in (naming.login_secret(deployment.prefix), naming.salt_secret(deployment.prefix)):
+        try:
+            found = client.describe_secret(SecretId=name)
+        except client.exceptions.ResourceNotFoundException:
+            continue
+        state = "is being deleted" if found.get("DeletedDate") else "exists"
+        yield (
+            f"the secret {name} {state}",
+            f"aws secretsmanager delete-secret --secret-id {name} --force-delete-without-recovery",
+        )
+
+
+def _taken_logs(deployment: Deployment) -> Iterator[tuple[str, str]]:
+    prefix = f"/aws-glue/jobs/{deployment.prefix}/"
+    found = boto3.client("logs").describe_log_groups(logGroupNamePrefix=prefix)["logGroups"]
+    for group in found:
+        name = group["logGroupName"]
+        yield f"the log group {name} exists", f"aws logs delete-log-group --log-group-name {name}"

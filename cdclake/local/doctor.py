@@ -1,0 +1,188 @@
+"""Checks of this machine, of the local lake, and of a source database before it is streamed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from cdclake.check import Check, failed, guarded, passed, skipped, warned
+from cdclake.errors import InputError
+from cdclake.jobs.runtime.source import connect
+from cdclake.local.components.installed import JARS, jar_folder, java
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LakeState, open_lake
+from cdclake.local.lake.source import check_source
+from cdclake.local.process.home import Home, read_json
+from cdclake.local.process.ports import is_free
+from cdclake.plan import Plan
+from cdclake.postgres.server import check_settings
+from cdclake.postgres.source import read_server
+
+_JAVA = re.compile(r'version "(\d+)')
+_JAVA_VERSION = 17
+_PROFILES = ("connect", "debezium", "kafka", "postgres", "spark")
+_LEAST_FREE_GB, _ENOUGH_FREE_GB = 2, 10
+_MAX_CLOCK_DIFFERENCE_S = 5.0
+
+
+def check_machine(home: Home) -> list[Check]:
+    """Check Java, Python, jars, disk, the home's rights and its ports."""
+    return [
+        *guarded("java", lambda: _java(home)),
+        *_python(),
+        *guarded("jars", _jars),
+        *_disk(home),
+        *_rights(home),
+        *_ports(home),
+    ]
+
+
+def check_database(dsn: str, plan: Plan | None) -> list[Check]:
+    """Check that the database can be streamed: server, rights, tables, keys, and its clock.
+
+    Changes nothing. Each reason against it is one failed check.
+    """
+    found = guarded("source", lambda: _admission(dsn, plan))
+    return [*found, *guarded("clock", lambda: _clock(dsn))]
+
+
+def repair(home: Home) -> list[str]:
+    """Repair what is the lake's own: the rights of its folders. Return what was changed."""
+    wrong = [path for path in _private(home) if path.stat().st_mode & 0o077]
+    for path in wrong:
+        path.chmod(path.stat().st_mode & ~0o077)
+    return [f"{path} is private again" for path in wrong]
+
+
+def _java(home: Home) -> Iterator[Check]:
+    program = java(home)
+    shown = subprocess.run([program, "-version"], capture_output=True, text=True, check=False)
+    match = _JAVA.search(shown.stderr)
+    version = int(match[1]) if match else 0
+    if version < _JAVA_VERSION:
+        yield failed(
+            "java",
+            f"{program} is Java {version or 'of an unknown version'}",
+            f"install Java {_JAVA_VERSION}: apt-get install openjdk-17-jdk-headless",
+        )
+    elif version > _JAVA_VERSION:
+        yield warned(
+            "java",
+            f"{program} is Java {version}; Spark 3.5 is tested with {_JAVA_VERSION}",
+            f"set JAVA_HOME to a Java {_JAVA_VERSION}",
+        )
+    else:
+        yield passed("java", f"{program}, version {version}")
+
+
+def _python() -> Iterator[Check]:
+    version = ".".join(map(str, sys.version_info[:3]))
+    if sys.version_info[:2] == (3, 11):
+        yield passed("python", version)
+    else:
+        yield warned("python", f"{version}; Glue and the tests use 3.11", "use Python 3.11")
+
+
+def _jars() -> Iterator[Check]:
+    for profile in _PROFILES:
+        jar_folder(profile)
+    yield passed("jars", f"all of {JARS} are there")
+
+
+def _disk(home: Home) -> Iterator[Check]:
+    place = next(path for path in (home.path, *home.path.parents) if path.exists())
+    free = shutil.disk_usage(place).free // 1024**3
+    detail = f"{free} GB free for {home.path}"
+    remedy = "free some space, or set CDCLAKE_HOME to a folder on another disk"
+    if free < _LEAST_FREE_GB:
+        yield failed("disk", detail, remedy)
+    elif free < _ENOUGH_FREE_GB:
+        yield warned("disk", detail, remedy)
+    else:
+        yield passed("disk", detail)
+
+
+def _private(home: Home) -> list[Path]:
+    files = (home.logs, home.run, home.clients, home.secrets_file)
+    return [path for path in files if path.exists()]
+
+
+def _rights(home: Home) -> Iterator[Check]:
+    open_ones = [str(path) for path in _private(home) if path.stat().st_mode & 0o077]
+    if open_ones:
+        yield failed(
+            "rights",
+            f"others can read {', '.join(open_ones)}",
+            "run `cdclake doctor --fix`, or chmod them",
+        )
+    else:
+        yield passed("rights", "secrets and logs are private")
+
+
+def _ports(home: Home) -> Iterator[Check]:
+    living = {part["name"] for part in stack.components(home) if part["state"] == "running"}
+    saved = {str(name): int(port) for name, port in read_json(home.ports_file).items()}
+    taken = [
+        f"{name} ({port})"
+        for name, port in saved.items()
+        if name.partition("-")[0] not in living and not is_free(port)
+    ]
+    if taken and living:
+        yield failed(
+            "ports",
+            f"other processes listen on the ports of {', '.join(taken)}",
+            "stop them, or run `cdclake down` and `cdclake up`, which chooses other ports",
+        )
+    else:
+        yield passed("ports", f"{len(saved) or 'no'} ports are assigned, and none is taken")
+
+
+def _admission(dsn: str, plan: Plan | None) -> Iterator[Check]:
+    """Check the plan's tables; without a plan, the server's settings alone."""
+    if plan is None:
+        yield from _settings(dsn)
+        return
+    try:
+        check_source(dsn, plan)
+    except InputError as error:
+        for line in error.message.splitlines():
+            if line.strip():
+                yield failed("source", line.strip(), error.remedy)
+        return
+    yield passed("source", "the server and its tables can be streamed")
+
+
+def _settings(dsn: str) -> Iterator[Check]:
+    with connect(dsn) as connection:
+        state = read_server(connection, "cdclake")
+    refusals = check_settings(state)
+    for refusal in refusals:
+        yield failed("source", str(refusal), refusal.remedy)
+    if not refusals:
+        yield passed("source", f"PostgreSQL {state.version // 10_000}, wal_level logical")
+
+
+def _clock(dsn: str) -> Iterator[Check]:
+    with connect(dsn) as connection:
+        row = connection.execute("SELECT extract(epoch FROM clock_timestamp())").fetchone()
+    assert row is not None
+    difference = abs(datetime.now(UTC).timestamp() - float(row[0]))
+    detail = f"source and this machine differ by {difference:.1f} s"
+    if difference > _MAX_CLOCK_DIFFERENCE_S:
+        yield warned("clock", detail, "synchronize both clocks: freshness is measured with them")
+    else:
+        yield passed("clock", detail)
+
+
+def check_lake(home: Home) -> list[Check]:
+    """Check the source of the lake that runs in this home; skipped without one."""
+    state = LakeState.load(home)
+    if not state.plan or not stack.is_up(home):
+        return [skipped("lake", f"no lake runs in {home.path}")]
+    lake = open_lake(home)
+    return [passed("lake", f"runs in {home.path}"), *guarded("clock", lambda: _clock(lake.dsn))]

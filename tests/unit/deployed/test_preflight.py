@@ -1,0 +1,232 @@
+"""Each check of an account with an answer that passes and one that fails.
+
+The answers have the shape of botocore's models; a call that no answer is given for fails the test.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from botocore.validate import validate_parameters
+
+from cdclake.cli import main as command
+from cdclake.config.deployment import Deployment, load_deployment
+from cdclake.deployed.preflight import create_roles, preflight
+from tests.unit.config.pipelines import VALID
+
+Answers = dict[str, Any]
+ZONES = [("eu-west-1a", "euw1-az2"), ("eu-west-1b", "euw1-az1"), ("eu-west-1c", "euw1-az3")]
+SERVICES = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
+
+
+def refused(code: str, message: str = "m") -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": message}}, "Operation")
+
+
+def endpoint(service: str, zones: list[str]) -> dict[str, Any]:
+    return {"ServiceName": f"com.amazonaws.eu-west-1.{service}", "AvailabilityZones": zones}
+
+
+def orderable(version: str, zones: list[str]) -> dict[str, Any]:
+    return {"EngineVersion": version, "AvailabilityZones": [{"Name": zone} for zone in zones]}
+
+
+def by_iam(principal: str) -> dict[str, Any]:
+    default = {"Principal": {"DataLakePrincipalIdentifier": principal}, "Permissions": ["ALL"]}
+    return {"DataLakeSettings": {"CreateTableDefaultPermissions": [default]}}
+
+
+def quotas(value: float) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    names = {
+        "lambda": "Concurrent executions",
+        "kafka": "Number of brokers per account",
+        "glue": "Max task DPUs per account",
+    }
+
+    def answer(asked: dict[str, Any]) -> dict[str, Any]:
+        return {"Quotas": [{"QuotaName": names[asked["ServiceCode"]], "Value": value}]}
+
+    return answer
+
+
+ALL_ZONES = [name for name, _ in ZONES]
+ROLE = {"Path": "/", "RoleName": "r", "RoleId": "i" * 16, "Arn": "a" * 20, "CreateDate": "2026"}
+GOOD: Answers = {
+    "GetCallerIdentity": {"Arn": "arn:aws:iam::111122223333:user/me"},
+    "GetParameter": {"Parameter": {"Value": "21"}},
+    "DescribeAvailabilityZones": {
+        "AvailabilityZones": [{"ZoneName": name, "ZoneId": zone} for name, zone in ZONES]
+    },
+    "DescribeVpcEndpointServices": {
+        "ServiceDetails": [endpoint(service, ALL_ZONES) for service in SERVICES]
+    },
+    "DescribeOrderableDBInstanceOptions": {
+        "OrderableDBInstanceOptions": [orderable("16.9", []), orderable("17.6", ALL_ZONES)]
+    },
+    "ListKafkaVersions": {"KafkaVersions": [{"Version": "3.9.x.kraft", "Status": "ACTIVE"}]},
+    "GetRole": {"Role": {**ROLE, "CreateDate": datetime(2026, 1, 1, tzinfo=UTC)}},
+    "ListServiceQuotas": quotas(1000),
+    "GetDataLakeSettings": by_iam("IAM_ALLOWED_PRINCIPALS"),
+    "DescribeStacks": refused("ValidationError", "Stack with id x does not exist"),
+    "GetDatabase": refused("EntityNotFoundException"),
+    "DescribeSecret": refused("ResourceNotFoundException"),
+    "DescribeLogGroups": {"logGroups": []},
+}
+# By fault: the operation with its answer, the check that fails, and a part of detail or remedy.
+FAULTS: dict[str, tuple[str, Any, str, str]] = {
+    "not bootstrapped": (
+        "GetParameter", refused("ParameterNotFound"), "bootstrap", "cdk bootstrap",
+    ),
+    "old bootstrap": ("GetParameter", {"Parameter": {"Value": "4"}}, "bootstrap", "older than 6"),
+    "no such zone": (
+        "DescribeAvailabilityZones",
+        {"AvailabilityZones": [{"ZoneName": "eu-west-1a", "ZoneId": "euw1-az2"}]},
+        "zones", "no zone b, c",
+    ),
+    "an endpoint is not in a zone": (
+        "DescribeVpcEndpointServices",
+        {"ServiceDetails": [endpoint(s, ALL_ZONES[: 2 if s == "glue" else 3]) for s in SERVICES]},
+        "endpoints", "com.amazonaws.eu-west-1.glue",
+    ),
+    "the class cannot be ordered": (
+        "DescribeOrderableDBInstanceOptions", {"OrderableDBInstanceOptions": []},
+        "database class", "not in this region",
+    ),
+    "the class is not in a zone": (
+        "DescribeOrderableDBInstanceOptions",
+        {"OrderableDBInstanceOptions": [orderable("17.6", ALL_ZONES[:2])]},
+        "database class", "not in eu-west-1c",
+    ),
+    "no such Kafka": (
+        "ListKafkaVersions",
+        {"KafkaVersions": [{"Version": "3.9.x.kraft", "Status": "DEPRECATED"}]},
+        "kafka version", "not 3.9.x.kraft",
+    ),
+    "quotas of a new account": ("ListServiceQuotas", quotas(2), "quota: lambda", "20 are needed"),
+    "Lake Formation": (
+        "GetDataLakeSettings", by_iam("arn:x"), "lake formation", "lake_formation: true",
+    ),
+    "the database exists": (
+        "GetDatabase", {"Database": {"Name": "n"}}, "names", "cdc_iceberg exists",
+    ),
+    "a secret that is being deleted": (
+        "DescribeSecret", {"DeletedDate": datetime(2026, 1, 1, tzinfo=UTC)}, "names",
+        "--force-delete-without-recovery",
+    ),
+    "logs of an earlier try": (
+        "DescribeLogGroups", {"logGroups": [{"logGroupName": "/aws-glue/jobs/shop/x/output"}]},
+        "names", "delete-log-group",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
+    """What AWS answers to each operation; a test changes one of them."""
+    given = dict(GOOD)
+
+    def call(client: Any, operation: str, asked: dict[str, Any]) -> Any:
+        answer = given[operation]
+        if isinstance(answer, Exception):
+            code = answer.response["Error"]["Code"]  # type: ignore[attr-defined]
+            raise client.exceptions.from_code(code)(answer.response, operation)  # type: ignore[attr-defined]
+        told = answer(asked) if callable(answer) else answer
+        shape = client.meta.service_model.operation_model(operation).output_shape
+        if told:
+            validate_parameters(told, shape)
+        return told
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", call)
+    return given
+
+
+def deployment(folder: Path, more: str = "") -> Deployment:
+    file = folder / "p.yaml"
+    file.write_text(VALID + more)
+    return load_deployment(file)
+
+
+def test_an_account_that_is_ready(answers: Answers, tmp_path: Path) -> None:
+    found = preflight(deployment(tmp_path))
+    assert [check for check in found if check.state != "ok"] == []
+    assert len({check.name for check in found}) == 13
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_fails_its_check_with_a_remedy(
+    answers: Answers, tmp_path: Path, fault: str
+) -> None:
+    operation, answer, name, part = FAULTS[fault]
+    answers[operation] = answer
+    failures = [check for check in preflight(deployment(tmp_path)) if check.state == "failed"]
+    named = [check for check in failures if check.name == name]
+    assert named
+    assert any(part in f"{check.detail} {check.remedy}" for check in named)
+    assert all(check.remedy for check in failures)
+
+
+def test_the_region_must_be_that_of_the_file(answers: Answers, tmp_path: Path) -> None:
+    found = preflight(deployment(tmp_path, "aws: {region: eu-north-1}\n"))
+    [region] = [check for check in found if check.name == "region"]
+    assert (region.state, region.remedy) == ("failed", "set AWS_REGION=eu-north-1")
+
+
+def test_missing_roles_are_a_warning_and_can_be_made(answers: Answers, tmp_path: Path) -> None:
+    answers["GetRole"] = refused("NoSuchEntity")
+    [roles] = [c for c in preflight(deployment(tmp_path)) if c.name == "service-linked roles"]
+    assert roles.state == "warning"
+    asked: list[str] = []
+
+    def create(given: dict[str, Any]) -> dict[str, Any]:
+        asked.append(given["AWSServiceName"])
+        return {}
+
+    answers["CreateServiceLinkedRole"] = create
+    made = create_roles(deployment(tmp_path))
+    assert made == asked
+    assert set(made) == {"rds.amazonaws.com", "kafka.amazonaws.com", "kafkaconnect.amazonaws.com"}
+
+
+def test_what_may_not_be_asked_is_skipped_with_the_reason(answers: Answers, tmp_path: Path) -> None:
+    answers["ListKafkaVersions"] = refused("AccessDeniedException", "not authorized")
+    [kafka] = [check for check in preflight(deployment(tmp_path)) if check.name == "kafka version"]
+    assert (kafka.state, kafka.detail) == (
+        "skipped",
+        "AWS answers AccessDeniedException: not authorized",
+    )
+
+
+def test_names_of_a_deployment_that_exists_are_its_own(answers: Answers, tmp_path: Path) -> None:
+    answers["DescribeStacks"] = {
+        "Stacks": [
+            {
+                "StackName": "shop-lake",
+                "CreationTime": datetime(2026, 1, 1, tzinfo=UTC),
+                "StackStatus": "CREATE_COMPLETE",
+            }
+        ]
+    }
+    answers["GetDatabase"] = {"Database": {"Name": "cdc_iceberg"}}
+    [names] = [check for check in preflight(deployment(tmp_path)) if check.name == "names"]
+    assert names.state == "ok"
+
+
+def test_the_command_prints_every_check(
+    answers: Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    deployment(tmp_path)
+    answers["GetParameter"] = refused("ParameterNotFound")
+    with pytest.raises(SystemExit) as caught:
+        command.main(("doctor", str(tmp_path / "p.yaml"), "--target", "aws", "--json"))
+    told = json.loads(capsys.readouterr().out)
+    assert (caught.value.code, told["ok"]) == (1, False)
+    states = {check["name"]: check["state"] for check in told["checks"]}
+    assert states["bootstrap"] == "failed"
+    assert {"name", "state", "detail", "remedy"} == told["checks"][0].keys()

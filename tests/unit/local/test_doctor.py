@@ -1,0 +1,97 @@
+"""The checks of this machine, each with a passing and a failing answer."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import sys
+from collections import namedtuple
+from pathlib import Path
+
+import pytest
+
+from cdclake.check import Check, summary
+from cdclake.local import doctor
+from cdclake.local.lake import stack
+from cdclake.local.process.home import Home
+
+Usage = namedtuple("Usage", "total used free")
+
+
+def check(home: Home, name: str) -> Check:
+    [found] = [each for each in doctor.check_machine(home) if each.name == name]
+    return found
+
+
+def program(folder: Path, version: str) -> None:
+    """Make a `java` that prints this version, as JAVA_HOME."""
+    file = folder / "bin" / "java"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    file.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("version", "state"), [("17.0.9", "ok"), ("11.0.2", "failed"), ("21", "warning")]
+)
+def test_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
+    program(tmp_path / "java", version)
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "java"))
+    found = check(Home(tmp_path / "home"), "java")
+    assert found.state == state
+    assert bool(found.remedy) == (state != "ok")
+
+
+def test_without_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    found = check(Home(tmp_path / "home"), "java")
+    assert (found.state, found.remedy) == ("failed", "apt-get install openjdk-17-jdk-headless")
+
+
+def test_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(Home(tmp_path), "python").state == "ok"
+    monkeypatch.setattr(sys, "version_info", (3, 13, 1))
+    assert check(Home(tmp_path), "python").state == "warning"
+
+
+def test_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert check(Home(tmp_path), "jars").state == "ok"
+    monkeypatch.setattr("cdclake.local.components.installed.JARS", tmp_path)
+    assert check(Home(tmp_path), "jars").remedy == "run `make setup` in the project's folder"
+
+
+@pytest.mark.parametrize(("free", "state"), [(1, "failed"), (5, "warning"), (50, "ok")])
+def test_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, free: int, state: str) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(0, 0, free * 1024**3))
+    assert check(Home(tmp_path / "not" / "there"), "disk").state == state
+
+
+def test_rights_are_checked_and_repaired(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.create()
+    assert check(home, "rights").state == "ok"
+    home.secrets_file.chmod(0o644)
+    assert check(home, "rights").state == "failed"
+    assert doctor.repair(home) == [f"{home.secrets_file} is private again"]
+    assert check(home, "rights").state == "ok"
+
+
+def test_ports_that_another_process_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = Home(tmp_path)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        home.ports_file.write_text(json.dumps({"kafka": taken.getsockname()[1]}))
+        assert check(home, "ports").state == "ok"  # nothing runs: `up` chooses another
+        running = [{"name": "aws", "state": "running"}]
+        monkeypatch.setattr(stack, "components", lambda _: running)
+        assert "kafka" in check(home, "ports").detail
+        assert check(home, "ports").state == "failed"
+
+
+def test_a_source_that_does_not_answer(tmp_path: Path) -> None:
+    dsn = "postgresql://u:secret@127.0.0.1:1/d"
+    found = doctor.check_database(dsn, None)
+    assert {each.state for each in found} == {"failed"}
+    assert "secret" not in str(summary(found))
+    assert not summary(found)["ok"]
