@@ -199,10 +199,16 @@ STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, a
 # Folders of the bucket for state, on AWS; each has only the writers that need it.
 CONTROL_PREFIX = "control"
 CHECKPOINT_PREFIX = "checkpoints"
+SOURCE_SQL_PREFIX = "source-sql"  # of files that `cdclake source sql` runs, until they have run
 DEPLOYED_PREFIX = "deployed"
 RELATIONS = "relations.json"  # control object: the source's relations when the lake read them
 REPORTS = "reports"  # folder of control objects
 STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run
+
+
+def source_sql_function(prefix: str) -> str:
+    """Return the name of a deployment's function that runs SQL files in the source."""
+    return f"{prefix}-source-sql"
 
 
 def checkpoint_prefix(pipeline: str) -> str:

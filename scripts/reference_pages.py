@@ -10,9 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import typer.main
-
-from cdclake.cli.main import make_app
+from cdclake.cli.main import commands
 from cdclake.config.schema import pipeline_schema
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
@@ -146,9 +144,8 @@ def _yaml(value: object) -> str:
 
 def commands_page() -> str:
     """Return the page of the commands: usage, description and options of each."""
-    app: Any = typer.main.get_command(make_app())
     lines = [_COMMANDS_HEAD]
-    for name, command in app.commands.items():
+    for name, command in commands().items():
         shown = [each for each in command.params if each.name not in ("help", "json_output")]
         lines += [f"## {name}\n", "```", _usage(name, shown), "```\n"]
         lines += [" ".join(part.split()) + "\n" for part in command.help.split("\n\n")]

@@ -70,17 +70,22 @@ def build_firehose_requests() -> Packed:
 
 def build_preparation(plan: Plan, *, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
     """Pack the function that prepares the source; raise InputError if its wheels are missing."""
-    return build_function(PREPARE_SOURCE, dict(_preparation_files(plan, wheels)))
+    files = {**dict(_preparation_files(wheels)), "plan.json": plan.to_json().encode()}
+    return build_function(PREPARE_SOURCE, files)
 
 
-def _preparation_files(plan: Plan, wheels: LockedWheels) -> Iterator[tuple[str, bytes]]:
+def build_source_sql(*, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:
+    """Pack the same code for SQL files: without a plan, so that no change of a table changes it."""
+    return build_function(PREPARE_SOURCE, dict(_preparation_files(wheels)))
+
+
+def _preparation_files(wheels: LockedWheels) -> Iterator[tuple[str, bytes]]:
     for wheel in wheels.files():
         with zipfile.ZipFile(wheel) as archive:
             for entry in archive.infolist():
                 if not entry.is_dir():
                     yield entry.filename, archive.read(entry)
     yield AUTHORITIES.name, AUTHORITIES.read_bytes()
-    yield "plan.json", plan.to_json().encode()
 
 
 def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:

@@ -59,7 +59,9 @@ def _add_changes(base: _Base) -> tuple[str, list[str]]:
     Return the name of the schedules' dead-letter queue, and the functions that Firehose calls.
     """
     app, deployment, network, lake = base.app, base.deployment, base.network, base.lake
-    source = SourceStack(app, deployment, network=network).outputs
+    source_stack = SourceStack(app, deployment, network=network, lake=lake)
+    _deploy_after(source_stack, base.lake_stack)
+    source = source_stack.outputs
     streaming = StreamingStack(app, deployment, network=network)
     tables = _add_topics(base, streaming.outputs)
     cdc = CdcStack(app, deployment, network=network, source=source, streaming=streaming.outputs)

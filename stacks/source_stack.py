@@ -9,12 +9,15 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.aws_model import CreatedSource, ExistingSource
 from cdclake.config.deployment import Deployment
+from cdclake.stacks.bundles import build_source_sql
 from cdclake.stacks.constructs import connect_grants
 from cdclake.stacks.constructs.aurora_cluster import AuroraCluster
 from cdclake.stacks.constructs.generated_secret import LoginSecret, SaltSecret
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.postgres_server import PORT, PostgresServer
 from cdclake.stacks.constructs.security_groups import ServerGroup
+from cdclake.stacks.constructs.source_sql import SourceSql
+from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
 
@@ -50,7 +53,12 @@ class SourceStack(PipelineStack):
     """Source database with the secrets of its administrator and of the connector's role."""
 
     def __init__(
-        self, scope: Construct, deployment: Deployment, *, network: NetworkOutputs
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkOutputs,
+        lake: LakeOutputs,
     ) -> None:
         super().__init__(scope, deployment, "source", "source database and its credentials")
         login = LoginSecret(
@@ -77,6 +85,27 @@ class SourceStack(PipelineStack):
             salt_name=salt.name if is_salted else None,
             salt_arn=salt.arn if is_salted else None,
             key_arn=network.ground.key_arn,
+        )
+        self._add_sql(network, lake)
+
+    def _add_sql(self, network: NetworkOutputs, lake: LakeOutputs) -> None:
+        """Add the function that runs SQL files: nothing else reaches the private database."""
+        SourceSql(
+            self,
+            "Sql",
+            file=build_source_sql().path,
+            environment={
+                "HOST": self.outputs.endpoint,
+                "PORT": str(self.outputs.port),
+                "DATABASE": self.deployment.plan.source_database,
+                "ADMIN_SECRET": self.outputs.admin_secret_arn,
+            },
+            grants=connect_grants.reads_secrets(
+                (self.outputs.admin_secret_arn,), self.outputs.key_arn
+            ),
+            security_group=network.functions.group_id,
+            state=lake.state,
+            ground=network.ground,
         )
 
     def _server(self, network: NetworkOutputs) -> tuple[str, int, str]:

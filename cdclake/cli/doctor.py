@@ -1,4 +1,4 @@
-"""`cdclake doctor`: check this machine, a source, or an account, and say what to do."""
+"""`cdclake doctor`: check this machine, a source, or an account, and print remedies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def doctor(
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Check what a lake needs, and say what to do about each check that fails.
+    """Check what a lake needs, and print a remedy for each check that fails.
 
     Locally: Java, jars, disk, ports and rights, and with --source the database. With --target aws:
     the account, before a first deployment. Exit with 1 if a check has failed.

@@ -28,6 +28,7 @@ from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
 from cdclake.cli.resync import resync
 from cdclake.cli.schema import schema
+from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
 from cdclake.cli.up import up
@@ -58,6 +59,10 @@ VERBS: tuple[Callable[..., None], ...] = (
     demo,
 )
 
+# Commands of two words, by the first.
+GROUPS: dict[str, tuple[Callable[..., None], ...]] = {"source": (source_sql,)}
+_GROUP_HELP = {"source": "Do something in the source database."}
+
 # Typer has its own copy of click, and exports only subclasses of its errors.
 _ClickError: Any = typer.BadParameter.__mro__[2]
 _INTERRUPTED_EXIT_CODE = 130
@@ -76,7 +81,23 @@ def make_app() -> typer.Typer:
     app.callback()(_start)  # keeps it a group even with a single verb
     for verb in VERBS:
         app.command(verb.__name__.replace("_", "-"))(verb)
+    for name, verbs in GROUPS.items():
+        group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
+        group.callback()(_start)
+        for verb in verbs:
+            group.command(verb.__name__.removeprefix(f"{name}_").replace("_", "-"))(verb)
+        app.add_typer(group, name=name)
     return app
+
+
+def commands() -> dict[str, Any]:
+    """Return every command by its words, as in `source sql`."""
+    found: dict[str, Any] = {}
+    top: Any = typer.main.get_command(make_app())
+    for name, command in top.commands.items():
+        below = getattr(command, "commands", {})
+        found.update({f"{name} {word}": each for word, each in below.items()} or {name: command})
+    return found
 
 
 def _start() -> None:

@@ -32,7 +32,7 @@ from cdclake.jobs.reader.catalog import Catalog
 from cdclake.plan import Table
 
 _THREADS = 8
-_RECENT = timedelta(minutes=30)  # a metric of ours is published each minute or every five
+_RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
 _RUNNING = ("STARTING", "RUNNING", "WAITING")
 
 

@@ -8,10 +8,12 @@ stack, not earlier.
 `check` is deployed as a second function that a schedule invokes. It compares the source's relations
 with the records that the lake keeps of them, and its columns with the plan. It notes widened types
 and undeclared columns for the stream, and publishes how many tables and columns differ.
+`run_sql` is a third function, which runs an operator's SQL file as the administrator.
 
 The zip contains the plan (plan.json) and the RDS certificate authorities (rds-ca.pem). Environment:
 HOST, PORT, DATABASE, ADMIN_SECRET, LOGIN_SECRET; of `check` without ADMIN_SECRET, but with BUCKET
-and KEY of the records, and DIMENSION of the metrics. Passwords are only held in memory.
+and KEY of the records, and DIMENSION of the metrics; of `run_sql` without LOGIN_SECRET, but with
+BUCKET. Passwords are only held in memory.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +44,9 @@ from cdclake.postgres.relation_check import (
     records_content,
 )
 from cdclake.postgres.relations import SourceState
-from cdclake.postgres.source import SESSION_SETTINGS, Session, leave_session, prepare_session
+from cdclake.postgres.run_script import run_script
+from cdclake.postgres.source import SESSION_SETTINGS, leave_session, prepare_session
+from cdclake.postgres.sql_script import split_script
 from cdclake.postgres.widened import find_widened
 from cdclake.source_notes import note_new_columns, note_widened, read_widened
 
@@ -119,6 +123,29 @@ def check(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return {"changed": changed, "new_columns": added}
 
 
+def run_sql(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Run the SQL file in S3 as the administrator (`cdclake source sql --target aws`).
+
+    `event` has the object's `key` below `source-sql/`, the file's `name` for errors, and
+    `keep_owners`. Return what was run, or `error` with file, line and remedy.
+    """
+    del context
+    bucket, key = os.environ["BUCKET"], f"{naming.SOURCE_SQL_PREFIX}/{event['key']}"
+    found = boto3.client("s3").get_object(Bucket=bucket, Key=key)
+    text = found["Body"].read().decode("utf-8")
+    try:
+        with connected("ADMIN_SECRET") as session:
+            done = run_script(
+                session,
+                split_script(text, event["name"]),
+                event["name"],
+                keep_owners=event["keep_owners"],
+            )
+    except CdcError as error:
+        return {"error": {"message": error.message, "remedy": error.remedy}}
+    return asdict(done)
+
+
 def note_columns(plan: Plan, source: SourceState) -> int:
     """Note widened types and undeclared columns for the stream; return the number of the latter."""
     control = ControlObjects(os.environ["BUCKET"])
@@ -183,7 +210,7 @@ class ControlObjects:
 
 
 @contextmanager
-def connected(login: str) -> Iterator[Session]:
+def connected(login: str) -> Iterator[psycopg.Connection[Any]]:
     """Yield a session with the login in this variable's secret; verify certificate and host."""
     user = secret(os.environ[login])
     with psycopg.connect(

@@ -57,7 +57,7 @@ class PostgresServer(Construct):
             deletion_protection=ground.protect,
             **_administered(ground.key_arn),
             **_encrypted(ground.key_arn),
-            # Backups of an unprotected database are billed, and nobody asks for them.
+            # Backups of an unprotected database would be billed after its deletion.
             delete_automated_backups=not ground.protect,
             **_sizes(sizes),
         )

@@ -46,6 +46,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "up": [(0, ("FILE",)), (0, ("FILE", "--wait", "rows"))],
     "status": [(1, ())],  # a column is not declared
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],
+    "source sql": [(0, ("SCRIPT",)), (2, ("FILE",))],
     "sql": [(0, ("select * from orders_current",)), (2, ("select nonsense",))],
     "job": [
         (0, ("apply_changes",)),
@@ -71,6 +72,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
     folder = tmp_path_factory.mktemp("lake")
     (folder / "json.yaml").write_text(PIPELINE)
+    (folder / "script.sql").write_text("CREATE TABLE more (n int);\n")
     with lake_in(folder) as running:
         with running.connect() as connection:
             connection.execute(CREATED)
@@ -84,6 +86,7 @@ def run(lake: RunningLake, *words: str) -> tuple[int, dict[str, Any]]:
     files = {
         "FILE": str(lake.home.parent / "json.yaml"),
         "WRITTEN": str(lake.home.parent / "written.yaml"),
+        "SCRIPT": str(lake.home.parent / "script.sql"),
     }
     done = subprocess.run(
         [sys.executable, "-c", INSTALLED, *(files.get(word, word) for word in words), "--json"],
@@ -120,7 +123,7 @@ def test_every_command_prints_one_object(lake: RunningLake) -> None:
         connection.execute("update orders set n = n + 1")
     for name, calls in ON_A_LAKE.items():
         for expected, given in calls:
-            code, shown = run(lake, name, *given)
+            code, shown = run(lake, *name.split(), *given)
             assert code == expected, (name, given, shown)
             if code not in (0, 1):
                 assert {"code", "message", "remedy"} <= shown["error"].keys(), shown

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -17,6 +18,7 @@ import pytest
 from moto import mock_aws
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
+from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.plan import Plan
 from tests.certificates import certified
@@ -281,3 +283,38 @@ def test_a_login_that_is_not_there_is_an_answer_too(deployed, monkeypatch):
     told = deployed.ask("Create")
     assert told["Status"] == "FAILED"
     assert told["Reason"].startswith("ResourceNotFoundException; log ")
+
+
+PROJECT = Path(__file__).resolve().parents[2]
+PAGILA = Path(os.environ.get("CDCLAKE_PAGILA", PROJECT.parent / "shared" / "data" / "pagila"))
+
+
+@pytest.mark.skipif(not PAGILA.is_dir(), reason="Pagila's files are not here")
+def test_pagila_is_loaded_by_the_function(deployed, monkeypatch):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    monkeypatch.setenv("BUCKET", "state")
+    # As RDS's administrator may.
+    run(deployed.dsn, f"GRANT CREATE ON SCHEMA public TO {ADMIN}")
+    run(deployed.dsn, f"GRANT SET ON PARAMETER session_replication_role TO {ADMIN}")
+    told = {}
+    for name in ("pagila-schema.sql", "pagila-data.sql"):
+        key = f"{naming.SOURCE_SQL_PREFIX}/{name}"
+        s3.put_object(Bucket="state", Key=key, Body=(PAGILA / name).read_bytes())
+        event = {"key": name, "name": name, "keep_owners": False}
+        told[name] = deployed.module.run_sql(event, CONTEXT)
+    assert "error" not in {**told["pagila-schema.sql"], **told["pagila-data.sql"]}, told
+    assert told["pagila-schema.sql"]["skipped_owners"] > 50
+    counted = run(deployed.dsn, "SELECT count(*) FROM public.rental, (SELECT count(*) FROM film) f")
+    assert counted == [(16044,)]
+    assert told["pagila-data.sql"]["copied_rows"] > 40_000
+
+
+def test_a_statement_that_fails_is_named_with_its_line(deployed, monkeypatch):
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket="state", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
+    monkeypatch.setenv("BUCKET", "state")
+    body = b"CREATE SCHEMA mine;\nSELECT * FROM nowhere;\n"
+    s3.put_object(Bucket="state", Key=f"{naming.SOURCE_SQL_PREFIX}/x", Body=body)
+    told = deployed.module.run_sql({"key": "x", "name": "x.sql", "keep_owners": False}, CONTEXT)
+    assert told["error"]["message"] == 'x.sql:2: relation "nowhere" does not exist'

@@ -15,8 +15,8 @@ ALARM_SECTIONS = (
 )  # fmt: skip
 ALONGSIDE = WEB_LOGS.partition("name: shop\n")[2]
 NOW_AND_THEN = {
-    "adding-a-table", "first-deployment", "lost-slot", "replacing-the-connector", "restore",
-    "resync", "tearing-down", "upgrade",
+    "adding-a-table", "first-deployment", "is-it-flowing", "lost-slot", "replacing-the-connector",
+    "restore", "resync", "tearing-down", "upgrade",
 }  # fmt: skip
 
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
-from cdclake.cli.main import make_app
+from cdclake.cli.main import commands
 from tests.unit.markdown import PROJECT, anchors, blocks, links, pages, spans
 
 PAGES = pages()
@@ -112,8 +111,7 @@ def test_planted_links_are_found(tmp_path: Path) -> None:
 
 @cache
 def verbs() -> dict[str, Any]:
-    app: Any = typer.main.get_command(make_app())
-    return dict(app.commands)
+    return commands()
 
 
 def lines(page: Path, program: str) -> list[str]:
@@ -123,15 +121,21 @@ def lines(page: Path, program: str) -> list[str]:
     return [line for line in typed if re.match(rf"(\.venv/bin/)?{program} ", line)]
 
 
+def split_command(words: list[str]) -> tuple[str, list[str]]:
+    """Return the command, of one word or two, and its arguments."""
+    two = " ".join(words[1:3])
+    return (two, words[3:]) if two in verbs() else (words[1], words[2:])
+
+
 def unknown_words(words: list[str]) -> list[str]:
     """Return the command if the CLI does not have it, else the options that it does not take."""
-    known = verbs()
+    known, (name, rest) = verbs(), split_command(words)
     if words[1:2] == ["--help"]:
         return []
-    if words[1] not in known:
-        return [words[1]]
-    taken = {name for each in known[words[1]].params for name in each.opts} | {"--help", "-h"}
-    given = {word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
+    if name not in known:
+        return [name]
+    taken = {option for each in known[name].params for option in each.opts} | {"--help", "-h"}
+    given = {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)}
     return sorted(given - taken)
 
 
@@ -140,7 +144,8 @@ def test_the_cli_takes_every_command_of_a_block(page: Path) -> None:
     for line in lines(page, "cdclake"):
         words = shlex.split(line, comments=True)
         assert unknown_words(words) == [], line
-        verbs()[words[1]].make_context(words[1], words[2:])
+        name, rest = split_command(words)
+        verbs()[name].make_context(name, rest)
 
 
 @pytest.mark.parametrize("page", TYPED_FROM, ids=named)

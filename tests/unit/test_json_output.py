@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 
 from cdclake.cli import main as command
 from tests.local.test_json_of_commands import ON_A_LAKE
@@ -30,6 +29,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
     "verify": [(3, ()), (3, ("--deep",)), (2, ("--target", "aws"))],
+    "source sql": [(2, ("NOWHERE",)), (2, ("BROKEN", "--target", "aws")), (2, ("PSQL",))],
     "sql": [(3, ("select 1",)), (2, ()), (2, ("select 1", "--engine", "athena"))],
     "job": [(3, ("maintain_tables",)), (2, ("nothing",)), (2, ("apply_changes", "--file", "FILE"))],
     "resync": [(3, ("orders",)), (2, ()), (2, ("orders", "--target", "aws"))],
@@ -48,8 +48,7 @@ CALLS = [(name, *call) for name, calls in WITHOUT_A_LAKE.items() for call in cal
 
 
 def _commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(command.make_app())
-    return dict(group.commands)
+    return command.commands()
 
 
 def test_every_command_is_called_with_and_without_a_lake() -> None:
@@ -73,6 +72,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     texts = {
         "FILE": "version: 1\nname: shop\nsource: {database: shop}\ntables:\n"
         "  public.orders: {key: [id], columns: {id: bigint}}\n",
+        "PSQL": "SELECT 1;\n\\connect other\n",
         "BROKEN": "version: 1\ntables: [\n",
     }
     for name, text in texts.items():
@@ -102,7 +102,7 @@ def test_command_without_a_lake_prints_one_object(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     words = [files.get(word, word) for word in given]
-    ended, shown = _object_of([name, *words, "--json"], capfd)
+    ended, shown = _object_of([*name.split(), *words, "--json"], capfd)
     assert ended == code, shown
     if code:
         assert shown["ok"] is False
@@ -112,5 +112,5 @@ def test_command_without_a_lake_prints_one_object(
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_A_LAKE))
 def test_wrong_option_prints_one_object(name: str, capfd: pytest.CaptureFixture[str]) -> None:
-    code, shown = _object_of([name, "--json", "--no-such-option"], capfd)
+    code, shown = _object_of([*name.split(), "--json", "--no-such-option"], capfd)
     assert (code, shown["ok"]) == (2, False)

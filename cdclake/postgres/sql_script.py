@@ -1,0 +1,149 @@
+"""Statements of a SQL file as pg_dump writes it: with `COPY ... FROM stdin` and its rows.
+
+psql's own commands (lines that begin with a backslash) are refused with their line: only psql can
+run them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cdclake.errors import InputError
+
+_COPY = re.compile(r"copy\s.*\sfrom\s+stdin\b", re.IGNORECASE | re.DOTALL)
+_OWNER = re.compile(r"alter\s[^;]*\sowner\s+to\s", re.IGNORECASE | re.DOTALL)
+_TRIGGERS = re.compile(
+    r"alter\s+table\s[^;]*\s(?P<switch>disable|enable)\s+trigger\s+all\s*;?\s*$",
+    re.IGNORECASE | re.DOTALL,
+)
+_END_OF_ROWS = "\\."
+# Quoted texts, dollar quotes, comments: in them a semicolon ends nothing.
+_TOKEN = re.compile(
+    r"""
+    (?P<string>[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*")
+    | (?P<dollar>\$(?P<tag>[A-Za-z_][A-Za-z0-9_]*)?\$.*?\$(?(tag)(?P=tag))\$)
+    | (?P<line>--[^\n]*)
+    | (?P<block>/\*)
+    | (?P<end>;)
+    | (?P<open>['"])
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SqlStatement:
+    """Statement of a file with its first line, and the rows of a COPY from standard input."""
+
+    sql: str
+    line: int
+    rows: str | None = None
+
+    @property
+    def sets_owner(self) -> bool:
+        """Tell whether the statement only changes an owner, as a dump's do."""
+        return _OWNER.match(self.sql) is not None
+
+    @property
+    def for_administrator(self) -> str:
+        """Return the statement for an administrator who is no superuser, as on RDS.
+
+        Only superusers may switch off a table's system triggers, which check foreign keys: with
+        the session's role `replica` none of its triggers runs.
+        """
+        match = _TRIGGERS.match(self.sql)
+        if match is None:
+            return self.sql
+        role = "replica" if match["switch"].lower() == "disable" else "origin"
+        return f"SET session_replication_role = {role}"
+
+
+def split_script(text: str, name: str) -> Iterator[SqlStatement]:
+    """Yield the file's statements in order.
+
+    Raises InputError, with `name` and line, for a command of psql and an unfinished statement.
+    """
+    at, line = 0, 1
+    while at < len(text):
+        end = _statement_end(text, at, name)
+        piece = text[at:end]
+        _refuse_psql(piece, name, line)
+        begun = _without_comments(piece)
+        start_line = line + piece.count("\n", 0, len(piece) - len(begun))
+        sql = begun.strip()
+        line += piece.count("\n")
+        at = end
+        if not sql.rstrip(";").strip():
+            continue
+        if not sql.endswith(";"):
+            raise InputError(f"{name}:{start_line}: the statement has no end", "add a semicolon")
+        rows = None
+        if _COPY.match(sql):
+            rows, at = _rows(text, at, name, start_line)
+            line += text.count("\n", end, at)
+        yield SqlStatement(sql.rstrip(";").rstrip(), start_line, rows)
+
+
+def _statement_end(text: str, at: int, name: str) -> int:
+    """Return the position after the statement's semicolon, or the end of the text."""
+    while match := _TOKEN.search(text, at):
+        if match["end"]:
+            return match.end()
+        if match["open"]:
+            line = text.count("\n", 0, match.start()) + 1
+            raise InputError(f"{name}:{line}: the quote is never closed", "close it")
+        at = _comment_end(text, match.end()) if match["block"] else match.end()
+    return len(text)
+
+
+def _comment_end(text: str, at: int) -> int:
+    """Return the end of a block comment; PostgreSQL's nest."""
+    depth = 1
+    for match in re.compile(r"/\*|\*/").finditer(text, at):
+        depth += 1 if match[0] == "/*" else -1
+        if depth == 0:
+            return match.end()
+    return len(text)
+
+
+def _refuse_psql(piece: str, name: str, line: int) -> None:
+    for number, row in enumerate(_without_quotes(piece).split("\n")):
+        if row.lstrip().startswith("\\"):
+            raise InputError(
+                f"{name}:{line + number}: {row.strip()!r} is a command of psql",
+                "remove the line: only SQL and COPY ... FROM stdin can be run here",
+            )
+
+
+def _without_quotes(piece: str) -> str:
+    """Return the text with the content of quotes and comments blanked, but its lines kept."""
+    return _TOKEN.sub(
+        lambda match: re.sub(r"[^\n]", " ", match[0]) if not match["end"] else match[0], piece
+    )
+
+
+def _without_comments(piece: str) -> str:
+    """Return the statement without the comments before it."""
+    while True:
+        stripped = piece.lstrip()
+        if stripped.startswith("--"):
+            piece = stripped.partition("\n")[2]
+        elif stripped.startswith("/*"):
+            piece = stripped[_comment_end(stripped, 2) :]
+        else:
+            return stripped
+
+
+def _rows(text: str, at: int, name: str, line: int) -> tuple[str, int]:
+    """Return the rows of a COPY, and the position after the line that ends them."""
+    begin = text.index("\n", at) + 1 if "\n" in text[at:] else len(text)
+    if text.startswith(f"{_END_OF_ROWS}\n", begin):
+        return "", begin + len(_END_OF_ROWS) + 1
+    end = text.find(f"\n{_END_OF_ROWS}\n", begin)
+    if end < 0:
+        if text.endswith(f"\n{_END_OF_ROWS}"):
+            return text[begin : -len(_END_OF_ROWS)], len(text)
+        raise InputError(f"{name}:{line}: the rows of COPY have no end", "end them with a line \\.")
+    return text[begin : end + 1], end + len(_END_OF_ROWS) + 2

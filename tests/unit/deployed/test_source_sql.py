@@ -1,0 +1,91 @@
+"""`cdclake source sql --target aws`: the file by S3, the function's answer, and its failures."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from cdclake.cli import main as command
+from cdclake.naming import SOURCE_SQL_PREFIX
+from tests.unit.config.pipelines import VALID
+
+DONE = {"statements": 2, "copied_rows": 5, "skipped_owners": 0}
+
+
+class Function:
+    """The deployed function: it notes the file that it was given, and answers as it is told."""
+
+    def __init__(self) -> None:
+        self.answer: dict[str, Any] = DONE
+        self.error: str | None = None
+        self.ran: list[str] = []
+
+    def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:
+        assert FunctionName == "shop-source-sql"
+        return {"Environment": {"Variables": {"BUCKET": "state"}}}
+
+    def invoke(self, FunctionName: str, Payload: bytes) -> dict[str, Any]:
+        del FunctionName
+        event = json.loads(Payload)
+        place = {"Bucket": "state", "Key": f"{SOURCE_SQL_PREFIX}/{event['key']}"}
+        self.ran.append(boto3.client("s3").get_object(**place)["Body"].read().decode())
+        answered = {"Payload": io.BytesIO(json.dumps(self.answer).encode())}
+        return answered if self.error is None else {**answered, "FunctionError": self.error}
+
+
+@pytest.fixture
+def function(monkeypatch: pytest.MonkeyPatch) -> Function:
+    made, client = Function(), boto3.client
+
+    def of(name: str, **more: Any) -> Any:
+        return made if name == "lambda" else client(name, **more)
+
+    monkeypatch.setattr(boto3, "client", of)
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    client("s3").create_bucket(Bucket="state", **where)
+    return made
+
+
+def run(
+    folder: Path, script: str, capsys: pytest.CaptureFixture[str]
+) -> tuple[object, dict[str, Any]]:
+    (folder / "p.yaml").write_text(VALID)
+    (folder / "x.sql").write_text(script)
+    where = ("--target", "aws", "--file", str(folder / "p.yaml"), "--json")
+    with pytest.raises(SystemExit) as caught:
+        command.main(("source", "sql", str(folder / "x.sql"), *where))
+    return caught.value.code, json.loads(capsys.readouterr().out)
+
+
+def test_the_file_is_run_and_removed(function, tmp_path, capsys):
+    script = "CREATE TABLE t (n int);\nCOPY t FROM stdin;\n1\n\\.\n"
+    code, told = run(tmp_path, script, capsys)
+    assert (code, told) == (0, {"ok": True, **DONE})
+    assert function.ran == [script]
+    assert "Contents" not in boto3.client("s3").list_objects_v2(Bucket="state")
+
+
+def test_what_the_database_refuses_is_told_with_its_line(function, tmp_path, capsys):
+    function.answer = {"error": {"message": "x.sql:2: no such table", "remedy": "fix it"}}
+    code, told = run(tmp_path, "SELECT 1;\nSELECT 2;", capsys)
+    assert (code, told["error"]["message"]) == (2, "x.sql:2: no such table")
+    assert "Contents" not in boto3.client("s3").list_objects_v2(Bucket="state")
+
+
+def test_psql_commands_are_refused_before_anything_is_sent(function, tmp_path, capsys):
+    code, told = run(tmp_path, "SELECT 1;\n\\i other.sql\n", capsys)
+    assert (code, function.ran) == (2, [])
+    assert told["error"]["message"].startswith("x.sql:2: ")
+
+
+def test_a_call_that_takes_too_long_says_what_to_do(function, tmp_path, capsys):
+    function.error = "Unhandled"
+    function.answer = {"errorMessage": "Task timed out after 900.00 seconds"}
+    code, told = run(tmp_path, "SELECT 1;", capsys)
+    assert (code, told["error"]["component"]) == (4, "shop-source-sql")
+    assert "split the file" in told["error"]["remedy"]

@@ -1,0 +1,138 @@
+"""SQL files as pg_dump writes them, in statements with their lines."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cdclake.errors import InputError
+from cdclake.postgres.run_script import run_script
+from cdclake.postgres.sql_script import SqlStatement, split_script
+
+DUMP = """\
+-- PostgreSQL database dump; not a statement
+/* a block /* in a block; */ with; semicolons */
+SET client_encoding = 'UTF8';
+
+CREATE FUNCTION public.f(text) RETURNS text
+    LANGUAGE sql AS $_$
+    SELECT ';' || $1; -- it's
+$_$;
+
+ALTER FUNCTION public.f(text) OWNER TO postgres;
+INSERT INTO "odd;name" VALUES ('it''s; fine', E'a\\';b', 'back\\');
+COPY public.t (a, b) FROM stdin;
+1\tone; 'quoted
+2\t\\\\N
+\\.
+
+COPY public.empty FROM stdin;
+\\.
+SELECT $$ \\d $$;
+"""
+
+
+def texts(script: str) -> list[str]:
+    return [each.sql for each in split_script(script, "f.sql")]
+
+
+def test_a_dump_is_split_into_its_statements() -> None:
+    found = list(split_script(DUMP, "dump.sql"))
+    assert [each.line for each in found] == [3, 5, 10, 11, 12, 17, 19]
+    assert found[0].sql == "SET client_encoding = 'UTF8'"
+    assert found[1].sql.endswith("$_$") and "it's" in found[1].sql
+    assert [each.sets_owner for each in found] == [False, False, True, *[False] * 4]
+    assert found[4] == SqlStatement(
+        "COPY public.t (a, b) FROM stdin", 12, "1\tone; 'quoted\n2\t\\\\N\n"
+    )
+    assert (found[5].sql, found[5].rows) == ("COPY public.empty FROM stdin", "")
+
+
+def test_comments_and_blank_statements_are_none() -> None:
+    assert texts("-- only\n;;\n/* this */ ;") == []
+    assert texts("") == []
+    assert texts("-- a\nSELECT 1; -- b\n-- c\n") == ["SELECT 1"]
+
+
+@pytest.mark.parametrize(
+    ("script", "place", "part"),
+    [
+        ("SELECT 1;\n\\connect other\nSELECT 2;", "f.sql:2", "command of psql"),
+        ("\\restrict abc\nSELECT 1;", "f.sql:1", "command of psql"),
+        ("SELECT 1;\n\n SELECT 2", "f.sql:3", "has no end"),
+        ("SELECT 1;\nSELECT 'open;", "f.sql:2", "never closed"),
+        ("COPY t FROM stdin;\n1\n", "f.sql:1", "have no end"),
+    ],
+)
+def test_what_cannot_be_run_is_refused_with_its_line(script: str, place: str, part: str) -> None:
+    with pytest.raises(InputError) as caught:
+        texts(script)
+    assert caught.value.message.startswith(f"{place}: ")
+    assert part in caught.value.message
+    assert caught.value.remedy
+
+
+class Session:
+    """A session that notes what is run, and fails at a statement with `fail`."""
+
+    def __init__(self, superuser: str = "off") -> None:
+        self.ran: list[str] = []
+        self.superuser = superuser
+
+    def execute(self, query: str) -> Any:
+        if "is_superuser" in query:
+            return self
+        if "fail" in query:
+            error: Any = RuntimeError("relation does not exist\nLINE 1")
+            error.sqlstate = "42P01"
+            raise error
+        self.ran.append(query)
+        return self
+
+    def fetchone(self) -> tuple[str]:
+        return (self.superuser,)
+
+    @contextmanager
+    def cursor(self) -> Any:
+        yield self
+
+    @contextmanager
+    def copy(self, statement: str) -> Any:
+        self.ran.append(statement)
+        yield self
+
+    def write(self, rows: str) -> None:
+        self.ran.append(rows)
+
+
+def test_statements_run_in_order_without_the_owners() -> None:
+    session = Session()
+    done = run_script(session, split_script(DUMP, "d"), "d", keep_owners=False)
+    assert (done.statements, done.copied_rows, done.skipped_owners) == (6, 2, 1)
+    assert not any("OWNER" in each for each in session.ran)
+    kept = run_script(Session(), split_script(DUMP, "d"), "d", keep_owners=True)
+    assert (kept.statements, kept.skipped_owners) == (7, 0)
+
+
+def test_the_first_failure_ends_with_its_line() -> None:
+    session = Session()
+    with pytest.raises(InputError) as caught:
+        script = split_script("SELECT 1;\nSELECT fail;\nSELECT 3;", "f.sql")
+        run_script(session, script, "f.sql", keep_owners=False)
+    assert caught.value.message == "f.sql:2: relation does not exist"
+    assert "1 statements before it are done" in caught.value.remedy
+    assert session.ran == ["SELECT 1"]
+
+
+def test_triggers_are_switched_off_for_the_session_of_an_administrator() -> None:
+    script = "ALTER TABLE public.t DISABLE TRIGGER ALL;\nALTER TABLE t ENABLE TRIGGER ALL;\n"
+    administrator, superuser = Session(), Session("on")
+    for session in (administrator, superuser):
+        run_script(session, split_script(script, "f"), "f", keep_owners=False)
+    assert administrator.ran == [
+        "SET session_replication_role = replica",
+        "SET session_replication_role = origin",
+    ]
+    assert superuser.ran[0] == "ALTER TABLE public.t DISABLE TRIGGER ALL"
