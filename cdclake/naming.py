@@ -198,6 +198,8 @@ STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, a
 
 # Folders of the bucket for state, on AWS; each has only the writers that need it.
 CONTROL_PREFIX = "control"
+# Property of a changelog: a day; events that were ingested on earlier days are collapsed.
+COLLAPSED_BEFORE = "cdclake.collapsed-before"
 CHECKPOINT_PREFIX = "checkpoints"
 SOURCE_SQL_PREFIX = "source-sql"  # of files that `cdclake source sql` runs, until they have run
 DEPLOYED_PREFIX = "deployed"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,7 +37,14 @@ def sql(
     query: Annotated[str, typer.Argument(help="One read-only statement in DuckDB's SQL.")],
     at: Annotated[
         str | None,
-        typer.Option("--at", help="Time travel: a timestamp (ISO 8601) or a snapshot id."),
+        typer.Option("--at", help="The lake at a time (ISO 8601), or at a snapshot's id."),
+    ] = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of",
+            help="The source's rows at any commit time that the changelog keeps (ISO 8601).",
+        ),
     ] = None,
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
@@ -55,17 +62,17 @@ def sql(
     if target is Target.LOCAL:
         check_local(file, environment)
     if engine is QueryEngine.ATHENA:
-        answer = _in_athena(query, at, target, file, environment)
+        answer = _in_athena(query, at or as_of, target, file, environment)
     else:
         limit = None if json_output else _MAX_SHOWN_ROWS
-        answer = _in_duckdb(query, at, limit, target, file, environment)
+        moment = {"at": at, "limit": limit, "as_of": as_of}
+        answer = _in_duckdb(query, moment, target, file, environment)
     emit(answer.to_json(), json_output, lambda: _render(answer))
 
 
 def _in_duckdb(
     query: str,
-    at: str | None,
-    limit: int | None,
+    moment: dict[str, Any],
     target: Target,
     file: Path | None,
     environment: str | None,
@@ -77,12 +84,12 @@ def _in_duckdb(
 
         lake = DeployedLake(deployed_file(file), environment)
         with TemporaryDirectory() as spill:
-            return run_query(lake.reader(Path(spill)), query, at, limit)
+            return run_query(lake.reader(Path(spill)), query, **moment)
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
     from cdclake.local.reader.duck import lake_reader
 
-    return run_query(lake_reader(open_lake(Home.from_environment())), query, at, limit)
+    return run_query(lake_reader(open_lake(Home.from_environment())), query, **moment)
 
 
 def _in_athena(
@@ -93,7 +100,7 @@ def _in_athena(
 
     if target is Target.LOCAL or at is not None:
         raise InputError(
-            "--engine athena needs --target aws, and knows no --at",
+            "--engine athena needs --target aws, and knows neither --at nor --as-of",
             "write `FOR TIMESTAMP AS OF` in the query, or use --engine duckdb",
         )
     deployment = load_deployment(deployed_file(file), environment)

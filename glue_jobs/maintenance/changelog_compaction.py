@@ -25,7 +25,6 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.views import viewed
 from cdclake.plan import Table
 
-COLLAPSED_BEFORE = "cdclake.collapsed-before"  # a day; only days before it are collapsed
 _EVENT = (naming.EPOCH, naming.LSN, naming.TX_ID)  # both events of a changed key have these
 
 
@@ -68,7 +67,7 @@ class Collapse:
         writer.overwrite(F.expr(f"{naming.INGESTED_AT} < {_day(before)}"))
         self.lake.spark.sql(
             f"ALTER TABLE {self.lake.qualified(self.table.changes)} "
-            f"SET TBLPROPERTIES ('{COLLAPSED_BEFORE}' = '{before}')"
+            f"SET TBLPROPERTIES ('{naming.COLLAPSED_BEFORE}' = '{before}')"
         )
 
     def _applied_before(self) -> date:
@@ -78,7 +77,7 @@ class Collapse:
 
     def _rows(self, before: date) -> tuple[int, int]:
         """Count the collapsed rows and the rows that could be, from metadata only."""
-        done = self.lake.load(self.table.changes).properties().get(COLLAPSED_BEFORE)
+        done = self.lake.load(self.table.changes).properties().get(naming.COLLAPSED_BEFORE)
         done_before = date.fromisoformat(done) if done else date.min
         days = self.lake.spark.sql(
             f"SELECT partition.{naming.INGESTED_AT}_day AS day, sum(record_count) AS rows "

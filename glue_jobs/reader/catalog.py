@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import urlparse
 
@@ -78,6 +78,7 @@ class CatalogTable:
     current: TableSnapshot | None
     history: tuple[tuple[int, int], ...]  # (milliseconds, snapshot that became current then)
     tagged: Mapping[int, int]  # milliseconds -> snapshot that a tag keeps, before the history
+    collapsed_before: date | None = None  # of a changelog: events of earlier days are collapsed
 
     def stamped(self, at: TableSnapshot | None) -> TableSnapshot | None:
         """Return the newest snapshot with a stamp, at or before `at`."""
@@ -177,7 +178,12 @@ def parse_table(name: str, location: str, metadata: Mapping[str, Any]) -> Catalo
             for tag, reference in metadata.get("refs", {}).items()
             if (moment := moment_of(tag)) is not None
         },
+        collapsed_before=_day(metadata.get("properties", {}).get(naming.COLLAPSED_BEFORE)),
     )
+
+
+def _day(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)
 
 
 def _time(milliseconds: int) -> datetime:

@@ -22,6 +22,7 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.jobs.reader.relations import (
@@ -78,19 +79,24 @@ class Reader:
         requests: Collection[str] = (),
         removed: Collection[str] = (),
         rebuilt: bool = False,
+        as_of: int | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
 
         `requests` are tables of web logs, `removed` those that the plan no longer has: these have
         no history, and `_current` only if all their changes are applied. With `rebuilt` each table
-        also has a relation of the rows that its changelog gives, `naming.rebuilt_name`.
+        also has a relation of the rows that its changelog gives, `naming.rebuilt_name`. With
+        `as_of`, microseconds since 1970, the relations are those of that commit time.
         """
         wanted = self.plan.tables if tables is None else tuple(tables)
         plain = [*requests, *removed, *(naming.changes_name(name) for name in removed)]
         loaded = self.load(wanted, quarantine=tables is None, requests=plain)
         try:
             with self._session() as session:
-                self._define(session, wanted, loaded, moment)
+                if as_of is None:
+                    self._define(session, wanted, loaded, moment)
+                else:
+                    self._define_as_of(session, wanted, loaded, as_of)
                 self._define_removed(session, removed, loaded, moment)
                 if rebuilt:
                     self._define_rebuilt(session, wanted, loaded, moment)
@@ -170,6 +176,22 @@ class Reader:
                 log = loaded[table.changes]
                 applied = with_tail(session, applied, log, moment.of(log))
             for name, select in views(table, applied, schema=schema):
+                _create_view(session, schema, name, select)
+        session.execute(f"SET search_path = {DUCKDB.text(schema)}")
+
+    def _define_as_of(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        tables: Sequence[Table],
+        loaded: Mapping[str, CatalogTable],
+        micros: int,
+    ) -> None:
+        schema = self.plan.lake_database
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS {DUCKDB.name(schema)}")
+        for table in tables:
+            log = loaded[table.changes]
+            defined = define_as_of(session, table, log, micros, schema=schema)
+            for name, select in defined.items():
                 _create_view(session, schema, name, select)
         session.execute(f"SET search_path = {DUCKDB.text(schema)}")
 

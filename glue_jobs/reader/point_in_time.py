@@ -34,21 +34,23 @@ def snapshot_id(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None
 
 
-def at_time(text: str) -> Moment:
+def at_time(text: str, option: str = "--at") -> Moment:
     """Parse an ISO 8601 time, in UTC unless it has a zone; raise InputError if it is invalid."""
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError:
         raise InputError(
-            f"--at {text!r} is neither a time nor a snapshot id",
-            "write a time like 2026-11-21T14:30:00Z, or a snapshot id",
+            f"{option} {text!r} is neither a time nor a snapshot id"
+            if option == "--at"
+            else f"{option} {text!r} is not a time",
+            "write a time like 2026-11-21T14:30:00Z",
         ) from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     if time > (now := datetime.now(UTC)):
         raise InputError(
-            f"--at {text!r} is in the future: it is {now.isoformat(timespec='seconds')}",
-            "leave out --at for the newest state",
+            f"{option} {text!r} is in the future: it is {now.isoformat(timespec='seconds')}",
+            f"leave out {option} for the newest state",
         )
     return Moment(milliseconds=int(time.timestamp() * 1000))
 

@@ -58,6 +58,11 @@ def refusal(table: CatalogTable, first: CatalogTable) -> str:
     """
     begun = datetime.fromtimestamp(first.history[0][0] / 1000, UTC).isoformat()
     message = f"{TOO_EARLY}{table.name} has nothing of that time; ask for {begun} or later"
+    return refusal_of(table, message)
+
+
+def refusal_of(table: CatalogTable, message: str) -> str:
+    """Return a SELECT in the table's columns that fails with this message when it is executed."""
     return f"{_nothing(table)} OR error({DUCKDB.text(message)})::BOOLEAN"
 
 

@@ -124,6 +124,25 @@ def test_time_travel_shows_the_lake_as_it_was(lake: RunningLake) -> None:
     assert rows == [[count]]
 
 
+def test_rows_are_those_of_any_commit_time(lake: RunningLake) -> None:
+    query = "select customer_id, email from customers{} order by 1"
+    with lake.connect() as connection:
+        connection.execute("update customers set email = 'before' where customer_id < 30")
+        rows = [list(row) for row in connection.execute(query.format("")).fetchall()]
+        [then] = connection.execute("select clock_timestamp()::text").fetchone() or []
+        connection.execute("update customers set email = 'after' where customer_id < 40")
+        connection.execute("delete from customers where customer_id between 41 and 45")
+    lake.assert_equal("--table", "customers")
+    shown = lake.run("sql", query.format("_current"), "--as-of", then)
+    assert shown["rows"] == rows
+    counted = "select count(*) from customers_changes where cdc_committed_at > '{}'"
+    assert lake.run("sql", counted.format(then), "--as-of", then)["rows"] == [[0]]
+    state = lake.run("sql", "select * from customers", "--as-of", then, expect=2)
+    assert "customers_current" in state["error"]["remedy"]
+    early = lake.run("sql", query.format("_current"), "--as-of", "2020-01-01", expect=2)
+    assert "complete since" in early["error"]["message"]
+
+
 def test_planted_differences_are_found(lake: RunningLake) -> None:
     """A missing, an extra and a corrupted row: planted in the source behind the lake's back."""
     with lake.connect() as connection:

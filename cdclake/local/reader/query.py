@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 
 from cdclake.errors import InputError
+from cdclake.jobs.reader.as_of import commit_micros
 from cdclake.jobs.reader.duck import (
     Reader,
     mentioned,
@@ -41,9 +42,20 @@ _QUERY = re.compile(
 
 
 def run_query(
-    reader: Reader, query: str, at: str | None = None, limit: int | None = None
+    reader: Reader,
+    query: str,
+    at: str | None = None,
+    limit: int | None = None,
+    as_of: str | None = None,
 ) -> Answer:
-    """Run a query and return at most `limit` rows; raise InputError with DuckDB's message."""
+    """Run a query and return at most `limit` rows; raise InputError with DuckDB's message.
+
+    `at` is a time or snapshot of the lake, `as_of` a commit time of the source; at most one.
+    """
+    if as_of is not None:
+        if at is not None:
+            raise InputError("--at and --as-of exclude each other", "leave out one of the two")
+        return _query(reader, query, None, limit, as_of=commit_micros(as_of))
     try:
         return _query(reader, query, at, limit)
     except _UnknownRelation as unknown:
@@ -62,14 +74,19 @@ class _UnknownRelation(Exception):
 
 
 def _query(
-    reader: Reader, query: str, at: str | None, limit: int | None, removed: Sequence[str] = ()
+    reader: Reader,
+    query: str,
+    at: str | None,
+    limit: int | None,
+    removed: Sequence[str] = (),
+    as_of: int | None = None,
 ) -> Answer:
     tables = _tables(reader.plan, query)
     requests = mentioned_requests(reader.plan, query)
     if tables is None:
         requests = request_tables(reader.plan)
     moment = NOW if at is None else _moment(reader, at)
-    with reader.open(tables, moment, requests=requests, removed=removed) as session:
+    with reader.open(tables, moment, requests=requests, removed=removed, as_of=as_of) as session:
         try:
             return _run(session, query, limit)
         except duckdb.HTTPException as error:
@@ -99,7 +116,7 @@ def _refused(error: duckdb.Error, plan: Plan, query: str) -> InputError:
 
 def _too_early(message: str, at: str | None) -> InputError:
     problem, _, remedy = message.rpartition(TOO_EARLY)[2].partition("; ")
-    return InputError(f"--at {at!r} is too early: {problem}", remedy)
+    return InputError(problem if at is None else f"--at {at!r} is too early: {problem}", remedy)
 
 
 def _tables(plan: Plan, query: str) -> tuple[Table, ...] | None:

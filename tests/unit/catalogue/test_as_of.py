@@ -1,0 +1,94 @@
+"""The catalogue's cases as of every commit time, from the changelog alone, in DuckDB."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import duckdb
+import pytest
+
+from cdclake import naming
+from cdclake.iceberg.as_of_view import as_of_view, first_complete
+from cdclake.iceberg.dialect import DUCKDB
+from tests.model import reference
+from tests.model.lake_rows import log_row
+from tests.model.reference import Event
+from tests.model.scenarios import Case, Live, Record, cases
+from tests.model.shapes import plan_with, shaped_table
+from tests.unit.verify.lakes import create
+
+HOUR = 3_600_000_000
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator[duckdb.DuckDBPyConnection]:
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'UTC'")
+        yield session
+
+
+def events_of(case: Case) -> list[Event]:
+    """The case's events, each once, in the source's order."""
+    table = shaped_table(case.shape)
+    records: list[Record] = [record for batch in case.records() for record in batch]
+    read = reference.read_all(records, table, plan_with(table).placeholder)[0]
+    return reference.in_order(reference.once(reference.with_sweeps(read)))
+
+
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
+def test_case(session: duckdb.DuckDBPyConnection, case: Case) -> None:
+    """At each of its commit times, and just before the first, the rows are those of then."""
+    table, events = shaped_table(case.shape), events_of(case)
+    committed = commit_times(events)
+    log = [
+        {**log_row(event, table, 1), naming.COMMITTED_AT: at}
+        for event, at in zip(events, committed, strict=True)
+    ]
+    create(session, table, log)
+    for moment in sorted({0, *committed}):
+        known = [event for event, at in zip(events, committed, strict=True) if at <= moment]
+        view = as_of_view(table, changes="t_changes", micros=moment, dialect=DUCKDB)
+        assert rows(session, view, len(table.key)) == expected(known, case), moment
+
+
+def commit_times(events: list[Event]) -> list[int]:
+    """The commit times, an hour apart by transaction."""
+    found: list[int] = []
+    last: Any = None
+    for event in events:
+        transaction = event.order[:3]
+        before = found[-1] if found else 0
+        found.append(before if transaction == last else before + HOUR)
+        last = transaction
+    return found
+
+
+def expected(events: list[Event], case: Case) -> Live:
+    return reference.live(reference.replay(events, shaped_table(case.shape)))
+
+
+def rows(session: duckdb.DuckDBPyConnection, view: str, keys: int) -> Live:
+    def as_sent(value: object) -> object:
+        return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+    return {
+        row[:keys]: tuple(as_sent(value) for value in row[keys:])
+        for row in session.execute(view).fetchall()
+    }
+
+
+def test_the_first_snapshot_says_since_when_rows_are_complete(
+    session: duckdb.DuckDBPyConnection,
+) -> None:
+    case = next(each for each in cases() if any(e.op == "r" for e in events_of(each)))
+    table, events = shaped_table(case.shape), events_of(case)
+    log = [
+        {**log_row(event, table, 1), naming.COMMITTED_AT: number * HOUR}
+        for number, event in enumerate(events, 1)
+    ]
+    create(session, table, log)
+    [(found,)] = session.execute(first_complete("t_changes")).fetchall()
+    read = [number for number, event in enumerate(events, 1) if event.op == "r"]
+    assert found.timestamp() * 1_000_000 == max(read) * HOUR
