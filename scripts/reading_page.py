@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdclake.config.resolve import load_plan
+from cdclake.iceberg.reader_facts import READER_FACTS
 from cdclake.iceberg.saved_queries import ATHENA, SPARK, saved_queries
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -31,10 +32,22 @@ argument: `spark.sql(text, args=[...])`.
 """
 _ABOUT = {
     "live rows": "`cdc_deleted` marks the rows of deleted keys, which are kept for a while.",
+    "number of live rows": "From the state: the changes applied so far.",
+    "deleted rows": (
+        "The tombstones, with the time and the transaction of each delete. They are purged when no"
+        " late event can concern them; with `deletes: soft` they keep their values and stay."
+    ),
     "live rows as they were an hour ago": (
         "Any point in time of the last two hours. For full hours of the last five days use their"
-        " tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`); for any other"
-        " point in time there is no query yet."
+        " tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`). For any"
+        " commit time that the changelog keeps: `cdclake sql QUERY --as-of 2026-11-21T14:00:00Z`."
+    ),
+    "changes of the last hour": (
+        "What arrived in the lake within the last hour, with the names of the operations."
+    ),
+    "quarantined events": (
+        "Events of the table that could not be stored unchanged, by reason; `cdclake replay` tries"
+        " them again once the cause is fixed."
     ),
     "audit trail of one key": (
         "Every event of the key in the source's commit order, with the changed values and the time."
@@ -51,9 +64,28 @@ _ABOUT = {
 }
 
 
+_READERS = """\
+## Engines
+
+`lake: readers:` lists the engines that must be able to read the lake; `cdclake validate` refuses
+settings that one of them cannot read. cdclake writes position deletes (with format version 3
+deletion vectors), and never equality deletes.
+
+| engine | version | format versions | `<t>_current` | attached by | limits | source, date |
+|---|---|---|---|---|---|---|
+"""
+
+
 def page() -> str:
     """Return the expected text of the page."""
-    return "\n".join([_BEGINNING, *_sections()])
+    return "\n".join([_BEGINNING, *_sections(), _READERS + "\n".join(_readers()), ""])
+
+
+def _readers() -> Iterator[str]:
+    for facts in READER_FACTS.values():
+        formats = ", ".join(map(str, facts.formats))
+        cells = (facts.title, facts.version, formats, facts.views, facts.attached_by, facts.limits)
+        yield f"| {' | '.join(cells)} | {facts.source}, {facts.read_on} |".replace("|  |", "| |")
 
 
 def _sections() -> Iterator[str]:

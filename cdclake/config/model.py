@@ -14,6 +14,7 @@ from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import parse_schedule
 from cdclake.config.table_model import LakeName, Section, TableEntry
 from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
+from cdclake.iceberg.reader_facts import DEFAULT_READERS, ReaderName
 
 ENVIRONMENT_NAME = r"[a-z][a-z0-9]{0,9}"
 
@@ -43,7 +44,6 @@ def _check_environment_name(name: str) -> str:
 Schedule = Annotated[str, AfterValidator(parse_schedule)]
 EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
 SourceName = Annotated[str, AfterValidator(check_source_name)]
-Reader = Literal["athena", "spark", "duckdb"]
 
 
 class Snapshot(Section):
@@ -67,8 +67,8 @@ class Lake(Section):
     """Iceberg tables of the pipeline."""
 
     database: LakeName = Field(default="cdc_iceberg", description="Glue database of the tables.")
-    readers: Annotated[list[Reader], AfterValidator(check_distinct)] = Field(
-        default_factory=lambda: list[Reader](("athena", "spark", "duckdb")),
+    readers: Annotated[list[ReaderName], AfterValidator(check_distinct)] = Field(
+        default_factory=lambda: list[ReaderName](DEFAULT_READERS),
         min_length=1,
         description="Engines that must be able to read the lake; what one cannot read is refused.",
     )

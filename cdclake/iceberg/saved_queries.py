@@ -12,6 +12,10 @@ from cdclake.plan import Table
 
 # Identity of an event; its offset may differ if it was sent again.
 _IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
+_NAMES = {"c": "insert", "u": "update", "d": "delete", "r": "snapshot", "t": "truncate"}
+_OPERATION_NAME = (
+    f"CASE {naming.OP} " + " ".join(f"WHEN '{op}' THEN '{name}'" for op, name in _NAMES.items())
+) + " END"
 _SMALL_FILE_BYTES = 16 * 1024 * 1024
 
 
@@ -52,6 +56,8 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
     identity = ", ".join((*_IDENTITY, *(engine.name(key) for key in table.key)))
     return {
         "live rows": f"SELECT * FROM {state}\nWHERE NOT {naming.DELETED}",
+        "number of live rows": f"SELECT count(*) AS live FROM {state}\nWHERE NOT {naming.DELETED}",
+        "deleted rows": f"SELECT * FROM {state}\nWHERE {naming.DELETED}",
         "live rows as they were an hour ago": (
             f"SELECT * FROM {state} FOR TIMESTAMP AS OF (current_timestamp - interval '1' hour)\n"
             f"WHERE NOT {naming.DELETED}"
@@ -59,11 +65,21 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
         "audit trail of one key": (
             f"SELECT * FROM {log}\nWHERE {of_key}\nORDER BY {naming.POSITION}"
         ),
+        "changes of the last hour": (
+            f"SELECT {_OPERATION_NAME} AS operation, *\nFROM {log}\n"
+            f"WHERE {naming.INGESTED_AT} > current_timestamp - interval '1' hour\n"
+            f"ORDER BY {naming.POSITION}"
+        ),
         "the changelog, each event once": (
             "SELECT * FROM (\n"
             f"  SELECT *, row_number() OVER (PARTITION BY {identity}"
             f" ORDER BY {naming.OFFSET}) AS repeat\n"
             f"  FROM {log})\nWHERE repeat = 1"
+        ),
+        "quarantined events": (
+            f"SELECT reason, count(*) AS events, max(quarantined_at) AS newest\n"
+            f"FROM {engine.table(database, naming.QUARANTINE)}\n"
+            f"WHERE \"table\" = '{table.source}'\nGROUP BY reason".replace('"', engine.quote)
         ),
         "files": (
             "SELECT content, count(*) AS files, sum(file_size_in_bytes) AS bytes,\n"

@@ -7,21 +7,24 @@ from collections.abc import Iterator, Sequence
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
-
-_DEFAULT_READERS = ("athena", "spark", "duckdb")
+from cdclake.iceberg.reader_facts import DEFAULT_READERS, READER_FACTS
 
 
 def check_format_version(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse format version 3 with Athena as a reader or Firehose as a writer."""
-    if document.get("lake", "format_version") != 3:
+    """Refuse format version 3 with a reader that has no such, or with Firehose as a writer."""
+    version = document.get("lake", "format_version")
+    if version != 3:
         return
-    readers = document.mapping("lake").get("readers", _DEFAULT_READERS)
-    if isinstance(readers, list | tuple) and "athena" in readers:
-        yield document.problem(
-            ("lake", "format_version"),
-            "Athena cannot read format version 3",
-            "write `format_version: 2`, or list `readers:` without athena",
-        )
+    readers = document.mapping("lake").get("readers", DEFAULT_READERS)
+    listed = readers if isinstance(readers, list | tuple) else ()
+    for reader in listed:
+        facts = READER_FACTS.get(reader) if isinstance(reader, str) else None
+        if facts is not None and version not in facts.formats:
+            yield document.problem(
+                ("lake", "format_version"),
+                f"{facts.title} cannot read format version 3 ({facts.source})",
+                f"write `format_version: 2`, or list `readers:` without {reader}",
+            )
     for table in tables:
         if table.entry.get("delivery") == "firehose":
             yield document.problem(

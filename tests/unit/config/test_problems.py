@@ -110,6 +110,10 @@ CASES = {
     "reader twice": (top("lake: {readers: [spark, spark]}"), 2, 8, "twice", "remove one"),
     "no reader": (top("lake: {readers: []}"), 2, 8, "`readers` cannot be an empty list", "1 item"),
     "lake database": (top("lake: {database: My-Lake}"), 2, 18, "invalid lake name", "my_lake_"),
+    "version 3, redshift": (
+        top("lake: {format_version: 3, readers: [spark, redshift]}"), 2, 24, "Redshift cannot read", "without redshift",
+    ),
+    "unknown reader": (top("lake: {readers: [spark, hive]}"), 2, 25, "cannot be 'hive'", "clickhouse"),
     "version 3, athena": (top("lake: {format_version: 3}"), 2, 24, "Athena cannot read", "readers"),
     "version 3, firehose": (
         top("lake: {format_version: 3, readers: [spark]}") + "    delivery: firehose\n",
