@@ -104,10 +104,25 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} waiting, {logs['failed']} failed")
         if logs["last_error"]:
             say(f"  {logs['last_error']}")
+    for job in answer.get("schedules", ()):
+        say(f"{job['job']:<20} {job['schedule']}, {_runs(job)}")
     if answer["slot"]:
         say(f"the slot retains {answer['slot']['wal_bytes']} bytes of WAL")
         if answer["slot"].get("failover_problem"):
             say(answer["slot"]["failover_problem"])
+
+
+def _runs(job: dict[str, Any]) -> str:
+    """Return how the last run of a scheduled job has ended, and when the next one begins."""
+    if job["last_run"] is None:
+        last = "not run yet"
+    elif job["ended_at"] is None:
+        last = f"running since {job['last_run']}"
+    elif job["exit_code"] is None:
+        last = f"last run {job['last_run']} was interrupted"
+    else:
+        last = f"last run {job['last_run']} ended with {job['exit_code']}"
+    return f"{last}, next {job['next_run'] or 'never'}"
 
 
 def _shown(value: Any) -> str:

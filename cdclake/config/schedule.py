@@ -9,6 +9,11 @@ from cdclake.config.problems import Refused
 _MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 _DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 _DAY = "|".join(["[1-7]", *_DAYS])
+# What only days have: the last, the working day nearest to the 15th, the third Monday.
+_DAY_WORDS = {
+    "day of month": "L|LW|([1-9]|[12][0-9]|3[01])W",
+    "day of week": f"L|({_DAY})(L|#[1-5])",
+}
 # name, minimum, maximum, names of the numbers from the minimum on
 _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("minutes", 0, 59, []),
@@ -60,29 +65,6 @@ def shortest_minutes(spelling: str) -> int | None:
     return min(later - earlier for earlier, later in zip(minutes, after, strict=True))
 
 
-def runs_a_day(spelling: str) -> float:
-    """Return how often a valid schedule starts a day, on average over a week.
-
-    A cron schedule that names days of the month, months or years is taken for a daily one.
-
-    >>> runs_a_day("rate(15 minutes)"), runs_a_day("cron(0/30 8-9 ? * MON-FRI *)")
-    (96.0, 2.857142857142857)
-    """
-    inside = spelling[spelling.index("(") + 1 : -1].split()
-    if spelling.startswith("rate"):
-        return _MINUTES["day"] / (int(inside[0]) * _MINUTES[inside[1].rstrip("s")])
-    minutes, hours = (_count(field, size) for field, size in zip(inside, (60, 24), strict=False))
-    days = inside[4].upper()
-    for number, name in enumerate(_DAYS, 1):
-        days = days.replace(name, str(number))
-    weekly = 7 if days in ("*", "?") else _count(days, 8)
-    return minutes * hours * weekly / 7
-
-
-def _count(field: str, size: int) -> int:
-    return len({number for item in field.split(",") for number in _listed(item, size)})
-
-
 def longest_days(spelling: str) -> int:
     """Return the days, rounded up, between two runs of a valid schedule, at most a week.
 
@@ -132,17 +114,18 @@ def _check_cron(inside: str) -> None:
             "write `?` for one of the two: `cron(0 3 * * ? *)`",
         )
     for part, (name, least, greatest, words) in zip(parts, _FIELDS, strict=True):
-        days = name.startswith("day")
+        if part == "?" and name in _DAY_WORDS:
+            continue
         for item in part.split(","):
-            if not (_fits(item, least, greatest, words) or (days and _is_day_word(item))):
+            if not (_fits(item, least, greatest, words) or _is_day_word(item, name)):
                 raise Refused(
                     f"invalid {name} {part!r} in a cron schedule",
                     f"write `*`, or numbers from {least} to {greatest}: n, n-m, n/step, n,m",
                 )
 
 
-def _is_day_word(item: str) -> bool:
-    return re.fullmatch(rf"\?|L|LW|[1-9][0-9]?W|({_DAY})(L|#[1-5])", item) is not None
+def _is_day_word(item: str, name: str) -> bool:
+    return name in _DAY_WORDS and re.fullmatch(_DAY_WORDS[name], item.upper()) is not None
 
 
 def _fits(item: str, least: int, greatest: int, words: list[str]) -> bool:

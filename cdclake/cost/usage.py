@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from cdclake.config.deployment import Deployment
 from cdclake.config.jobs_model import Workers
-from cdclake.config.schedule import runs_a_day
 from cdclake.cost.meters import DPUS, HOURS, Quantity
+from cdclake.schedule_times import runs_a_day
 
 DAYS = HOURS / 24
 EVENT_BYTES = 1000  # of an event as JSON, where only a number of events is given

@@ -48,20 +48,31 @@ SPARK = Engine("`", catalog=(naming.CATALOG,))
 
 def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[str, str]:
     """Return SELECTs by what each shows; a `?` is a parameter."""
-    state, log = engine.table(database, table.name), engine.table(database, table.changes)
-    files, snapshots = (
-        engine.metadata_of(database, table.name, of) for of in ("files", "snapshots")
-    )
-    of_key = " AND ".join(f"{engine.name(key)} = ?" for key in table.key)
-    identity = ", ".join((*_IDENTITY, *(engine.name(key) for key in table.key)))
     return {
-        "live rows": f"SELECT * FROM {state}\nWHERE NOT {naming.DELETED}",
-        "number of live rows": f"SELECT count(*) AS live FROM {state}\nWHERE NOT {naming.DELETED}",
+        **_state_queries(table, database, engine),
+        **_changelog_queries(table, database, engine),
+        **_metadata_queries(table, database, engine),
+    }
+
+
+def _state_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
+    state, is_live = engine.table(database, table.name), f"NOT {naming.DELETED}"
+    return {
+        "live rows": f"SELECT * FROM {state}\nWHERE {is_live}",
+        "number of live rows": f"SELECT count(*) AS live FROM {state}\nWHERE {is_live}",
         "deleted rows": f"SELECT * FROM {state}\nWHERE {naming.DELETED}",
         "live rows as they were an hour ago": (
             f"SELECT * FROM {state} FOR TIMESTAMP AS OF (current_timestamp - interval '1' hour)\n"
-            f"WHERE NOT {naming.DELETED}"
+            f"WHERE {is_live}"
         ),
+    }
+
+
+def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
+    log, quarantine = (engine.table(database, name) for name in (table.changes, naming.QUARANTINE))
+    of_key = " AND ".join(f"{engine.name(key)} = ?" for key in table.key)
+    identity = ", ".join((*_IDENTITY, *(engine.name(key) for key in table.key)))
+    return {
         "audit trail of one key": (
             f"SELECT * FROM {log}\nWHERE {of_key}\nORDER BY {naming.POSITION}"
         ),
@@ -77,10 +88,17 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
             f"  FROM {log})\nWHERE repeat = 1"
         ),
         "quarantined events": (
-            f"SELECT reason, count(*) AS events, max(quarantined_at) AS newest\n"
-            f"FROM {engine.table(database, naming.QUARANTINE)}\n"
-            f"WHERE \"table\" = '{table.source}'\nGROUP BY reason".replace('"', engine.quote)
+            f"SELECT reason, count(*) AS events, max(quarantined_at) AS newest\nFROM {quarantine}\n"
+            f"WHERE {engine.name('table')} = '{table.name}'\nGROUP BY reason"
         ),
+    }
+
+
+def _metadata_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
+    files, snapshots = (
+        engine.metadata_of(database, table.name, of) for of in ("files", "snapshots")
+    )
+    return {
         "files": (
             "SELECT content, count(*) AS files, sum(file_size_in_bytes) AS bytes,\n"
             f"  count_if(file_size_in_bytes < {_SMALL_FILE_BYTES}) AS small\nFROM {files}\nGROUP"

@@ -20,6 +20,12 @@ def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
     for logs in answer.get("web_logs", ()):
         if logs["last_error"]:
             lines.append(f"web logs {logs['web_logs']}: {logs['last_error']}")
+    for job in answer.get("schedules", ()):
+        if job["exit_code"]:
+            lines.append(
+                f"the scheduled job {job['job']} ended with {job['exit_code']};"
+                f" `cdclake logs {job['job']}` shows why"
+            )
     health = DOWN if dead else ATTENTION if lines else HEALTHY
     return {"ok": health == HEALTHY, "health": health, "attention": lines}
 

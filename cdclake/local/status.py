@@ -81,6 +81,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "file": state.pipeline_file,
         "tables": _tables(lake, running) if lake.plan.tables else [],
         "web_logs": _web_logs(lake, running),
+        "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,
     }
     return {**answer, **judged(answer)}

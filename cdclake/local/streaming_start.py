@@ -24,6 +24,7 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
 from cdclake.local.lake.lake import (
     BUCKET,
     LakeState,
@@ -85,8 +86,11 @@ def start_streaming(
     create_topics(lake.kafka, plan)
     create_bucket_and_database(lake)
     web_logs.prepare(lake)
+    if not running and not state.paused:
+        free_leases(lake)
     join_tables(lake, change, write_plan=lambda: _write_plan(lake))
     state = _flow(lake, connector, change, checked, _note_loads(lake, change))
+    schedule_jobs(lake)
     if lost_offsets and not state.paused:
         local_operations(lake).accept_new_topics(streamed_tables(plan))
     return state

@@ -6,6 +6,8 @@ placeholder (seen: 989079ed..., the same for every row), and `mask: hash` left c
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,6 +102,31 @@ def test_an_update_keeps_the_masked_values_that_it_does_not_send(lake: RunningLa
     assert_masked(lake)
     [[unsent]] = lake.sql("select count(*) from people_changes where len(cdc_unavailable) > 0")
     assert unsent > 200
+
+
+def test_jobs_run_on_their_schedules(lake: RunningLake) -> None:
+    with lake.connect() as connection:
+        rows = connection.execute("update delivered set v = 4711").rowcount
+    assert rows > 100
+    # A minute until the next run, and a Spark session.
+    lake.eventually(
+        lambda: lake.sql("select count(*) from delivered where v = 4711") == [[rows]], seconds=150
+    )
+    status = lake.run("status")
+    jobs = {job["job"]: job for job in status["schedules"]}
+    assert {name: job["schedule"] for name, job in jobs.items()} == {
+        "apply_changes": "rate(1 minute)",
+        "maintain_tables": "cron(0 3 * * ? *)",
+    }
+    assert jobs["maintain_tables"]["last_run"] is None
+    assert not any("scheduled job" in line for line in status["attention"])
+    # As the supervisor would start it, had the file a schedule for it.
+    words = ("-m", "cdclake.local.scheduled_job", "--home", str(lake.home))
+    ended = subprocess.run(
+        [sys.executable, *words, "--job", "verify_tables"], capture_output=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert b"people: equal" in ended.stdout
 
 
 def test_resync_and_rebuild_keep_them(lake: RunningLake) -> None:

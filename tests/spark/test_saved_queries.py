@@ -18,8 +18,12 @@ AN_HOUR_AGO = r"\(current_timestamp - interval '1' hour\)"
 # What of each answer is compared: not what only tells when it was made.
 SHOWN = {
     "live rows": "id, v, big, cdc_position",
+    "number of live rows": "live",
+    "deleted rows": "id, cdc_position",
     "live rows as they were an hour ago": "id, v, big",
     "audit trail of one key": "cdc_op, v, big, cdc_position",
+    "changes of the last hour": "operation, id, v, cdc_position",
+    "quarantined events": "reason, events",
     "the changelog, each event once": "cdc_op, id, v, cdc_position",
     "files": "content, files, bytes, small",
     "snapshots": "snapshot_id, operation",
@@ -34,7 +38,7 @@ def engine(spark: Any) -> Engine:
     engine.run(e("c", 10, 10, v="1", big="A"), e("c", 11, 11, id=2, v="x"))
     engine.run(
         e("u", 30, 30, v="3", big=...), e("u", 20, 20, v="2", big="B"),
-        e("d", 31, 31, id=2), e("c", 32, 32, id=3, v="y"),
+        e("d", 31, 31, id=2), e("c", 32, 32, id=3, v="y"), (b"{", b"no JSON"),
     )  # fmt: skip
     log = engine.lake.qualified(engine.table.changes)
     spark.sql(f"SELECT * FROM {log} WHERE {naming.LSN} >= 20").writeTo(log).append()
@@ -59,6 +63,7 @@ def of_athena(engine: Engine, what: str, *values: Any) -> list[Any]:
             for name in (engine.table.changes, engine.table.name)
         )
         create(session, engine.table, map(in_micros, of_log), map(in_micros, of_state))
+        session.register(naming.QUARANTINE, engine.lake.read(naming.QUARANTINE).toPandas())
         for of, columns in (
             ("files", "content INT, file_size_in_bytes BIGINT"),
             ("snapshots", "committed_at TIMESTAMP, snapshot_id BIGINT, operation TEXT"),
@@ -103,6 +108,19 @@ def test_what_they_answer_is_right(engine: Engine) -> None:
     assert trail == [("c", "1", "A"), *[("u", "2", "B")] * 2, *[("u", "3", None)] * 2]
     once = [row[:2] for row in of_spark(engine, "the changelog, each event once")]
     assert sorted(once) == [("c", 1), ("c", 2), ("c", 3), ("d", 2), ("u", 1), ("u", 1)]
+
+
+def test_every_query_is_compared(engine: Engine) -> None:
+    assert SHOWN.keys() == saved_queries(engine.table, "cdc").keys()
+
+
+def test_recent_changes_and_refused_events(engine: Engine) -> None:
+    assert of_spark(engine, "number of live rows") == [(2,)]
+    assert [row[0] for row in of_spark(engine, "deleted rows")] == [2]
+    changes = [row[:2] for row in of_spark(engine, "changes of the last hour")]
+    assert changes[:4] == [("insert", 1), ("insert", 2), ("update", 1), ("update", 1)]
+    [[reason, events]] = of_spark(engine, "quarantined events")
+    assert events == 1 and reason
 
 
 def test_a_time_that_was(engine: Engine) -> None:

@@ -97,7 +97,6 @@ class Delivery:
         self._waiting_since = self._rows_since = 0.0
         self._next: dict[int, int] = {}  # by partition, after the last record that was read
         self._committed: dict[int, int] = {}
-        self.commits = 0  # to tables, so far
 
     def turn(self) -> None:
         """Read new records, and empty each buffer that is full or old enough."""
@@ -201,7 +200,6 @@ class Delivery:
         self._strike()
         if fitting:
             self._tables.append(table, fitting)
-            self.commits += 1
         self._strike()  # a commit whose answer is lost is made again
         return failures
 

@@ -1,4 +1,4 @@
-"""The local Firehose as a process: all streams of the plan, the API, and the apply schedule.
+"""The local Firehose as a process: all streams of the plan, and the API.
 
 `python -m cdclake.local.firehose.firehose_server --home PATH --plan FILE [--trouble SEED:KINDS]`;
 another plan needs another process, as it needs another deployment of the function on AWS.
@@ -11,8 +11,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlparse
 
@@ -30,7 +29,6 @@ from cdclake.local.firehose.function import LocalFunction
 from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, JournalSource, journal_file
-from cdclake.local.firehose.schedule import ApplySchedule, seconds_between
 from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
 from cdclake.local.firehose.topic import TopicSource
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
@@ -67,9 +65,6 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
     listed = [*plan.streams, *([redrive] if redrive else [])]
     deliveries = [_delivery(lake, plan, journal, s, trouble) for s in listed]
     work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
-    schedule = _schedule(lake, plan, deliveries)
-    if schedule is not None:
-        work["the apply job's schedule"] = partial(schedule.run, stop)
     threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
     streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
@@ -83,19 +78,6 @@ def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> No
         for thread in threads:
             thread.join()
         server.shutdown()
-
-
-def _schedule(lake: LocalLake, plan: Plan, deliveries: Sequence[Delivery]) -> ApplySchedule | None:
-    """Return the schedule of the apply job, if Firehose delivers a table."""
-    tables = [table.name for table in plan.tables if table.delivery == "firehose"]
-    if not tables:
-        return None
-    return ApplySchedule(
-        lake,
-        tables,
-        seconds_between(plan.schedules["apply"]),
-        lambda: sum(delivery.commits for delivery in deliveries),
-    )
 
 
 def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> None:

@@ -8,7 +8,7 @@ processes (the Spark stream, the local Firehose) are added with `run_component` 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +19,13 @@ from cdclake.local.components.kafka import Broker
 from cdclake.local.process import ports, supervisor_client
 from cdclake.local.process.credentials import Login, aws_keys, connect_login, kafka_login
 from cdclake.local.process.home import Home, read_json
-from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
+from cdclake.local.process.process_spec import (
+    Desired,
+    Observed,
+    ProcessStatus,
+    ScheduledJob,
+    Spec,
+)
 from cdclake.local.process.supervisor_client import SUPERVISOR, Component
 
 HOST = "127.0.0.1"
@@ -115,6 +121,17 @@ def run_component(
     if seen is None:
         raise supervisor_client.failed(spec, f"the supervisor no longer runs {spec.name}")
     return seen
+
+
+def schedule_jobs(home: Home, jobs: Sequence[ScheduledJob]) -> None:
+    """Have the supervisor run these jobs on their schedules, and no others."""
+    with home.changing():
+        supervisor_client.schedule(home, jobs)
+
+
+def schedules(home: Home) -> list[dict[str, Any]]:
+    """Return each scheduled job with its schedule, last run and next run."""
+    return list(supervisor_client.observe(home).schedules)
 
 
 def stop_component(home: Home, name: str) -> None:

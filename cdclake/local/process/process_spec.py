@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 State = Literal["running", "dead", "stopped", "starting", "failed"]
@@ -62,6 +62,19 @@ class Spec:
 
 
 @dataclass(frozen=True)
+class ScheduledJob:
+    """Process that runs on a schedule in EventBridge's syntax, and ends."""
+
+    schedule: str
+    spec: Spec
+
+    @property
+    def name(self) -> str:
+        """Return the job's name, that of its process."""
+        return self.spec.name
+
+
+@dataclass(frozen=True)
 class Desired:
     """Processes that should run, in the order of starting.
 
@@ -72,6 +85,7 @@ class Desired:
     generation: int = 0
     specs: tuple[Spec, ...] = ()
     start: tuple[str, ...] = ()
+    scheduled: tuple[ScheduledJob, ...] = ()
 
     @classmethod
     def from_json(cls, found: dict[str, Any]) -> Desired:
@@ -79,7 +93,11 @@ class Desired:
         if not found:
             return cls()
         specs = tuple(Spec.from_json(spec) for spec in found["specs"])
-        return cls(found["generation"], specs, tuple(found["start"]))
+        scheduled = tuple(
+            ScheduledJob(job["schedule"], Spec.from_json(job["spec"]))
+            for job in found.get("scheduled", ())
+        )
+        return cls(found["generation"], specs, tuple(found["start"]), scheduled)
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -94,12 +112,17 @@ class Desired:
         fresh = {spec.name: spec for spec in specs}
         kept = tuple(fresh.pop(spec.name, spec) for spec in self.specs)
         names = tuple(spec.name for spec in specs)
-        return Desired(self.generation + 1, (*kept, *fresh.values()), names)
+        specs = (*kept, *fresh.values())
+        return replace(self, generation=self.generation + 1, specs=specs, start=names)
+
+    def with_scheduled(self, jobs: tuple[ScheduledJob, ...]) -> Desired:
+        """Return the next generation, with these scheduled jobs and no others."""
+        return replace(self, generation=self.generation + 1, start=(), scheduled=jobs)
 
     def without(self, name: str) -> Desired:
         """Return the next generation, without that process."""
         kept = tuple(spec for spec in self.specs if spec.name != name)
-        return Desired(self.generation + 1, kept, ())
+        return replace(self, generation=self.generation + 1, specs=kept, start=())
 
 
 @dataclass(frozen=True)
@@ -123,6 +146,7 @@ class Observed:
     supervisor_pid: int | None = None
     components: tuple[ProcessStatus, ...] = ()
     alive: bool = False
+    schedules: tuple[dict[str, Any], ...] = ()  # each scheduled job with its last and next run
 
     @classmethod
     def from_json(cls, found: dict[str, Any], alive: bool) -> Observed:
@@ -130,7 +154,8 @@ class Observed:
         if not found:
             return cls(alive=alive)
         seen = tuple(ProcessStatus(**each) for each in found["components"])
-        return cls(found["generation"], found["supervisor_pid"], seen, alive)
+        schedules = tuple(found.get("schedules", ()))
+        return cls(found["generation"], found["supervisor_pid"], seen, alive, schedules)
 
     def component(self, name: str) -> ProcessStatus | None:
         """Return the status of that process, or None."""

@@ -17,11 +17,13 @@ import socket
 import sys
 import time
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cdclake.local.process import child_process, watchdog
 from cdclake.local.process.child_process import Child
 from cdclake.local.process.home import Home, read_json, try_lock, write_atomically
+from cdclake.local.process.job_schedule import JobSchedule
 from cdclake.local.process.orphan_processes import end_strays
 from cdclake.local.process.process_spec import Desired, Spec
 
@@ -45,12 +47,15 @@ class Supervisor:
         self.published = ("", 0.0)
         self.desired_stamp: tuple[int, int] | None = None
         self.watchdog = watchdog.Watchdog(home.path, self.token)
+        self.schedule = JobSchedule(home)
+        self.job: Child | None = None  # the scheduled job that runs
 
     def run(self) -> None:
         """Keep the processes until SIGTERM; then stop all of them and report that."""
         self.watchdog.ensure()
         while self.holds_the_home():
             self.reconcile_when_new()
+            self.run_due_job()
             self.publish()
             arrived = signal.sigtimedwait(WAITED, TICK_S)
             if arrived is not None and arrived.si_signo in STOPPING:
@@ -59,6 +64,7 @@ class Supervisor:
         else:
             say(f"{self.home.path} was removed; stopping the lake")
             return  # its files are gone or another supervisor's; the death signal ends the children
+        self.stop_job()
         self.stop(list(self.children))
         self.publish(force=True)
         self.watchdog.dismiss()
@@ -101,7 +107,33 @@ class Supervisor:
             known = self.children.get(spec.name)
             if known is None or (spec.name in desired.start and not known.alive):
                 self.start(spec)
+        self.schedule.follow(desired.scheduled, datetime.now(UTC))
         self.generation = desired.generation
+
+    def run_due_job(self) -> None:
+        """Note the end of the scheduled job that ran, and start the next one that is due."""
+        now = datetime.now(UTC)
+        if self.job is not None:
+            if self.job.alive:
+                return
+            code = self.job.seen().exit_code
+            self.schedule.ended(self.job.spec.name, code, now)
+            say(f"the scheduled job {self.job.spec.name} ended with {code}")
+            self.job = None
+        due = self.schedule.due(now)
+        if due is not None:
+            self.schedule.started(due.name, now)
+            self.job = child_process.start(due.spec, self.home.path, self.token)
+            say(f"started the scheduled job {due.name}")
+
+    def stop_job(self) -> None:
+        """Stop the scheduled job that runs, with its own children; the next run does its work."""
+        if self.job is None:
+            return
+        child_process.kill_group(self.job)
+        end_strays(self.home.path, component=self.job.spec.name)
+        self.schedule.ended(self.job.spec.name, None, datetime.now(UTC))
+        self.job = None
 
     def start(self, spec: Spec) -> None:
         """Start a process after ending its predecessor's orphans, which may hold its port."""
@@ -135,6 +167,7 @@ class Supervisor:
             "generation": self.generation,
             "supervisor_pid": os.getpid(),
             "components": [asdict(child.seen()) for child in self.children.values()],
+            "schedules": self.schedule.report(),
         }
         text = json.dumps(state)
         now = time.monotonic()

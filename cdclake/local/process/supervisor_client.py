@@ -17,7 +17,13 @@ from cdclake.errors import ComponentFailed
 from cdclake.local.process.child_process import rotate
 from cdclake.local.process.home import PROJECT, Home, is_locked, read_json, write_atomically
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, end_strays
-from cdclake.local.process.process_spec import Desired, Observed, ProcessStatus, Spec
+from cdclake.local.process.process_spec import (
+    Desired,
+    Observed,
+    ProcessStatus,
+    ScheduledJob,
+    Spec,
+)
 
 SUPERVISOR = "supervisor"
 SUPERVISOR_WAIT_S = 20.0
@@ -83,6 +89,13 @@ def want(home: Home, specs: Sequence[Spec]) -> Desired:
         _start_supervisor(home)
     _await_generation(home, desired.generation)
     return desired
+
+
+def schedule(home: Home, jobs: Sequence[ScheduledJob]) -> None:
+    """Have the running supervisor run these jobs on their schedules, and no others."""
+    desired = Desired.from_json(read_json(home.desired_file)).with_scheduled(tuple(jobs))
+    _write(home, desired)
+    _await_generation(home, desired.generation)
 
 
 def remove(home: Home, name: str) -> None:

@@ -18,6 +18,7 @@ from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake import stack
 from cdclake.local.lake.client_files import write_client_files
+from cdclake.local.lake.job_schedules import schedule_jobs
 from cdclake.local.lake.lake import LakeState, LocalLake, create_bucket_and_database, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
@@ -40,6 +41,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     state.save(home)
     if not state.paused:
         component.run(lake)
+    schedule_jobs(lake)
     return {
         "ok": True,
         "source": None,

@@ -135,6 +135,12 @@ CASES = {
     "rate of weeks": (top("schedules: {apply: rate(2 weeks)}"), 2, 20, "invalid rate", "rate(1 hour)"),
     "cron of 5": (top("schedules: {apply: cron(0 3 * * *)}"), 2, 20, "has 5", "day of week, year"),
     "cron without ?": (top("schedules: {apply: cron(0 3 * * * *)}"), 2, 20, "must be `?`", "`?`"),
+    "cron's last working day of a week": (
+        top("schedules: {apply: cron(0 3 ? * LW *)}"), 2, 20, "invalid day of week 'LW'", "1 to 7",
+    ),
+    "cron with a question in a list": (
+        top("schedules: {apply: 'cron(0 3 1,? * MON *)'}"), 2, 20, "must be `?`", "`?`",
+    ),
     "cron hour 24": (top("schedules: {apply: cron(0 24 * * ? *)}"), 2, 20, "invalid hours '24'", "0 to 23"),
     "overlay": (
         top("environments: {dev: {stream: {trigger_seconds: 0}}}"), 2, 48, "cannot be 0", "equal",

@@ -29,6 +29,14 @@ def answer(part: dict[str, Any] | None = None, **table: Any) -> dict[str, Any]:
     return {**found, **judged(found)}
 
 
+def test_a_scheduled_job_that_failed_needs_attention() -> None:
+    job = {"job": "verify_tables", "schedule": "rate(1 day)", "exit_code": 1}
+    found = judged({"components": [PART], "tables": [], "schedules": [job]})
+    assert (found["ok"], found["health"]) == (False, "attention")
+    assert "`cdclake logs verify_tables` shows why" in found["attention"][0]
+    assert judged({"components": [PART], "tables": [], "schedules": [job | {"exit_code": 0}]})["ok"]
+
+
 @pytest.mark.parametrize(
     ("part", "table", "code", "words"),
     [

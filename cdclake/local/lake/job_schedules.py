@@ -1,0 +1,52 @@
+"""Jobs that the lake's supervisor runs on the pipeline's schedules, as EventBridge does on AWS."""
+
+from __future__ import annotations
+
+import sys
+
+from cdclake import naming
+from cdclake.jobs.control.leases import Leases
+from cdclake.local.components.installed import environment, shell
+from cdclake.local.lake import stack
+from cdclake.local.lake.lake import LocalLake, aws_environment
+from cdclake.local.process.home import PROJECT
+from cdclake.local.process.process_spec import ScheduledJob, Spec
+from cdclake.plan import Plan, Table
+
+
+def schedule_jobs(lake: LocalLake) -> None:
+    """Have the supervisor run the plan's scheduled jobs, and no others."""
+    plan = lake.plan
+    jobs = {naming.MAINTAIN_JOB: plan.schedules["maintain"]}
+    if scheduled_tables(plan):
+        jobs[naming.APPLY_JOB] = plan.schedules["apply"]
+    if plan.tables and "verify" in plan.schedules:
+        jobs[naming.VERIFY_JOB] = plan.schedules["verify"]
+    stack.schedule_jobs(
+        lake.home, [ScheduledJob(schedule, _spec(lake, job)) for job, schedule in jobs.items()]
+    )
+
+
+def free_leases(lake: LocalLake) -> None:
+    """Free the leases of jobs that ended with the lake; only while no job runs."""
+    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB):
+        Leases(lake.control, job).abandon_earlier_runs()
+
+
+def scheduled_tables(plan: Plan) -> list[Table]:
+    """Return the tables whose states the apply job updates on its schedule."""
+    return [table for table in plan.tables if table.apply == "scheduled"]
+
+
+def _spec(lake: LocalLake, job: str) -> Spec:
+    return Spec(
+        name=job,
+        argv=(
+            *(sys.executable, "-m", "cdclake.local.scheduled_job"),
+            *("--home", str(lake.home.path), "--job", job),
+        ),
+        env=environment(**aws_environment(lake.endpoints)),
+        shell=shell(),
+        cwd=str(PROJECT),
+        log=str(lake.home.log(job)),
+    )

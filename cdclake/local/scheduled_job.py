@@ -1,0 +1,74 @@
+"""One run of a scheduled job on the local lake, as the supervisor starts it.
+
+Exit code 0: done, or nothing to do; 1: lake and source differ; 4: it failed. A run that finds
+nothing new costs no Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from cdclake import naming
+from cdclake.errors import CdcError
+from cdclake.jobs.reader.point_in_time import NOW
+from cdclake.jobs.reader.relations import is_applied
+from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.local.lake.job_schedules import scheduled_tables
+from cdclake.local.lake.lake import LocalLake, open_lake
+from cdclake.local.lake.spark_jobs import run_job
+from cdclake.local.process.home import Home
+from cdclake.local.reader.duck import lake_reader
+from cdclake.local.verify import verify_lake
+
+log = logging.getLogger("cdclake.schedule")
+
+_DIFFERENT, _FAILED = 1, 4
+
+
+def main() -> int:
+    """Run the job that the arguments name; return the exit code."""
+    log_to_stdout()
+    parser = argparse.ArgumentParser(description="Run a scheduled job once.")
+    parser.add_argument("--home", required=True, type=Path)
+    parser.add_argument("--job", required=True)
+    given = parser.parse_args()
+    try:
+        return run(open_lake(Home(given.home)), given.job)
+    except CdcError as error:
+        log.error("%s failed: %s", given.job, error)
+        return _FAILED
+
+
+def run(lake: LocalLake, job: str) -> int:
+    """Run the job on a running lake."""
+    if job == naming.VERIFY_JOB:
+        report = verify_lake(lake)
+        for table in report.tables:
+            log.info("%s: %s", table.table, "equal" if table.ok else "DIFFERENT")
+        return 0 if report.ok else _DIFFERENT
+    tables = _behind(lake) if job == naming.APPLY_JOB else []
+    if job == naming.APPLY_JOB and not tables:
+        log.info("nothing to apply")
+        return 0
+    answer = run_job(lake, job, tables)
+    for line in answer["tables"]:
+        log.info("%s", line)
+    return 0 if answer["ok"] else _FAILED
+
+
+def _behind(lake: LocalLake) -> list[str]:
+    """Return the scheduled tables whose changelog has changes that the state has not."""
+    scheduled = scheduled_tables(lake.plan)
+    loaded = lake_reader(lake).load(scheduled, quarantine=False)
+    return [
+        table.name
+        for table in scheduled
+        if not is_applied(loaded[table.name], loaded[table.changes], NOW)
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

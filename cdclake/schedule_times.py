@@ -1,0 +1,157 @@
+"""When a schedule in EventBridge's syntax starts next: `rate(5 minutes)`, `cron(0 3 * * ? *)`.
+
+Source: EventBridge Scheduler user guide, "Schedule types". All times are UTC, with whole minutes.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+
+_UNITS = {"minute": 60, "hour": 3600, "day": 86_400}
+_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+_WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+_LONGEST_SEARCH_DAYS = 366 * 8  # a leap day is at most eight years away
+_AVERAGED_FROM, _AVERAGED_DAYS = date(2027, 1, 1), 4 * 365 + 1
+_RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
+
+
+@lru_cache(maxsize=64)  # the supervisor asks several times a second
+def next_start(spelling: str, after: datetime) -> datetime | None:
+    """Return the first start after this time; None if a cron schedule has none any more.
+
+    A rate counts from `after`, the last start. The schedule must be valid.
+
+    >>> next_start("rate(2 hours)", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
+    '2026-01-01T02:00:00+00:00'
+    >>> next_start("cron(0 3 ? * MON *)", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
+    '2026-01-05T03:00:00+00:00'
+    """
+    rate = _RATE.fullmatch(spelling)
+    if rate is not None:
+        return after + timedelta(seconds=int(rate[1]) * _UNITS[rate[2]])
+    return _Cron.parse(spelling).next_after(after)
+
+
+def runs_a_day(spelling: str) -> float:
+    """Return how often a valid schedule starts a day, on average over the years 2027 to 2030.
+
+    >>> runs_a_day("rate(15 minutes)"), runs_a_day("cron(0 3,4 ? * * *)")
+    (96.0, 2.0)
+    """
+    rate = _RATE.fullmatch(spelling)
+    if rate is not None:
+        return _UNITS["day"] / (int(rate[1]) * _UNITS[rate[2]])
+    cron = _Cron.parse(spelling)
+    days = sum(
+        cron.is_on(_AVERAGED_FROM + timedelta(days=offset)) for offset in range(_AVERAGED_DAYS)
+    )
+    return len(cron.minutes) * len(cron.hours) * days / _AVERAGED_DAYS
+
+
+@dataclass(frozen=True, slots=True)
+class _Cron:
+    minutes: tuple[int, ...]
+    hours: tuple[int, ...]
+    days: str
+    months: frozenset[int]
+    weekdays: str
+    years: frozenset[int]
+
+    @staticmethod
+    def parse(spelling: str) -> _Cron:
+        """Parse a valid cron schedule."""
+        fields = spelling[spelling.index("(") + 1 : -1].upper().split()
+        minutes, hours, days, months, weekdays, years = fields
+        return _Cron(
+            minutes=tuple(sorted(_numbers(minutes, 0, 59))),
+            hours=tuple(sorted(_numbers(hours, 0, 23))),
+            days=days,
+            months=frozenset(_numbers(_numbered(months, _MONTHS), 1, 12)),
+            weekdays=_numbered(weekdays, _WEEKDAYS),
+            years=frozenset(_numbers(years, 1970, 2199)),
+        )
+
+    def next_after(self, after: datetime) -> datetime | None:
+        """Return the first start later than `after`."""
+        first = after.astimezone(UTC).date()
+        for offset in range(_LONGEST_SEARCH_DAYS):
+            day = first + timedelta(days=offset)
+            if self.is_on(day):
+                for hour in self.hours:
+                    for minute in self.minutes:
+                        at = datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC)
+                        if at > after:
+                            return at
+        return None
+
+    def is_on(self, day: date) -> bool:
+        """Tell whether the schedule has starts on this day."""
+        if day.year not in self.years or day.month not in self.months:
+            return False
+        if self.days == "?":
+            return any(_is_weekday(item, day) for item in self.weekdays.split(","))
+        return any(_is_day(item, day) for item in self.days.split(","))
+
+
+def _is_day(item: str, day: date) -> bool:
+    """Tell whether a day of month matches: a number, `L` the last, `LW`, or `15W` the nearest."""
+    last = calendar.monthrange(day.year, day.month)[1]
+    if item == "L":
+        return day.day == last
+    if item == "LW":
+        return day == _nearest_weekday(day.replace(day=last))
+    if item.endswith("W"):
+        wanted = min(int(item[:-1]), last)
+        return day == _nearest_weekday(day.replace(day=wanted))
+    return day.day in _numbers(item, 1, 31)
+
+
+def _nearest_weekday(day: date) -> date:
+    """Return the working day nearest to a day, in the same month."""
+    weekday = day.isoweekday()
+    if weekday == 6:
+        return day - timedelta(days=1) if day.day > 1 else day + timedelta(days=2)
+    if weekday == 7:
+        last = calendar.monthrange(day.year, day.month)[1]
+        return day + timedelta(days=1) if day.day < last else day - timedelta(days=2)
+    return day
+
+
+def _is_weekday(item: str, day: date) -> bool:
+    """Tell whether a day of week matches: 1 to 7 from Sunday, `6L` the last, `6#3` the third."""
+    today = day.isoweekday() % 7 + 1
+    if item == "L":
+        return today == 7
+    if item.endswith("L"):
+        return today == int(item[:-1]) and (day + timedelta(days=7)).month != day.month
+    if "#" in item:
+        wanted, count = map(int, item.split("#"))
+        return today == wanted and (day.day - 1) // 7 + 1 == count
+    return today in _numbers(item, 1, 7)
+
+
+def _numbered(field: str, names: list[str]) -> str:
+    for number, name in enumerate(names, 1):
+        field = re.sub(rf"\b{name}(?=\b|L)", str(number), field)
+    return field
+
+
+def _numbers(field: str, least: int, greatest: int) -> set[int]:
+    """Return the numbers that a list of `*`, `n`, `n-m`, `n/step`, `n-m/step` means.
+
+    A range may pass the greatest number, like FRI-MON.
+    """
+    found: set[int] = set()
+    for item in field.split(","):
+        span, _, step = item.partition("/")
+        begin, _, end = span.partition("-")
+        first = least if begin in ("*", "?") else int(begin)
+        last = int(end) if end else greatest if step or begin in ("*", "?") else first
+        size = greatest - least + 1
+        last += size if last < first else 0
+        found |= {(n - least) % size + least for n in range(first, last + 1, int(step or 1))}
+    return found
