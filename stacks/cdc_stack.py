@@ -7,14 +7,11 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
-from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
+from cdclake.debezium.deployed_connector import deployed_config
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.debezium.worker import (
     AWS_PROVIDER,
     OWN_PROVIDER,
-    RDS_CERTIFICATES,
-    password_of,
-    salt_of,
     worker_settings,
 )
 from cdclake.packing import PROJECT
@@ -134,23 +131,14 @@ class CdcStack(PipelineStack):
 
     def _settings(self) -> dict[str, str]:
         """Return the local configuration with the address and certificates of the source on AWS."""
-        plan, epoch = self.deployment.plan, self.deployment.aws.connect.epoch
-        address = SourceAddress(
-            host=self._source.endpoint,
-            port=self._source.port,
-            database=plan.source_database,
-            user=plan.source_object,
-            password=password_of(self._source.login_name),
-            sslmode="verify-full",
-            sslfactory=RDS_CERTIFICATES,
-        )
-        salt = naming.salt_secret(self.deployment.prefix)
-        return connector_config(
-            plan,
-            address,
-            epoch=epoch,
-            mask_salt=salt_of(salt),
-            max_queue_bytes=queue_bytes(self.deployment.aws.connect.mcus * _MCU_HEAP_BYTES),
+        connect = self.deployment.aws.connect
+        return deployed_config(
+            self.deployment.plan,
+            self.deployment.prefix,
+            source=(self._source.endpoint, self._source.port),
+            login=self._source.login_name,
+            epoch=connect.epoch,
+            heap_bytes=connect.mcus * _MCU_HEAP_BYTES,
         )
 
     def _brokers(self) -> str:

@@ -10,10 +10,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
+from cdclake import __version__
+from cdclake.cli.connector import connector
 from cdclake.cli.cost import cost
 from cdclake.cli.demo import demo
 from cdclake.cli.doctor import doctor
@@ -21,7 +23,7 @@ from cdclake.cli.down import down
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
-from cdclake.cli.output import emit_error
+from cdclake.cli.output import emit_error, say
 from cdclake.cli.pause import pause
 from cdclake.cli.redrive import redrive
 from cdclake.cli.replay import replay
@@ -54,6 +56,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     views,
     doctor,
     cost,
+    connector,
     logs,
     down,
     demo,
@@ -78,7 +81,7 @@ def make_app() -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    app.callback()(_start)  # keeps it a group even with a single verb
+    app.callback()(_top)
     for verb in VERBS:
         app.command(verb.__name__.replace("_", "-"))(verb)
     for name, verbs in GROUPS.items():
@@ -101,6 +104,23 @@ def commands() -> dict[str, Any]:
 
 
 def _start() -> None:
+    """Keep a group a group, even with a single command."""
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        say(f"cdclake {__version__}")
+        raise typer.Exit
+
+
+def _top(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
     """Change data capture from PostgreSQL into Iceberg."""
 
 

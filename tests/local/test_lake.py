@@ -3,6 +3,7 @@
 import json
 import time
 import urllib.request
+from typing import Any
 
 import psycopg
 import pytest
@@ -28,19 +29,49 @@ def test_every_object_exists_when_up_returns(lake: RunningLake) -> None:
     assert refused == 0
 
 
+def ask_connect(lake: RunningLake, path: str, put: dict[str, str] | None = None) -> Any:
+    """The answer of Connect's REST interface; with a body, that of a PUT."""
+    connect = lake.endpoints.connect
+    request = urllib.request.Request(
+        f"{connect.url}{path}",
+        headers={"Content-Type": "application/json", **connect.headers},
+        data=None if put is None else json.dumps(put).encode(),
+        method="GET" if put is None else "PUT",
+    )
+    with urllib.request.urlopen(request) as answer:
+        return json.load(answer)
+
+
 def test_the_password_is_resolved_where_it_is_used_and_stands_nowhere_else(
     lake: RunningLake,
 ) -> None:
     """As on AWS: Connect's REST interface, its topics and its log hold the reference alone."""
-    connect = lake.endpoints.connect
-    url = f"{connect.url}/connectors/shop-source/config"
-    with urllib.request.urlopen(urllib.request.Request(url, headers=connect.headers)) as answer:
-        config = json.load(answer)
+    config = ask_connect(lake, "/connectors/shop-source/config")
     assert config["database.password"] == "${secretsmanager:shop/source:password}"
     kept = (lake.home / "secrets.properties").read_text().splitlines()
     [password] = [x.split("=", 1)[1] for x in kept if x.startswith("replication_password=")]
     for place in (lake.home / "logs" / "connect.log", lake.home / "run" / "connect.properties"):
         assert password not in place.read_text()
+
+
+def test_the_printed_connector_is_the_running_one_and_valid(lake: RunningLake) -> None:
+    """`cdclake connector` for a worker of one's own, asked of a real worker with our plugin."""
+    address = ("--host", lake.dsn["host"], "--port", str(lake.dsn["port"]), "--heap-mb", "1024")
+    printed = lake.run("connector", str(SHOP), *address)
+    running = ask_connect(lake, f"/connectors/{printed['name']}/config")
+    # Connect adds the name; the embedded database has another name and no certificate.
+    local = ("name", "database.dbname", "database.sslmode", "database.sslfactory")
+    config = printed["config"]
+    assert {k: v for k, v in config.items() if k not in local} == {
+        k: v for k, v in running.items() if k not in local
+    }
+    here = {k: running[k] for k in local if k in running}
+    config = {k: v for k, v in config.items() if k not in local} | here
+    of_plugin = "/connector-plugins/PostgresConnector/config/validate"
+    answer = ask_connect(lake, of_plugin, put=config)
+    assert answer["error_count"] == 0, answer
+    del config["topic.prefix"]
+    assert ask_connect(lake, of_plugin, put=config)["error_count"] == 1
 
 
 def test_the_snapshot_is_equal(lake: RunningLake) -> None:

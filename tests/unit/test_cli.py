@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -170,3 +171,26 @@ def test_as_a_process(pipeline):
     )
     assert (found.returncode, found.stderr, found.stdout.count("\n")) == (0, "", 1)
     assert json.loads(found.stdout)["ok"]
+
+
+def test_the_version_is_that_of_the_project(run):
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    assert run("--version") == (0, f"cdclake {project['version']}\n", "")
+
+
+def test_the_connector_of_an_existing_source_needs_no_host(run, tmp_path):
+    path = tmp_path / "p.yaml"
+    existing = (
+        "{endpoint: db.internal, port: 6543, security_group: sg-0a1b2c3d,"
+        " secret_arn: 'arn:aws:secretsmanager:eu-west-1:111122223333:secret:admin-AbCdEf'}"
+    )
+    path.write_text(f"{VALID}\naws: {{region: eu-west-1, source: {{existing: {existing}}}}}\n")
+    code, text, _ = run("connector", str(path), "--authorities", "/etc/ca.pem", "--heap-mb", "1024")
+    config = json.loads(text)
+    assert code == 0
+    assert (config["database.hostname"], config["database.port"]) == ("db.internal", "6543")
+    assert config["database.sslrootcert"] == "/etc/ca.pem" and "database.sslfactory" not in config
+    assert config["max.queue.size.in.bytes"] == str(128 * 1024**2)
+    assert config["database.password"].startswith("${secretsmanager:")
+    code, text, _ = run("connector", str(path), "--worker")
+    assert code == 0 and "config.providers.secretsmanager.param.region=eu-west-1\n" in text

@@ -40,6 +40,13 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "views": [(0, ("FILE",)), (2, ("BROKEN",)), (2, ("FILE", "--table", "nothing"))],
     "doctor": [(0, ()), (2, ("--target", "aws")), (2, ("BROKEN",))],
     "cost": [(2, ("BROKEN",)), (2, ("FILE", "--prices", "NOWHERE"))],
+    "connector": [
+        (0, ("FILE", "--host", "db")),
+        (0, ("FILE", "--worker", "--region", "eu-west-1")),
+        (2, ("FILE",)),
+        (2, ("FILE", "--worker")),
+        (2, ("BROKEN",)),
+    ],
     "logs": [(3, ()), (2, ("--since", "soon")), (2, ("--target", "aws"))],
     "down": [(0, ()), (0, ("--purge",))],
     "demo": [(2, ("--delivery", "kafka")), (2, ("--seconds", "0"))],
