@@ -38,6 +38,7 @@ def rebuilt_name(table: str) -> str:
 # --- cdclake's columns ---------------------------------------------------------------------------
 
 OP = "cdc_op"
+OPERATIONS = {"c": "insert", "u": "update", "d": "delete", "r": "snapshot", "t": "truncate"}
 POSITION = "cdc_position"
 TX_ID = "cdc_tx_id"
 COMMITTED_AT = "cdc_committed_at"

@@ -17,6 +17,7 @@ import typer
 from cdclake import __version__
 from cdclake.cli.connector import connector
 from cdclake.cli.cost import cost
+from cdclake.cli.dbt import dbt
 from cdclake.cli.demo import demo
 from cdclake.cli.doctor import doctor
 from cdclake.cli.down import down
@@ -57,6 +58,7 @@ VERBS: tuple[Callable[..., None], ...] = (
     doctor,
     cost,
     connector,
+    dbt,
     logs,
     down,
     demo,

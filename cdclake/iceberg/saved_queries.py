@@ -12,10 +12,8 @@ from cdclake.plan import Table
 
 # Identity of an event; its offset may differ if it was sent again.
 _IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
-_NAMES = {"c": "insert", "u": "update", "d": "delete", "r": "snapshot", "t": "truncate"}
-_OPERATION_NAME = (
-    f"CASE {naming.OP} " + " ".join(f"WHEN '{op}' THEN '{name}'" for op, name in _NAMES.items())
-) + " END"
+_CASES = " ".join(f"WHEN '{op}' THEN '{name}'" for op, name in naming.OPERATIONS.items())
+_OPERATION_NAME = f"CASE {naming.OP} {_CASES} END"
 _SMALL_FILE_BYTES = 16 * 1024 * 1024
 
 

@@ -63,6 +63,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "doctor": [(0, ()), (0, ("FILE",))],
     "cost": [(0, ("FILE",))],
     "connector": [(0, ("FILE", "--host", "db"))],
+    "dbt": [(0, ("FILE",))],
     "logs": [(0, ()), (0, ("stream", "--since", "1h"))],
     "down": [(0, ())],
     "demo": [(0, ("--seconds", "3"))],  # its lake is another one

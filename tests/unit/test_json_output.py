@@ -47,6 +47,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("FILE", "--worker")),
         (2, ("BROKEN",)),
     ],
+    "dbt": [(0, ("FILE",)), (2, ("FILE", "--warn-after-hours", "0")), (2, ("BROKEN",))],
     "logs": [(3, ()), (2, ("--since", "soon")), (2, ("--target", "aws"))],
     "down": [(0, ()), (0, ("--purge",))],
     "demo": [(2, ("--delivery", "kafka")), (2, ("--seconds", "0"))],

@@ -1,0 +1,34 @@
+"""`cdclake dbt`: the lake's tables as sources of a dbt project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+
+
+def dbt(
+    file: Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")],
+    environment: Annotated[str | None, typer.Option(help="Environment of the deployment.")] = None,
+    database: Annotated[
+        str, typer.Option(help="What the dbt adapter calls the catalog.")
+    ] = "awsdatacatalog",
+    warn_after_hours: Annotated[
+        int, typer.Option(min=1, help="Hours without a change until dbt warns.")
+    ] = 24,
+    json_output: JsonOption = False,
+) -> None:
+    """Print dbt's `sources.yml`: rows and changelog of each table, with tests and freshness.
+
+    Write it to a file below the project's `models/`. The views `<t>_current` must exist
+    (`cdclake views`).
+    """
+    from cdclake.config.dbt_sources import as_yaml, dbt_sources
+    from cdclake.config.deployment import load_deployment
+
+    plan = load_deployment(file, environment).plan
+    content = dbt_sources(plan, database, warn_after_hours)
+    emit({"ok": True, **content}, json_output, lambda: say(as_yaml(content).rstrip()))
