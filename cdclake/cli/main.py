@@ -26,6 +26,7 @@ from cdclake.cli.job import job
 from cdclake.cli.logs import logs
 from cdclake.cli.output import emit_error, say
 from cdclake.cli.pause import pause
+from cdclake.cli.psql import psql
 from cdclake.cli.redrive import redrive
 from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
@@ -40,29 +41,13 @@ from cdclake.cli.verify import verify
 from cdclake.cli.views import views
 from cdclake.errors import CdcError, ComponentFailed, InputError
 
-VERBS: tuple[Callable[..., None], ...] = (
-    validate,
-    schema,
-    init,
-    up,
-    status,
-    verify,
-    sql,
-    job,
-    resync,
-    replay,
-    redrive,
-    pause,
-    resume,
-    views,
-    doctor,
-    cost,
-    connector,
-    dbt,
-    logs,
-    down,
-    demo,
-)
+# By the heading that `--help` shows them under.
+VERBS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start": (doctor, init, validate, schema, up, down, demo),
+    "Look": (status, logs, sql, psql, verify),
+    "Repair": (pause, resume, job, resync, replay, redrive),
+    "Deploy and connect": (cost, views, connector, dbt),
+}
 
 # Commands of two words, by the first.
 GROUPS: dict[str, tuple[Callable[..., None], ...]] = {"source": (source_sql,)}
@@ -84,14 +69,16 @@ def make_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_top)
-    for verb in VERBS:
-        app.command(verb.__name__.replace("_", "-"))(verb)
+    for heading, verbs in VERBS.items():
+        for verb in verbs:
+            name = verb.__name__.replace("_", "-")
+            app.command(name, rich_help_panel=heading)(verb)
     for name, verbs in GROUPS.items():
         group = typer.Typer(help=_GROUP_HELP[name], no_args_is_help=True)
         group.callback()(_start)
         for verb in verbs:
             group.command(verb.__name__.removeprefix(f"{name}_").replace("_", "-"))(verb)
-        app.add_typer(group, name=name)
+        app.add_typer(group, name=name, rich_help_panel="Deploy and connect")
     return app
 
 

@@ -47,6 +47,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "status": [(1, ())],  # a column is not declared
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],
     "source sql": [(0, ("SCRIPT",)), (2, ("FILE",))],
+    "psql": [(0, ())],
     "sql": [(0, ("select * from orders_current",)), (2, ("select nonsense",))],
     "job": [
         (0, ("apply_changes",)),

@@ -1,8 +1,12 @@
 """The default suite's run of the real lake: everything once, from PostgreSQL to proven tables."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -72,6 +76,27 @@ def test_the_printed_connector_is_the_running_one_and_valid(lake: RunningLake) -
     assert answer["error_count"] == 0, answer
     del config["topic.prefix"]
     assert ask_connect(lake, of_plugin, put=config)["error_count"] == 1
+
+
+def test_psql_is_run_with_the_password_in_its_environment(
+    lake: RunningLake, tmp_path: Path
+) -> None:
+    fake = tmp_path / "psql"
+    fake.write_text('#!/bin/sh\necho "$@"\necho "$PGPASSWORD"\n')
+    fake.chmod(0o700)
+    done = subprocess.run(
+        [sys.executable, "-m", "cdclake.cli.main", "psql", "--", "-c", "select 1"],
+        env={**os.environ, "CDCLAKE_HOME": str(lake.home), "PATH": f"{tmp_path}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    arguments, password = done.stdout.splitlines()
+    shown, _, rest = arguments.partition(" -c ")
+    assert rest == "select 1" and "password" not in shown
+    with psycopg.connect(shown, password=password) as connection:
+        assert connection.execute("select count(*) from customers").fetchone() == (500,)
+    assert lake.run("psql")["source"]["password"] == password
 
 
 def test_the_snapshot_is_equal(lake: RunningLake) -> None:

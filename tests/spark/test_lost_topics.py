@@ -14,7 +14,7 @@ from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.operations import executor
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch
-from cdclake.jobs.stream.table_stream import TableStream
+from cdclake.jobs.stream.state_round import StateRound
 from cdclake.jobs.stream.topic_check import TopicCheck
 from tests.spark.events import RECORD, Engine, MemoryStore
 from tests.spark.test_micro_batch import Stream
@@ -112,14 +112,14 @@ def test_a_column_first_seen_in_a_killed_batch_is_still_known(
     without = one.event("u", 30, 30)
     del without["value"]["after"]["v"]
     records = stream.records((one, one.event("c", 20, 20, v="a")), (one, without))
-    apply = TableStream.apply
+    update_states = StateRound.run
 
-    def dies(stream: TableStream) -> Any:
-        apply(stream)
+    def dies(states: StateRound, *given: Any) -> None:
+        update_states(states, *given)
         raise MemoryError("killed")
 
     with monkeypatch.context() as patched, pytest.raises(MemoryError):
-        patched.setattr(TableStream, "apply", dies)
+        patched.setattr(StateRound, "run", dies)
         stream.run(*records)
     assert len(one.log()) == 1
     stream.start()

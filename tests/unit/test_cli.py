@@ -106,7 +106,7 @@ def test_our_errors_carry_their_exit_code(run, monkeypatch, error, code, shown):
     def fails(json_output: bool = False) -> None:
         raise error
 
-    monkeypatch.setattr(command, "VERBS", (fails,))
+    monkeypatch.setattr(command, "VERBS", {"Start": (fails,)})
     assert run("fails")[0] == code
     found, out, _ = run("fails", "--json-output", "--json")
     assert found == 2  # the stand-in has no --json; the frame still answers in JSON
@@ -120,7 +120,7 @@ def test_the_unexpected_is_a_line_and_a_file(run, monkeypatch, tmp_path):
     def breaks() -> None:
         raise RuntimeError("two\nlines of postgresql://u:hunter22@h/d")
 
-    monkeypatch.setattr(command, "VERBS", (breaks,))
+    monkeypatch.setattr(command, "VERBS", {"Start": (breaks,)})
     code, out, err = run("breaks")
     assert (code, out, len(err.splitlines())) == (4, "", 2)
     assert "Traceback" not in err

@@ -28,6 +28,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     ],
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
+    "psql": [(3, ())],
     "verify": [(3, ()), (3, ("--deep",)), (2, ("--target", "aws"))],
     "source sql": [(2, ("NOWHERE",)), (2, ("BROKEN", "--target", "aws")), (2, ("PSQL",))],
     "sql": [(3, ("select 1",)), (2, ()), (2, ("select 1", "--engine", "athena"))],

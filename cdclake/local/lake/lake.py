@@ -178,6 +178,13 @@ def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
     return make_conninfo(**{**source, "dbname": state.database or source["dbname"]})
 
 
+def without_password(dsn: str) -> tuple[str, str | None]:
+    """Return the DSN without its password, and the password."""
+    parts = {name: str(value) for name, value in conninfo_to_dict(dsn).items()}
+    password = parts.pop("password", None)
+    return make_conninfo("", **parts), password
+
+
 def source_parts(dsn: str) -> dict[str, Any]:
     """Return host, port, user, password and dbname of a DSN, as `up` returns them."""
     parts = conninfo_to_dict(dsn)

@@ -1,0 +1,56 @@
+"""`cdclake psql`: a session in the lake's source database."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import Annotated, Any
+
+import typer
+
+from cdclake.cli.output import JsonOption, emit, say
+
+
+def psql(
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Arguments of psql, after `--`: -- -c 'SELECT 1'.")
+    ] = None,
+    json_output: JsonOption = False,
+) -> None:
+    """Open psql in the local lake's source database, or print how to connect.
+
+    Without an installed psql, and with --json, the connection's parameters are printed; the
+    password only of the lake's own PostgreSQL.
+    """
+    from cdclake.errors import NotRunning
+    from cdclake.local.lake import stack
+    from cdclake.local.lake.lake import LakeState, source_dsn, source_parts
+    from cdclake.local.process.home import Home
+
+    home = Home.from_environment()
+    if not stack.is_up(home):
+        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up`")
+    state = LakeState.load(home)
+    endpoints = stack.endpoints(home, embedded_postgres=not state.external)
+    dsn = source_dsn(home, state, endpoints)
+    client = shutil.which("psql")
+    if client is not None and not json_output:
+        _replace_process(client, dsn, arguments or [])
+    source = source_parts(dsn) | ({"password": None} if state.external else {})
+    emit({"ok": True, "source": source}, json_output, lambda: _render(source))
+
+
+def _replace_process(client: str, dsn: str, arguments: list[str]) -> None:
+    """Become psql; other users of the machine see arguments, so the password is not among them."""
+    from cdclake.local.lake.lake import without_password
+
+    shown, password = without_password(dsn)
+    secret = {"PGPASSWORD": password} if password else {}
+    os.execve(client, [client, shown, *arguments], {**os.environ, **secret})
+
+
+def _render(source: dict[str, Any]) -> None:
+    say("psql is not installed; connect with:")
+    for name, value in source.items():
+        if value is not None:
+            say(f"  {name} {value}")
