@@ -96,7 +96,7 @@ MUTATIONS = (
           "events = retry_on_conflict(update.table.name, attempt)", "events = attempt()"),),
     ),
     Mutation(
-        "round decimals", _engine("not_rounded"),
+        "round decimals in SQL", ("tests/spark/test_state_values.py",),
         (("cdclake/iceberg/conversions.py", 'return f"({exact} AND ', 'return f"('),),
     ),
     Mutation(
@@ -182,7 +182,7 @@ MUTATIONS = (
         ((_MERGE, 'if not floor or table.deletes == "soft":', "if not floor:"),),
     ),
     Mutation(
-        "a soft delete empties its row", _engine("soft_deletes_keep"),
+        "a rebuilt soft delete empties its row", _engine("soft_deletes_keep"),
         ((_FOLD, "return f\"{available} AND {naming.OP} <> 'd'\"", "return available"),),
     ),
     Mutation(

@@ -45,8 +45,8 @@ BATCHES = (
     ),
     Mutation(
         "a lacking file is the lake's trouble", (MICRO_BATCH, "-k", "lacks_a_file"),
-        (("glue_jobs/iceberg/error_policy.py", "NotFoundException\": Kind.FILE_MISSING",
-          "NotFoundException\": Kind.OTHER"),),
+        (("glue_jobs/iceberg/error_policy.py", "(FileMissing, Kind.FILE_MISSING)",
+          "(FileMissing, Kind.OTHER)"),),
     ),
     Mutation(
         "a request to resume dies with its batch", (MICRO_BATCH, "-k", "request_to_resume"),

@@ -88,8 +88,7 @@ UPKEEP = (
     Mutation(
         "orphan removal takes young files",
         ("tests/spark/test_orphan_files.py",),
-        (("glue_jobs/maintenance/actions.py", "ORPHAN_AGE = timedelta(days=3)",
-          "ORPHAN_AGE = timedelta(days=2)"),),
+        (("glue_jobs/maintenance/actions.py", "upkeep.now - ORPHAN_AGE", "upkeep.now"),),
     ),
     Mutation(
         "publish every column of a table with a rename",

@@ -40,8 +40,10 @@ def test_soft_deletes_keep_the_last_values(spark) -> None:
     engine = Engine(spark, plan_of(deletes="soft"))
     e = engine.event
     engine.run(e("c", 10, 10, v="a", big="B"), e("d", 20, 20))
-    [row] = engine.lake.read(engine.table.name).collect()
-    assert (row["v"], row["big"], row["cdc_deleted"]) == ("a", "B", True)
+    for _ in ("applied", "rebuilt from the changelog"):
+        [row] = engine.lake.read(engine.table.name).collect()
+        assert (row["v"], row["big"], row["cdc_deleted"]) == ("a", "B", True)
+        rebuild_state(engine.lake, engine.table)
     engine.run(e("c", 30, 30, v="again"))
     assert engine.state() == {1: ("again", None)}
 

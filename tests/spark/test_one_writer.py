@@ -22,7 +22,7 @@ from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files, exp
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import delete_stale_rows
 from cdclake.jobs.stream import stamp_renewal
-from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_changelog_stamp
+from cdclake.jobs.stream.stamp_renewal import StampRenewal, renew_changelog_stamp, renew_stamp
 from cdclake.plan import Column
 from tests.spark.events import Engine, plan_of
 from tests.spark.listeners import Meanwhile
@@ -395,3 +395,20 @@ def test_a_stamp_is_not_renewed_over_a_newer_one(
         with pytest.raises(Fenced):
             renew_changelog_stamp(engine.lake, log, datetime.now(UTC))
     assert engine.lake.stamped(log).stamp == newest
+
+
+def test_a_states_stamp_is_not_renewed_over_a_newer_one(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    e, state = engine.event, engine.table.name
+    engine.run(e("c", 10, 10, v="a"))
+    compact_as_glue_does(engine, state)
+    old = engine.lake.stamped(state)
+    engine.run(e("u", 20, 20, v="b"))
+    newest = engine.lake.stamped(state)
+    monkeypatch.setattr(stamp_renewal, "RENEW_AFTER", timedelta(0))
+    with monkeypatch.context() as patched:  # as it was before the update
+        patched.setattr(LakeTables, "stamped", lambda *_: old)
+        renew_stamp(engine.lake, state, datetime.now(UTC))
+    after = engine.lake.stamped(state)
+    assert (after.stamp, after.snapshot_id) == (newest.stamp, newest.snapshot_id)

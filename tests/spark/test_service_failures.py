@@ -77,8 +77,8 @@ def test_a_throttled_table_waits_alone_and_catches_up_by_itself(
     assert problem in place.last_error
     assert len(two.log()) == 2
 
-    due = replace(place, life=replace(place.life, retry_at=1.0))
-    stream.process._progress.tables[one.table.name] = due
+    kept = stream.process._progress.tables[one.table.name]
+    kept.life = replace(place.life, retry_at=1.0)
     records = [record for record in missed if record[0] == one.table.topic]
     frame = stream.spark.createDataFrame(records, RECORD)
     monkeypatch.setattr(micro_batch, "read_gap", lambda *_: (frame, {0: (1, 2)}))
