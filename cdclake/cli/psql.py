@@ -22,21 +22,14 @@ def psql(
     Without an installed psql, and with --json, the connection's parameters are printed; the
     password only of the lake's own PostgreSQL.
     """
-    from cdclake.errors import NotRunning
-    from cdclake.local.lake import stack
-    from cdclake.local.lake.lake import LakeState, source_dsn, source_parts
+    from cdclake.local.lake.lake import running_source, source_parts
     from cdclake.local.process.home import Home
 
-    home = Home.from_environment()
-    if not stack.is_up(home):
-        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up`")
-    state = LakeState.load(home)
-    endpoints = stack.endpoints(home, embedded_postgres=not state.external)
-    dsn = source_dsn(home, state, endpoints)
+    dsn, is_external = running_source(Home.from_environment())
     client = shutil.which("psql")
     if client is not None and not json_output:
         _replace_process(client, dsn, arguments or [])
-    source = source_parts(dsn) | ({"password": None} if state.external else {})
+    source = source_parts(dsn) | ({"password": None} if is_external else {})
     emit({"ok": True, "source": source}, json_output, lambda: _render(source))
 
 

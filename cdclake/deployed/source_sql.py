@@ -16,7 +16,7 @@ from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.errors import ComponentFailed, InputError
-from cdclake.postgres.sql_script import split_script
+from cdclake.postgres.sql_script import read_script, split_script
 
 # Wait as long as Lambda lets a call run, and never repeat it: statements may have run.
 _CALL = Config(read_timeout=910, retries={"total_max_attempts": 1})
@@ -50,15 +50,12 @@ def run_source_sql(
 
 
 def _read(sql: Path) -> str:
-    try:
-        if sql.stat().st_size > _MOST_BYTES:
-            raise InputError(
-                f"{sql} is larger than {_MOST_BYTES // 1024**2} MB",
-                "load it with psql from a host in the network, in parts",
-            )
-        return sql.read_text("utf-8")
-    except OSError as error:
-        raise InputError(f"could not read {sql}: {error.strerror}", "give a SQL file") from None
+    if sql.is_file() and sql.stat().st_size > _MOST_BYTES:
+        raise InputError(
+            f"{sql} is larger than {_MOST_BYTES // 1024**2} MB",
+            "load it with psql from a host in the network, in parts",
+        )
+    return read_script(sql)
 
 
 @contextmanager

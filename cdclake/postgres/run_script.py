@@ -29,7 +29,7 @@ class ScriptSession(Protocol):
 
 @dataclass(slots=True)
 class ScriptResult:
-    """What was run: statements, rows that COPY has brought, and skipped changes of owners."""
+    """Counts of a run: statements, copied rows, and skipped changes of owners."""
 
     statements: int = 0
     copied_rows: int = 0

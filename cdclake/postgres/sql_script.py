@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from cdclake.errors import InputError
 
@@ -43,7 +44,7 @@ class SqlStatement:
 
     @property
     def sets_owner(self) -> bool:
-        """Tell whether the statement only changes an owner, as a dump's do."""
+        """Check whether the statement only changes an owner, as a dump's do."""
         return _OWNER.match(self.sql) is not None
 
     @property
@@ -58,6 +59,15 @@ class SqlStatement:
             return self.sql
         role = "replica" if match["switch"].lower() == "disable" else "origin"
         return f"SET session_replication_role = {role}"
+
+
+def read_script(file: Path) -> str:
+    """Return the file's text; raise InputError if it cannot be read or is not UTF-8."""
+    try:
+        return file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise InputError(f"could not read {file}: {reason}", "give a SQL file in UTF-8") from None
 
 
 def split_script(text: str, name: str) -> Iterator[SqlStatement]:
@@ -138,7 +148,7 @@ def _without_comments(piece: str) -> str:
 
 def _rows(text: str, at: int, name: str, line: int) -> tuple[str, int]:
     """Return the rows of a COPY, and the position after the line that ends them."""
-    begin = text.index("\n", at) + 1 if "\n" in text[at:] else len(text)
+    begin = text.find("\n", at) + 1 or len(text)
     if text.startswith(f"{_END_OF_ROWS}\n", begin):
         return "", begin + len(_END_OF_ROWS) + 1
     end = text.find(f"\n{_END_OF_ROWS}\n", begin)

@@ -12,8 +12,9 @@ import boto3
 from botocore.exceptions import ClientError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from cdclake.errors import NotRunning
+from cdclake.errors import InputError, NotRunning
 from cdclake.jobs.control.store import ObjectStore
+from cdclake.local.components import postgres
 from cdclake.local.components.installed import REGION, aws_variables
 from cdclake.local.components.kafka import Broker
 from cdclake.local.lake import stack
@@ -113,14 +114,32 @@ class LocalLake:
 
 def open_lake(home: Home) -> LocalLake:
     """Return the running, streaming lake of a home; raise NotRunning if there is none."""
-    state = LakeState.load(home)
-    if not stack.is_up(home):
-        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
+    state = _running_state(home)
     if not state.plan:
         raise NotRunning(
             f"the lake in {home.path} has no pipeline yet", "start one with `cdclake up FILE`"
         )
     return describe_lake(home, state)
+
+
+def running_source(home: Home) -> tuple[str, bool]:
+    """Return the source's DSN of a running lake, also a bare one, and whether it is external.
+
+    Raises NotRunning if no lake runs, and InputError if it has no database.
+    """
+    state = _running_state(home)
+    if not state.external and not stack.wants(home, postgres.NAME):
+        raise InputError(
+            f"the lake in {home.path} has no source database", "its pipeline has only web logs"
+        )
+    endpoints = stack.endpoints(home, embedded_postgres=not state.external)
+    return source_dsn(home, state, endpoints), state.external
+
+
+def _running_state(home: Home) -> LakeState:
+    if not stack.is_up(home):
+        raise NotRunning(f"no lake is running in {home.path}", "start one with `cdclake up FILE`")
+    return LakeState.load(home)
 
 
 def describe_lake(home: Home, state: LakeState) -> LocalLake:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdclake.errors import InputError
 from cdclake.postgres.run_script import run_script
-from cdclake.postgres.sql_script import SqlStatement, split_script
+from cdclake.postgres.sql_script import SqlStatement, read_script, split_script
 
 DUMP = """\
 -- PostgreSQL database dump; not a statement
@@ -136,3 +137,12 @@ def test_triggers_are_switched_off_for_the_session_of_an_administrator() -> None
         "SET session_replication_role = origin",
     ]
     assert superuser.ran[0] == "ALTER TABLE public.t DISABLE TRIGGER ALL"
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"could not read .*nothing\.sql: No such file"):
+        read_script(tmp_path / "nothing.sql")
+    latin = tmp_path / "latin.sql"
+    latin.write_bytes("SELECT 'größe';".encode("latin-1"))
+    with pytest.raises(InputError, match=r"latin\.sql: it is not UTF-8"):
+        read_script(latin)
