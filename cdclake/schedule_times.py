@@ -11,17 +11,18 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 
-_UNITS = {"minute": 60, "hour": 3600, "day": 86_400}
-_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
-_WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
-_LONGEST_SEARCH_DAYS = 366 * 8  # a leap day is at most eight years away
+MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+_DAY_MINUTES = 24 * 60
+_UNITS = {"minute": 1, "hour": 60, "day": _DAY_MINUTES}
+_LONGEST_DAYS = 6  # a day less than the week that CloudWatch evaluates
 _AVERAGED_FROM, _AVERAGED_DAYS = date(2027, 1, 1), 4 * 365 + 1
 _RATE = re.compile(r"rate\((\d+) (minute|hour|day)s?\)")
 
 
 @lru_cache(maxsize=64)  # the supervisor asks several times a second
 def next_start(spelling: str, after: datetime) -> datetime | None:
-    """Return the first start after this time; None if a cron schedule has none any more.
+    """Return the first start after this time; None if a cron schedule has no later one.
 
     A rate counts from `after`, the last start. The schedule must be valid.
 
@@ -30,9 +31,9 @@ def next_start(spelling: str, after: datetime) -> datetime | None:
     >>> next_start("cron(0 3 ? * MON *)", datetime(2026, 1, 1, tzinfo=UTC)).isoformat()
     '2026-01-05T03:00:00+00:00'
     """
-    rate = _RATE.fullmatch(spelling)
+    rate = rate_minutes(spelling)
     if rate is not None:
-        return after + timedelta(seconds=int(rate[1]) * _UNITS[rate[2]])
+        return after + timedelta(minutes=rate)
     return _Cron.parse(spelling).next_after(after)
 
 
@@ -42,14 +43,44 @@ def runs_a_day(spelling: str) -> float:
     >>> runs_a_day("rate(15 minutes)"), runs_a_day("cron(0 3,4 ? * * *)")
     (96.0, 2.0)
     """
-    rate = _RATE.fullmatch(spelling)
+    rate = rate_minutes(spelling)
     if rate is not None:
-        return _UNITS["day"] / (int(rate[1]) * _UNITS[rate[2]])
+        return _DAY_MINUTES / rate
     cron = _Cron.parse(spelling)
     days = sum(
         cron.is_on(_AVERAGED_FROM + timedelta(days=offset)) for offset in range(_AVERAGED_DAYS)
     )
     return len(cron.minutes) * len(cron.hours) * days / _AVERAGED_DAYS
+
+
+def longest_days(spelling: str) -> int:
+    """Return the days, rounded up, between two runs of a valid schedule, at most a week.
+
+    A week is the longest that CloudWatch evaluates; a cron schedule that names days is taken for
+    a weekly one.
+
+    >>> longest_days("rate(36 hours)"), longest_days("cron(0 5 * * ? *)")
+    (2, 1)
+    """
+    rate = rate_minutes(spelling)
+    if rate is not None:
+        return min(-(-rate // _DAY_MINUTES), _LONGEST_DAYS)
+    return 1 if all(field in ("*", "?") for field in _fields(spelling)[2:]) else _LONGEST_DAYS
+
+
+def rate_minutes(spelling: str) -> int | None:
+    """Return the minutes between the runs of a valid rate; None for a cron schedule."""
+    match = _RATE.fullmatch(spelling)
+    return None if match is None else int(match[1]) * _UNITS[match[2]]
+
+
+def cron_minutes(spelling: str) -> list[int]:
+    """Return the minutes of an hour at which a valid cron schedule starts, in order."""
+    return sorted(_numbers(_fields(spelling)[0], 0, 59))
+
+
+def _fields(spelling: str) -> list[str]:
+    return spelling[spelling.index("(") + 1 : -1].upper().split()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,32 +95,31 @@ class _Cron:
     @staticmethod
     def parse(spelling: str) -> _Cron:
         """Parse a valid cron schedule."""
-        fields = spelling[spelling.index("(") + 1 : -1].upper().split()
-        minutes, hours, days, months, weekdays, years = fields
+        _, hours, days, months, weekdays, years = _fields(spelling)
         return _Cron(
-            minutes=tuple(sorted(_numbers(minutes, 0, 59))),
+            minutes=tuple(cron_minutes(spelling)),
             hours=tuple(sorted(_numbers(hours, 0, 23))),
             days=days,
-            months=frozenset(_numbers(_numbered(months, _MONTHS), 1, 12)),
-            weekdays=_numbered(weekdays, _WEEKDAYS),
+            months=frozenset(_numbers(_numbered(months, MONTHS), 1, 12)),
+            weekdays=_numbered(weekdays, WEEKDAYS),
             years=frozenset(_numbers(years, 1970, 2199)),
         )
 
     def next_after(self, after: datetime) -> datetime | None:
         """Return the first start later than `after`."""
-        first = after.astimezone(UTC).date()
-        for offset in range(_LONGEST_SEARCH_DAYS):
-            day = first + timedelta(days=offset)
+        day, last_year = after.astimezone(UTC).date(), max(self.years)
+        while day.year <= last_year:
             if self.is_on(day):
                 for hour in self.hours:
                     for minute in self.minutes:
                         at = datetime(day.year, day.month, day.day, hour, minute, tzinfo=UTC)
                         if at > after:
                             return at
+            day += timedelta(days=1)
         return None
 
     def is_on(self, day: date) -> bool:
-        """Tell whether the schedule has starts on this day."""
+        """Check whether the schedule has starts on this day."""
         if day.year not in self.years or day.month not in self.months:
             return False
         if self.days == "?":
@@ -98,7 +128,7 @@ class _Cron:
 
 
 def _is_day(item: str, day: date) -> bool:
-    """Tell whether a day of month matches: a number, `L` the last, `LW`, or `15W` the nearest."""
+    """Check whether a day of month matches: a number, `L` the last, `LW`, or `15W` the nearest."""
     last = calendar.monthrange(day.year, day.month)[1]
     if item == "L":
         return day.day == last
@@ -122,7 +152,7 @@ def _nearest_weekday(day: date) -> date:
 
 
 def _is_weekday(item: str, day: date) -> bool:
-    """Tell whether a day of week matches: 1 to 7 from Sunday, `6L` the last, `6#3` the third."""
+    """Check whether a day of week matches: 1 to 7 from Sunday, `6L` the last, `6#3` the third."""
     today = day.isoweekday() % 7 + 1
     if item == "L":
         return today == 7

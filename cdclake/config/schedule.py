@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from cdclake.config.problems import Refused
+from cdclake.schedule_times import MONTHS, WEEKDAYS, cron_minutes, rate_minutes
 
-_MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
-_DAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
-_DAY = "|".join(["[1-7]", *_DAYS])
+_DAY = "|".join(["[1-7]", *WEEKDAYS])
 # What only days have: the last, the working day nearest to the 15th, the third Monday.
 _DAY_WORDS = {
     "day of month": "L|LW|([1-9]|[12][0-9]|3[01])W",
@@ -19,12 +18,10 @@ _FIELDS: tuple[tuple[str, int, int, list[str]], ...] = (
     ("minutes", 0, 59, []),
     ("hours", 0, 23, []),
     ("day of month", 1, 31, []),
-    ("month", 1, 12, _MONTHS),
-    ("day of week", 1, 7, _DAYS),
+    ("month", 1, 12, MONTHS),
+    ("day of week", 1, 7, WEEKDAYS),
     ("year", 1970, 2199, []),
 )
-_MINUTES = {"minute": 1, "hour": 60, "day": 24 * 60}
-_LONGEST_DAYS = 6  # a day less than the week that CloudWatch evaluates
 _EXAMPLES = "write it like `rate(5 minutes)` or `cron(0 3 * * ? *)`"
 
 
@@ -56,38 +53,12 @@ def shortest_minutes(spelling: str) -> int | None:
         text = parse_schedule(spelling)
     except Refused:
         return None
-    inside = text[text.index("(") + 1 : -1]
-    if text.startswith("rate"):
-        count, unit = inside.split()
-        return int(count) * _MINUTES[unit.rstrip("s")]
-    minutes = sorted({minute for item in inside.split()[0].split(",") for minute in _listed(item)})
-    after = [*minutes[1:], minutes[0] + _MINUTES["hour"]]
+    rate = rate_minutes(text)
+    if rate is not None:
+        return rate
+    minutes = cron_minutes(text)
+    after = [*minutes[1:], minutes[0] + 60]
     return min(later - earlier for earlier, later in zip(minutes, after, strict=True))
-
-
-def longest_days(spelling: str) -> int:
-    """Return the days, rounded up, between two runs of a valid schedule, at most a week.
-
-    A week is the longest that CloudWatch evaluates; a cron schedule that names days is taken for
-    a weekly one.
-
-    >>> longest_days("rate(36 hours)"), longest_days("cron(0 5 * * ? *)")
-    (2, 1)
-    """
-    inside = spelling[spelling.index("(") + 1 : -1].split()
-    if spelling.startswith("rate"):
-        minutes = int(inside[0]) * _MINUTES[inside[1].rstrip("s")]
-        return min(-(-minutes // _MINUTES["day"]), _LONGEST_DAYS)
-    return 1 if all(field in ("*", "?") for field in inside[2:]) else _LONGEST_DAYS
-
-
-def _listed(item: str, size: int = _MINUTES["hour"]) -> range:
-    """Return the numbers below `size` that `*`, `n`, `n-m`, `n/step` or `n-m/step` means."""
-    span, _, step = item.partition("/")
-    least, _, greatest = span.partition("-")
-    first = 0 if least == "*" else int(least)
-    last = int(greatest) if greatest else size - 1 if step or least == "*" else first
-    return range(first, last + 1, int(step or 1))
 
 
 def _check_rate(text: str, inside: str) -> None:

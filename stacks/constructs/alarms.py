@@ -13,8 +13,8 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
-from cdclake.config.schedule import longest_days
 from cdclake.debezium.topics import RETENTION_DAYS
+from cdclake.schedule_times import longest_days
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from cdclake.stacks.constructs.firehose_alarms import watches_of_delivery, watches_of_web_server
