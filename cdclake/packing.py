@@ -16,8 +16,8 @@ BUILT = PROJECT / "build" / "deployed"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _HASH_DIGITS = 12
 # `jobs`, `stacks` and `functions` are links to folders of the project. `config` needs pydantic;
-# deployed code reads the resolved plan.
-_NOT_SHARED = ("cli", "config", "functions", "jobs", "local", "stacks")
+# deployed code reads the resolved plan. `cost` and `deployed` are for an operator's machine.
+_NOT_SHARED = ("cli", "config", "cost", "deployed", "functions", "jobs", "local", "stacks")
 
 
 @dataclass(frozen=True, slots=True)

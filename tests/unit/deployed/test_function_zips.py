@@ -92,3 +92,10 @@ def test_a_zip_that_lacks_what_it_imports_is_noticed(plan, tmp_path):
 
 def test_every_function_is_tried():
     assert set(BUILDERS) == {folder.name for folder in (PROJECT / "lambda").iterdir()}
+
+
+def test_no_zip_holds_what_only_an_operators_machine_runs() -> None:
+    """Or each change of a command would be a new deployment of every function and job."""
+    shared = {Path(name).parts[1] for name in packing.modules()}
+    assert shared & {"cli", "cost", "deployed", "local", "stacks"} == set()
+    assert {"naming.py", "debezium", "iceberg", "postgres"} <= shared
