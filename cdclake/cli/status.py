@@ -65,7 +65,7 @@ def _status_deployed(file: Path, environment: str | None, json_output: bool) -> 
 
 def _render_deployed(answer: dict[str, Any]) -> None:
     lag, freshness = _shown(answer["lag_events"]), _shown(answer["freshness_s"])
-    say(f"{answer['health']}; largest lag {lag} records, freshness {freshness} s")
+    say(f"{_health(answer)}; largest lag {lag} records, freshness {freshness} s")
     for line in answer["attention"]:
         say(f"  {line}")
     for part in answer["components"]:
@@ -80,6 +80,11 @@ def _render_deployed(answer: dict[str, Any]) -> None:
         say(f"the slot retains {_shown(answer['slot']['wal_bytes'])} bytes of WAL")
 
 
+def _health(answer: dict[str, Any]) -> str:
+    paused = ", paused: `cdclake resume` goes on" if answer.get("paused") else ""
+    return f"{answer['health']}{paused}"
+
+
 def _verified(last: dict[str, Any] | None) -> str:
     if last is None:
         return "never"
@@ -87,7 +92,7 @@ def _verified(last: dict[str, Any] | None) -> str:
 
 
 def _render(answer: dict[str, Any]) -> None:
-    say(f"{answer['health']}{', paused: `cdclake resume` goes on' if answer.get('paused') else ''}")
+    say(_health(answer))
     for line in answer["attention"]:
         say(f"  {line}")
     for part in answer["components"]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,9 +13,10 @@ from cdclake.config.deployment import Deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed_jobs import JOBS
 from cdclake.errors import InputError, NotRunning
-from cdclake.log_line import LogLine
+from cdclake.log_line import LogLine, merged_lines
 
 _POLL_S = 5.0
+_LATE_MS = 60_000  # how much later than others CloudWatch may show an event
 
 
 def log_groups(deployment: Deployment) -> dict[str, list[str]]:
@@ -38,7 +37,7 @@ def log_lines(
 ) -> Iterator[LogLine]:
     """Yield the lines of one component, or of all, since so long ago, in the order of time.
 
-    With `follow` it goes on for ever, with a line a few seconds after it was written.
+    With `follow` it goes on forever, with a line a few seconds after it was written.
     """
     groups = log_groups(deployment)
     if component is not None and component not in groups:
@@ -47,30 +46,44 @@ def log_lines(
     with explained(deployment.prefix, "reach CloudWatch for the logs of"):
         client = boto3.client("logs")
     after = datetime.now(UTC) - since
-    while True:
-        found = [(name, group) for name, listed in chosen.items() for group in listed]
-        streams = [_lines(client, name, group, after) for name, group in found]
-        newest = after
-        for line in heapq.merge(*streams):
-            newest = line.at
-            yield line
-        if not follow:
+    tails = [
+        _GroupTail(client, name, group, after)
+        for name, listed in chosen.items()
+        for group in listed
+    ]
+    yield from merged_lines(tails, follow=follow, poll_seconds=_POLL_S)
+
+
+class _GroupTail:
+    """Reader of one log group, which may show an event later than one with a later time."""
+
+    def __init__(self, client: Any, component: str, group: str, after: datetime) -> None:
+        self._client, self._component, self._group = client, component, group
+        self._from_ms = int(after.timestamp() * 1000)
+        self._seen: dict[str, int] = {}  # time in milliseconds by event, of the last minute
+
+    def lines(self) -> Iterator[LogLine]:
+        """Yield the new events; none if the group does not exist, as before the first run."""
+        pages = self._client.get_paginator("filter_log_events").paginate(
+            logGroupName=self._group, startTime=self._from_ms
+        )
+        try:
+            with explained(self._group, "read the log"):
+                for page in pages:
+                    for event in page["events"]:
+                        if event["eventId"] not in self._seen:
+                            self._seen[event["eventId"]] = event["timestamp"]
+                            yield self._line(event)
+        except NotRunning:
             return
-        if newest > after:
-            after = newest + timedelta(milliseconds=1)
-        time.sleep(_POLL_S)
+        self._look_back()
 
+    def _line(self, event: dict[str, Any]) -> LogLine:
+        at = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
+        return LogLine(at, self._component, event["message"].rstrip())
 
-def _lines(client: Any, component: str, group: str, after: datetime) -> Iterator[LogLine]:
-    """Yield the events of one group; none if it does not exist, as before the first run."""
-    pages = client.get_paginator("filter_log_events").paginate(
-        logGroupName=group, startTime=int(after.timestamp() * 1000)
-    )
-    try:
-        with explained(group, "read the log"):
-            for page in pages:
-                for event in page["events"]:
-                    at = datetime.fromtimestamp(event["timestamp"] / 1000, UTC)
-                    yield LogLine(at, component, event["message"].rstrip())
-    except NotRunning:
-        return
+    def _look_back(self) -> None:
+        """Begin the next look a minute before the newest event, without those that were shown."""
+        newest = max(self._seen.values(), default=0)
+        self._from_ms = max(self._from_ms, newest - _LATE_MS)
+        self._seen = {event: at for event, at in self._seen.items() if at >= self._from_ms}

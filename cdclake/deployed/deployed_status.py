@@ -21,6 +21,7 @@ from typing import Any
 import boto3
 
 from cdclake import metrics, naming
+from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import InputError
@@ -33,6 +34,7 @@ from cdclake.plan import Table
 
 _THREADS = 8
 _RECENT = timedelta(minutes=30)  # metrics are published each minute or every five
+_WANTED = ("running", "scheduled", "paused")
 _RUNNING = ("STARTING", "RUNNING", "WAITING")
 
 
@@ -42,17 +44,20 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
     `health` is `healthy`, `attention` or `down`; `attention` lists what needs an operator.
     Raises CdcError if the deployment cannot be reached.
     """
-    components = [_stream(lake), *_connector(lake)]
     with explained(lake.name, "read the progress of"):
+        is_paused = lake.control.read(PAUSE) is not None
         progress = Progress.load(lake.control)
         tables = _tables(lake, progress)
+    components = [_stream(lake, is_paused=is_paused), *_connector(lake)]
     alarms = _alarms(lake.deployment.prefix)
     attention = [f"alarm {name} is on: see docs/runbooks/{name}.md" for name in alarms]
     attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
-    down = [part["name"] for part in components if part["state"] not in ("running", "scheduled")]
+    down = [part["name"] for part in components if part["state"] not in _WANTED]
+    health = "down" if down else "attention" if attention else "healthy"
     return {
-        "ok": True,
-        "health": "down" if down else "attention" if attention else "healthy",
+        "ok": health == "healthy",
+        "health": health,
+        "paused": is_paused,
         "attention": [*(f"{name} does not run" for name in down), *attention],
         "components": components,
         "tables": tables,
@@ -63,15 +68,20 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
     }
 
 
-def _stream(lake: DeployedLake) -> dict[str, Any]:
+def _stream(lake: DeployedLake, *, is_paused: bool) -> dict[str, Any]:
     with explained(lake.name, "list the runs of"):
         runs = boto3.client("glue").get_job_runs(JobName=lake.name, MaxResults=1)["JobRuns"]
     state = runs[0]["JobRunState"] if runs else "never started"
-    runs_now = state in _RUNNING
     waits = lake.deployment.plan.mode == "scheduled" and state in ("SUCCEEDED", "never started")
+    if state in _RUNNING:
+        shown = "running"
+    elif is_paused:
+        shown = "paused"
+    else:
+        shown = "scheduled" if waits else state.lower()
     return {
         "name": naming.STREAM_COMPONENT,
-        "state": "running" if runs_now else "scheduled" if waits else state.lower(),
+        "state": shown,
         "run": runs[0]["Id"] if runs else None,
         "log": f"/aws-glue/jobs/{lake.deployment.prefix}/{naming.STREAM_JOB}",
     }

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 import json
 import re
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cdclake.errors import InputError, NotRunning
 from cdclake.local.process.home import Home
-from cdclake.log_line import LogLine
+from cdclake.log_line import LogLine, merged_lines
 
 _POLL_S = 0.5
 # As PostgreSQL, log4j and Python begin a line; all of them write UTC.
@@ -27,7 +25,7 @@ def log_lines(
     """Yield the lines of one component, or of all, since so long ago, in the order of time.
 
     A line without a time, as of a traceback, has that of the line before it. With `follow` it goes
-    on for ever.
+    on forever.
     """
     files = {path.stem: path for path in sorted(home.logs.glob("*.log"))}
     if not files:
@@ -37,13 +35,9 @@ def log_lines(
     chosen = files if component is None else {component: files[component]}
     after = datetime.now(UTC) - since
     tails = [_Tail(name, path) for name, path in chosen.items()]
-    while True:
-        for line in heapq.merge(*(tail.lines() for tail in tails)):
-            if line.at >= after:
-                yield line
-        if not follow:
-            return
-        time.sleep(_POLL_S)
+    for line in merged_lines(tails, follow=follow, poll_seconds=_POLL_S):
+        if line.at >= after:
+            yield line
 
 
 class _Tail:

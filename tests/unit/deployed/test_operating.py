@@ -122,7 +122,7 @@ def test_a_lake_that_runs_is_healthy(run, deployed):
     publish("Lag", 7)
     code, out = run("status")
     told = json.loads(out)
-    assert (code, told["health"], told["attention"]) == (0, "healthy", [])
+    assert (code, told["ok"], told["health"], told["attention"]) == (0, True, "healthy", [])
     assert told["lag_events"] == 7
     [table] = told["tables"]
     assert (table["state_rows"], table["changes_rows"], table["quarantined"]) == (100, 300, 3)
@@ -158,8 +158,17 @@ def test_what_does_not_run_is_down(run, deployed):
     deployed[0]["connectorState"] = "FAILED"
     code, out = run("status")
     told = json.loads(out)
-    assert (code, told["health"]) == (4, "down")
+    assert (code, told["ok"], told["health"]) == (4, False, "down")
     assert told["attention"][:2] == ["stream does not run", "connect does not run"]
+
+
+def test_a_paused_stream_is_not_down(run, deployed):
+    run("pause")
+    code, out = run("status")
+    told = json.loads(out)
+    assert (code, told["health"], told["paused"]) == (0, "healthy", True)
+    assert told["components"][0]["state"] == "paused"
+    assert "paused: `cdclake resume` goes on" in run("status", json_output=False)[1]
 
 
 def test_a_deployment_that_is_not_there_is_said_to_be_missing(run):
@@ -208,6 +217,35 @@ def test_logs_of_all_components_are_merged_by_time(run, deployed):
     assert line["text"] == "second"
     assert run("logs", "nothing")[0] == 2
     assert run("logs", "--since", "soon")[0] == 2
+
+
+def test_a_followed_log_loses_no_late_line(run, deployed, monkeypatch):
+    logs = boto3.client("logs")
+    at = int(NOW.timestamp() * 1000) - 10_000
+    groups = {part: f"/aws/vendedlogs/{PREFIX}/{part}" for part in ("connect", "kafka")}
+    for group in groups.values():
+        logs.create_log_group(logGroupName=group)
+        logs.create_log_stream(logGroupName=group, logStreamName="s")
+
+    def write(part: str, time: int, text: str) -> None:
+        event = {"timestamp": time, "message": text}
+        logs.put_log_events(logGroupName=groups[part], logStreamName="s", logEvents=[event])
+
+    looks: Iterator[Callable[[], None]] = iter(
+        [lambda: write("kafka", at - 3000, "late"), lambda: write("connect", at, "tie")]
+    )
+
+    def sleep(_: float) -> None:
+        event = next(later, None)
+        if event is None:
+            raise KeyboardInterrupt
+        write(*event)
+
+    monkeypatch.setattr("cdclake.log_line.time.sleep", sleep)
+    write("connect", at, "first")
+    code, out = run("logs", "--follow")
+    assert code == 130
+    assert [json.loads(line)["text"] for line in out.splitlines()] == ["first", "late", "tie"]
 
 
 def test_athena_answers_with_its_own_texts(run, deployed):

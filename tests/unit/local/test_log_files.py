@@ -53,7 +53,7 @@ def test_one_component_and_what_is_new(home: Home, monkeypatch: pytest.MonkeyPat
         with home.log("stream").open("a") as log:
             log.write(' a line"}\n2026-11-26 06:00:03,000 INFO more\n')
 
-    monkeypatch.setattr("cdclake.local.log_files.time.sleep", goes_on)
+    monkeypatch.setattr("cdclake.log_line.time.sleep", goes_on)
     lines = log_lines(home, "stream", LONG, follow=True)
     assert [next(lines).text for _ in range(4)][2:] == ['{"half a line"}', "INFO more"]
 
