@@ -10,7 +10,7 @@ import boto3
 from cdclake.deployed.aws_calls import explained
 
 _POLL_S = 0.5
-_ENDED = {"SUCCEEDED", "FAILED", "CANCELLED"}
+_FAILED = {"FAILED", "CANCELLED"}
 
 
 class WorkgroupClient:
@@ -23,10 +23,7 @@ class WorkgroupClient:
 
     def run(self, statement: str) -> str | None:
         """Run the statement to its end; return the error, or None if it succeeded."""
-        status = self.await_end(self.start(statement))
-        if status["State"] == "SUCCEEDED":
-            return None
-        return str(status.get("StateChangeReason") or status["State"])
+        return self.await_end(self.start(statement))
 
     def start(self, statement: str, database: str | None = None) -> str:
         """Start the statement; return the id of its execution."""
@@ -53,12 +50,14 @@ class WorkgroupClient:
                     rows.append([value.get("VarCharValue") for value in row["Data"]])
         return columns, rows
 
-    def await_end(self, query: str) -> dict[str, Any]:
-        """Wait until the query has ended; return its status."""
+    def await_end(self, query: str) -> str | None:
+        """Wait until the query has ended; return the error, or None if it succeeded."""
         while True:
             with explained(self.name, f"follow the query {query} (which continues) in"):
                 found = self._athena.get_query_execution(QueryExecutionId=query)
             status: dict[str, Any] = found["QueryExecution"]["Status"]
-            if status["State"] in _ENDED:
-                return status
+            if status["State"] == "SUCCEEDED":
+                return None
+            if status["State"] in _FAILED:
+                return str(status.get("StateChangeReason") or status["State"])
             time.sleep(_POLL_S)

@@ -14,9 +14,8 @@ def run_athena_query(workgroup: str, database: str, query: str) -> Answer:
     """
     client = WorkgroupClient(workgroup)
     execution = client.start(query, database)
-    status = client.await_end(execution)
-    if status["State"] != "SUCCEEDED":
-        reason = status.get("StateChangeReason") or status["State"]
-        raise InputError(f"Athena refused the query: {reason}", "fix the query, then run it again")
+    error = client.await_end(execution)
+    if error is not None:
+        raise InputError(f"Athena refused the query: {error}", "fix the query, then run it again")
     columns, rows = client.results(execution)
     return Answer(tuple((each["name"], each["type"]) for each in columns), list(rows))

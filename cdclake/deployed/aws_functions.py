@@ -18,6 +18,36 @@ from cdclake.errors import ComponentFailed, InputError
 _CALL = Config(read_timeout=910, retries={"total_max_attempts": 1})
 
 
+class DeployedFunction:
+    """Function of a deployment, called and awaited."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        with explained(name, "reach Lambda for"):
+            self._lambda = boto3.client("lambda", config=_CALL)
+
+    def variable(self, name: str) -> str:
+        """Return a variable of the function's environment."""
+        with explained(self.name, "read the settings of"):
+            found = self._lambda.get_function_configuration(FunctionName=self.name)
+        return str(found["Environment"]["Variables"][name])
+
+    def call(self, event: dict[str, Any], remedy: str, *, if_late: str = "") -> dict[str, Any]:
+        """Return the function's answer; raise ComponentFailed with the remedy if it failed.
+
+        `if_late` is the remedy if the function ran longer than Lambda lets it.
+        """
+        with explained(self.name, "call"):
+            called = self._lambda.invoke(FunctionName=self.name, Payload=json.dumps(event).encode())
+            answer: dict[str, Any] = json.loads(called["Payload"].read())
+        if "FunctionError" in called:
+            message = str(answer.get("errorMessage"))
+            if if_late and "Task timed out" in message:
+                remedy = if_late
+            raise ComponentFailed(f"{self.name} failed: {message}", remedy, component=self.name)
+        return answer
+
+
 class DeployedRedrive:
     """Redrive function of the deployment for a pipeline file and an environment."""
 
@@ -29,19 +59,10 @@ class DeployedRedrive:
                 f"{file} has no table that Firehose delivers",
                 "choose the file of a table with `delivery: firehose`",
             )
-        self.name = naming.redrive_function(deployment.prefix)
-        with explained(self.name, "reach Lambda for"):
-            self._lambda = boto3.client("lambda", config=_CALL)
+        self._function = DeployedFunction(naming.redrive_function(deployment.prefix))
 
     def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
         """Return the function's answer; ComponentFailed if it failed, without loss of records."""
-        with explained(self.name, "call"):
-            called = self._lambda.invoke(FunctionName=self.name, Payload=json.dumps(event).encode())
-            answer: dict[str, Any] = json.loads(called["Payload"].read())
-        if "FunctionError" in called:
-            raise ComponentFailed(
-                f"{self.name} failed: {answer.get('errorMessage')}",
-                "nothing is lost: find the cause in its log, fix it, then run this again",
-                component=self.name,
-            )
-        return answer
+        return self._function.call(
+            event, "nothing is lost: find the cause in its log, fix it, then run this again"
+        )

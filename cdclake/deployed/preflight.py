@@ -1,4 +1,4 @@
-"""Checks of an account before the first deployment, each before what is expensive after it.
+"""Checks of an account before the first deployment, so that nothing fails in its middle.
 
 They only read; `create_roles` makes the service-linked roles that a first use would make too late.
 """
@@ -13,12 +13,11 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed, skipped, warned
+from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
 from cdclake.config.deployment import Deployment
 from cdclake.config.regions import restrictions
 
-KAFKA_VERSION = "3.9.x.kraft"
-_POSTGRES_VERSION = "17"
 _ENGINES = {"rds": "postgres", "aurora": "aurora-postgresql"}
 _ENDPOINTS = ("glue", "kms", "logs", "monitoring", "secretsmanager", "sts")
 # By service: the role that it uses, and what of the deployment needs it.
@@ -118,9 +117,8 @@ def _zones(deployment: Deployment) -> Iterator[Check]:
     if not isinstance(network, CreatedNetwork):
         yield skipped("zones", "the network exists")
         return
-    ec2 = boto3.client("ec2")
-    found = ec2.describe_availability_zones()["AvailabilityZones"]
-    by_letter = {zone["ZoneName"][len(ec2.meta.region_name) :]: zone["ZoneId"] for zone in found}
+    region, found = _account_zones()
+    by_letter = {name.removeprefix(region): zone for name, zone in found.items()}
     known = {*by_letter, *by_letter.values()}
     missing = [zone for zone in network.zones if zone not in known]
     listed = ", ".join(f"{letter} = {zone}" for letter, zone in sorted(by_letter.items()))
@@ -132,15 +130,21 @@ def _zones(deployment: Deployment) -> Iterator[Check]:
         yield passed("zones", listed)
 
 
+def _account_zones() -> tuple[str, dict[str, str]]:
+    """Return the region, and the account's zone IDs by zone name."""
+    ec2 = boto3.client("ec2")
+    found = ec2.describe_availability_zones()["AvailabilityZones"]
+    return ec2.meta.region_name, {zone["ZoneName"]: zone["ZoneId"] for zone in found}
+
+
 def _zone_names(deployment: Deployment) -> set[str] | None:
     """Return the names of the declared zones; None for an existing network."""
     network = deployment.aws.network.declared
     if not isinstance(network, CreatedNetwork):
         return None
-    ec2 = boto3.client("ec2")
-    found = ec2.describe_availability_zones()["AvailabilityZones"]
-    names = {zone["ZoneId"]: zone["ZoneName"] for zone in found}
-    return {names.get(zone, f"{ec2.meta.region_name}{zone}") for zone in network.zones}
+    region, found = _account_zones()
+    names = {zone: name for name, zone in found.items()}
+    return {names.get(zone, f"{region}{zone}") for zone in network.zones}
 
 
 def _endpoints(deployment: Deployment) -> Iterator[Check]:
@@ -175,33 +179,33 @@ def _database_class(deployment: Deployment) -> Iterator[Check]:
         option
         for page in pages.paginate(Engine=_ENGINES[source.engine], DBInstanceClass=kind)
         for option in page["OrderableDBInstanceOptions"]
-        if option["EngineVersion"].split(".")[0] == _POSTGRES_VERSION
+        if option["EngineVersion"].split(".")[0] == versions.POSTGRES
     ]
     zones = {zone["Name"] for option in options for zone in option["AvailabilityZones"]}
     if not options or not wanted <= zones:
         where = f"not in {', '.join(sorted(wanted - zones))}" if options else "not in this region"
         yield failed(
             "database class",
-            f"PostgreSQL {_POSTGRES_VERSION} on {kind} is {where}",
+            f"PostgreSQL {versions.POSTGRES} on {kind} is {where}",
             "choose another `aws: source: create: instance:`, or other zones",
         )
     else:
-        yield passed("database class", f"{kind} with PostgreSQL {_POSTGRES_VERSION}")
+        yield passed("database class", f"{kind} with PostgreSQL {versions.POSTGRES}")
 
 
 def _kafka_version(deployment: Deployment) -> Iterator[Check]:
     if not isinstance(deployment.aws.kafka.declared, CreatedKafka) or not deployment.plan.tables:
         yield skipped("kafka version", "the cluster exists")
         return
-    versions = boto3.client("kafka").list_kafka_versions()["KafkaVersions"]
-    active = [each["Version"] for each in versions if each["Status"] == "ACTIVE"]
-    if KAFKA_VERSION in active:
-        yield passed("kafka version", KAFKA_VERSION)
+    listed = boto3.client("kafka").list_kafka_versions()["KafkaVersions"]
+    active = [each["Version"] for each in listed if each["Status"] == "ACTIVE"]
+    if versions.KAFKA in active:
+        yield passed("kafka version", versions.KAFKA)
     else:
         yield failed(
             "kafka version",
-            f"MSK offers {', '.join(active)} here, not {KAFKA_VERSION}",
-            "change `_VERSION` in stacks/constructs/kafka_cluster.py to one with KRaft",
+            f"MSK offers {', '.join(active)} here, not {versions.KAFKA}",
+            "change `KAFKA` in cdclake/config/versions.py to one with KRaft",
         )
 
 

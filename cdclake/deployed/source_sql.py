@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,16 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import boto3
-from botocore.config import Config
 
 from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.deployed.aws_calls import explained
-from cdclake.errors import ComponentFailed, InputError
+from cdclake.deployed.aws_functions import DeployedFunction
+from cdclake.errors import InputError
 from cdclake.postgres.sql_script import read_script, split_script
 
-# Wait as long as Lambda lets a call run, and never repeat it: statements may have run.
-_CALL = Config(read_timeout=910, retries={"total_max_attempts": 1})
 _MOST_BYTES = 500 * 1024**2
 
 
@@ -36,17 +33,19 @@ def run_source_sql(
     for _ in split_script(text, sql.name):
         pass
     deployment = load_deployment(file, environment)
-    name = naming.source_sql_function(deployment.prefix)
-    with explained(name, "reach Lambda for"):
-        client = boto3.client("lambda", config=_CALL)
-    with explained(name, "find the bucket for"):
-        found = client.get_function_configuration(FunctionName=name)
-    bucket = found["Environment"]["Variables"]["BUCKET"]
-    with explained(name, "call"), _uploaded(bucket, text) as key:
+    function = DeployedFunction(naming.source_sql_function(deployment.prefix))
+    bucket = function.variable("BUCKET")
+    with explained(function.name, "call"), _uploaded(bucket, text) as key:
         event = {"key": key, "name": sql.name, "keep_owners": keep_owners}
-        called = client.invoke(FunctionName=name, Payload=json.dumps(event).encode())
-        answer: dict[str, Any] = json.loads(called["Payload"].read())
-    return {"ok": True, **_checked(name, called, answer)}
+        answer = function.call(
+            event,
+            "read the function's log, then run it again",
+            if_late="statements up to some point have run; split the file, or load it with psql"
+            " from a host in the network",
+        )
+    if "error" in answer:
+        raise InputError(answer["error"]["message"], answer["error"]["remedy"])
+    return {"ok": True, **answer}
 
 
 def _read(sql: Path) -> str:
@@ -68,20 +67,3 @@ def _uploaded(bucket: str, text: str) -> Iterator[str]:
         yield key
     finally:
         s3.delete_object(**place)
-
-
-def _checked(name: str, called: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
-    if "FunctionError" in called:
-        message = str(answer.get("errorMessage"))
-        late = "Task timed out" in message
-        raise ComponentFailed(
-            f"{name} failed: {message}",
-            "statements up to some point have run; split the file, or load it with psql from a host"
-            " in the network"
-            if late
-            else "read the function's log, then run it again",
-            component=name,
-        )
-    if "error" in answer:
-        raise InputError(answer["error"]["message"], answer["error"]["remedy"])
-    return answer

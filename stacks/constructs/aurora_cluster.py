@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from aws_cdk import CfnDeletionPolicy, RemovalPolicy, aws_rds
+from aws_cdk import RemovalPolicy, aws_rds
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.config import versions
 from cdclake.config.aws_model import CreatedSource
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import suppress
-from cdclake.stacks.constructs.postgres_server import ADMIN, PORT, VERSION
+from cdclake.stacks.constructs.postgres_server import ADMIN, PORT, add_subnets, keep_data
 
 _ENGINE = "aurora-postgresql"
 _Cluster = aws_rds.CfnDBCluster
@@ -45,7 +46,7 @@ class AuroraCluster(Construct):
             db_cluster_identifier=f"{self._server}-cluster",
             database_name=database,
             engine=_ENGINE,
-            engine_version=VERSION,
+            engine_version=versions.POSTGRES,
             db_cluster_parameter_group_name=self._add_parameters().ref,
             **self._placed(security_group),
             deletion_protection=ground.protect,
@@ -61,14 +62,19 @@ class AuroraCluster(Construct):
             master_user_secret=_Cluster.MasterUserSecretProperty(kms_key_id=ground.key_arn),
         )
         cluster.node.add_dependency(self._add_log())
-        self._protect(cluster)
+        keep_data(cluster, ground)
+        suppress(
+            cluster,
+            "RDS6",
+            "the connector and the jobs sign in with a password from Secrets Manager, over TLS",
+        )
         self._add_instances(cluster)
         self.endpoint = cluster.attr_endpoint_address
         self.admin_secret_arn = cluster.attr_master_user_secret_secret_arn
 
     def _placed(self, security_group: str) -> dict[str, Any]:
         return {
-            "db_subnet_group_name": self._add_subnets().ref,
+            "db_subnet_group_name": add_subnets(self, self._ground).ref,
             "vpc_security_group_ids": [security_group],
             "port": PORT,
         }
@@ -81,17 +87,9 @@ class AuroraCluster(Construct):
         return aws_rds.CfnDBClusterParameterGroup(
             self,
             "Parameters",
-            family=f"{_ENGINE}{VERSION}",
+            family=f"{_ENGINE}{versions.POSTGRES}",
             description="Logical replication over TLS",
             parameters={"rds.logical_replication": "1", "rds.force_ssl": "1"},
-        )
-
-    def _add_subnets(self) -> aws_rds.CfnDBSubnetGroup:
-        return aws_rds.CfnDBSubnetGroup(
-            self,
-            "Subnets",
-            db_subnet_group_description="The private subnets of the lake",
-            subnet_ids=list(self._ground.subnet_ids),
         )
 
     def _add_instances(self, cluster: aws_rds.CfnDBCluster) -> None:
@@ -111,18 +109,6 @@ class AuroraCluster(Construct):
                 performance_insights_kms_key_id=self._ground.key_arn,
             )
             instance.apply_removal_policy(RemovalPolicy.DESTROY)  # the cluster holds the data
-
-    def _protect(self, cluster: aws_rds.CfnDBCluster) -> None:
-        protect = self._ground.protect
-        cluster.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
-        cluster.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
-        suppress(
-            cluster,
-            "RDS6",
-            "the connector and the jobs sign in with a password from Secrets Manager, over TLS",
-        )
-        if not protect:
-            suppress(cluster, "RDS10", "the pipeline file sets `protect: false`")
 
 
 def _scaling(

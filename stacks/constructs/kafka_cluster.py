@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from aws_cdk import Aws, aws_applicationautoscaling, aws_msk
 from constructs import Construct
 
+from cdclake.config import versions
 from cdclake.config.aws_model import CreatedKafka
 from cdclake.debezium.record_limit import MAX_RECORD_BYTES
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 
-# KRaft: a ZooKeeper cluster in two zones could not be migrated later.
-_VERSION = "3.9.x.kraft"
 _MAX_REPLICAS = 3
 # The actions that a cluster policy must allow Firehose for private connectivity.
 FIREHOSE_ACTIONS = (
@@ -51,7 +50,7 @@ class KafkaCluster(Construct):
             "Cluster",
             # With a fixed name a replacement fails instead of going unnoticed.
             cluster_name=ground.prefix,
-            kafka_version=_VERSION,
+            kafka_version=versions.KAFKA,
             number_of_broker_nodes=sizes.brokers_per_zone * len(subnet_ids),
             broker_node_group_info=_brokers(sizes, is_private, subnet_ids, security_group),
             client_authentication=_by_iam_only(),

@@ -8,15 +8,13 @@ from aws_cdk import CfnDeletionPolicy, RemovalPolicy, aws_rds
 from constructs import Construct
 
 from cdclake import naming
+from cdclake.config import versions
 from cdclake.config.aws_model import CreatedSource
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.constructs.nag_suppressions import suppress
 
-# The major version of the local lake (pom.xml). RDS chooses the minor version: once RDS withdraws
-# a minor version, instances with it can be neither created nor restored.
-VERSION = "17"
-_FAMILY = f"postgres{VERSION}"
+_FAMILY = f"postgres{versions.POSTGRES}"
 PORT = 5432
 ADMIN = "cdclake_admin"
 _LOGS = ("postgresql", "upgrade")
@@ -50,7 +48,7 @@ class PostgresServer(Construct):
             db_name=database,
             **_versioned(sizes.maintenance_window),
             db_parameter_group_name=self._add_parameters(sizes.slot_wal_gb).ref,
-            db_subnet_group_name=self._add_subnets().ref,
+            db_subnet_group_name=add_subnets(self, ground).ref,
             vpc_security_groups=[security_group],
             publicly_accessible=False,
             port=str(PORT),
@@ -84,14 +82,6 @@ class PostgresServer(Construct):
             },
         )
 
-    def _add_subnets(self) -> aws_rds.CfnDBSubnetGroup:
-        return aws_rds.CfnDBSubnetGroup(
-            self,
-            "Subnets",
-            db_subnet_group_description="The private subnets of the lake",
-            subnet_ids=list(self._ground.subnet_ids),
-        )
-
     def _add_logs(self, instance: aws_rds.CfnDBInstance) -> None:
         """Add the log groups: RDS would create them without retention and without our key."""
         instance.enable_cloudwatch_logs_exports = list(_LOGS)
@@ -101,24 +91,41 @@ class PostgresServer(Construct):
             instance.node.add_dependency(group)
 
     def _protect(self, instance: aws_rds.CfnDBInstance, sizes: CreatedSource) -> None:
-        protect = self._ground.protect
-        instance.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
-        instance.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
+        keep_data(instance, self._ground)
         suppress(
             instance,
             "RDS11",
             "the default port: only the security groups of this pipeline are admitted, over TLS",
         )
-        if not protect:
-            suppress(instance, "RDS10", "the pipeline file sets `protect: false`")
         if not sizes.multi_az:
             suppress(instance, "RDS3", "the pipeline file sets `multi_az: false`")
+
+
+def add_subnets(scope: Construct, ground: DeploymentContext) -> aws_rds.CfnDBSubnetGroup:
+    """Add the group of the deployment's private subnets."""
+    return aws_rds.CfnDBSubnetGroup(
+        scope,
+        "Subnets",
+        db_subnet_group_description="The private subnets of the lake",
+        subnet_ids=list(ground.subnet_ids),
+    )
+
+
+def keep_data(
+    database: aws_rds.CfnDBInstance | aws_rds.CfnDBCluster, ground: DeploymentContext
+) -> None:
+    """Leave a snapshot when the database is deleted, unless the file says `protect: false`."""
+    protect = ground.protect
+    database.apply_removal_policy(RemovalPolicy.SNAPSHOT if protect else RemovalPolicy.DESTROY)
+    database.cfn_options.update_replace_policy = CfnDeletionPolicy.SNAPSHOT
+    if not protect:
+        suppress(database, "RDS10", "the pipeline file sets `protect: false`")
 
 
 def _versioned(maintenance_window: str) -> dict[str, Any]:
     return {
         "engine": "postgres",
-        "engine_version": VERSION,
+        "engine_version": versions.POSTGRES,
         "auto_minor_version_upgrade": True,
         "preferred_maintenance_window": maintenance_window,
         "allow_major_version_upgrade": False,

@@ -231,9 +231,8 @@ def test_a_followed_log_loses_no_late_line(run, deployed, monkeypatch):
         event = {"timestamp": time, "message": text}
         logs.put_log_events(logGroupName=groups[part], logStreamName="s", logEvents=[event])
 
-    looks: Iterator[Callable[[], None]] = iter(
-        [lambda: write("kafka", at - 3000, "late"), lambda: write("connect", at, "tie")]
-    )
+    # What appears between two looks.
+    later = iter([("kafka", at - 3000, "late"), ("connect", at, "tie")])
 
     def sleep(_: float) -> None:
         event = next(later, None)
