@@ -194,13 +194,13 @@ VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
+# Property of a changelog: a day; events that were ingested on earlier days are collapsed.
+COLLAPSED_BEFORE = "cdclake.collapsed-before"
 STAMP_PROPERTY = "cdclake.stamp"  # snapshot summary: what that commit covers, as JSON
 
 
 # Folders of the bucket for state, on AWS; each has only the writers that need it.
 CONTROL_PREFIX = "control"
-# Property of a changelog: a day; events that were ingested on earlier days are collapsed.
-COLLAPSED_BEFORE = "cdclake.collapsed-before"
 CHECKPOINT_PREFIX = "checkpoints"
 SOURCE_SQL_PREFIX = "source-sql"  # of files that `cdclake source sql` runs, until they have run
 DEPLOYED_PREFIX = "deployed"

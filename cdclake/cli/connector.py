@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
     from cdclake.config.deployment import Deployment
 
-File = Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")]
-Environment = Annotated[str | None, typer.Option(help="Environment of the deployment.")]
 Worker = Annotated[bool, typer.Option("--worker", help="Print the worker's settings instead.")]
 Host = Annotated[
     str | None, typer.Option(help="Source's host; default: `aws: source: existing: endpoint`.")
@@ -29,8 +27,8 @@ Region = Annotated[str | None, typer.Option(help="Region of the secrets; default
 
 
 def connector(
-    file: File,
-    environment: Environment = None,
+    file: DeploymentFile,
+    environment: DeploymentEnvironment = None,
     worker: Worker = False,
     host: Host = None,
     port: Port = 5432,

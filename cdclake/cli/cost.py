@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 
 if TYPE_CHECKING:
     from cdclake.cost.estimate import Estimate
 
 
 def cost(
-    file: Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")],
-    environment: Annotated[str | None, typer.Option(help="Environment of the deployment.")] = None,
+    file: DeploymentFile,
+    environment: DeploymentEnvironment = None,
     gb_day: Annotated[
         float | None, typer.Option(min=0, help="Gigabytes of events a day, as JSON.")
     ] = None,

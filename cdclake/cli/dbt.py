@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 
 
 def dbt(
-    file: Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")],
-    environment: Annotated[str | None, typer.Option(help="Environment of the deployment.")] = None,
+    file: DeploymentFile,
+    environment: DeploymentEnvironment = None,
     database: Annotated[
         str, typer.Option(help="What the dbt adapter calls the catalog.")
     ] = "awsdatacatalog",

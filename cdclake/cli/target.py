@@ -32,6 +32,10 @@ EnvironmentOption = Annotated[
     str | None, typer.Option(help="Environment of the deployment (with --target aws).")
 ]
 
+# Of commands that read a deployment's file without a target.
+DeploymentFile = Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")]
+DeploymentEnvironment = Annotated[str | None, typer.Option(help="Environment of the deployment.")]
+
 
 def check_local(file: Path | None, environment: str | None) -> None:
     """Raise InputError if --file or --environment is given without --target aws."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
-from cdclake.cli.target import EnvironmentOption, Target, TargetOption
+from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
 
 
 def views(
-    file: Annotated[Path, typer.Argument(help="Pipeline file of the deployment.")],
+    file: DeploymentFile,
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")
     ] = None,

@@ -19,6 +19,7 @@ from cdclake.config.query_model import Query
 from cdclake.config.sizes import DEFAULT_SIZE, Size
 from cdclake.config.table_model import Section
 
+_LARGEST_VOLUME_GB = 16_384
 IAM_PORT = 9098  # MSK's port for clients that sign in by IAM, over TLS, inside the VPC
 
 
@@ -206,25 +207,33 @@ class CreatedKafka(Section):
         " three zones and has no disks to size.",
     )
     volume_gb: int = Field(
-        default=100, ge=10, le=16384, description="Initial disk of each standard broker."
+        default=100,
+        ge=10,
+        le=_LARGEST_VOLUME_GB,
+        description="Initial disk of each standard broker.",
     )
     max_volume_gb: int | None = Field(
         default=None,
         ge=10,
-        le=16384,
+        le=_LARGEST_VOLUME_GB,
         description="Maximum disk of each standard broker, default: ten times the initial one. MSK"
         " extends a disk that is fuller than 60 %, at most every six hours, and never shrinks it.",
     )
 
     @property
     def largest_disk_gb(self) -> int:
-        """Return the size to which MSK may extend the disk of a broker."""
-        return self.max_volume_gb or min(10 * self.volume_gb, 16384)
+        """Return the largest size of a broker's disk."""
+        return largest_disk_gb(self.volume_gb, self.max_volume_gb)
 
     @property
     def is_express(self) -> bool:
         """Check whether the brokers are MSK Express."""
         return self.instance.startswith("express.")
+
+
+def largest_disk_gb(volume_gb: int, max_volume_gb: int | None) -> int:
+    """Return the largest size of a broker's disk: the declared one, or ten times the first."""
+    return max_volume_gb or min(10 * volume_gb, _LARGEST_VOLUME_GB)
 
 
 def _check_provisioned(arn: str) -> str:

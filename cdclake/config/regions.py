@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restriction:
-    """What a region does not have, and what to write instead."""
+    """Limit of a region or zone, with the remedy and the source of the fact."""
 
     message: str
     remedy: str
@@ -22,9 +22,8 @@ class Restriction:
 # MSK developer guide, "How it works": in these regions a cluster has exactly two subnets.
 _TWO_SUBNETS = ("ca-central-1", "sa-east-1", "us-west-1")
 _MSK_GUIDE = "MSK developer guide, How it works"
-# Zones without the instance types of the defaults.
+# Zones without the default instance types.
 _WITHOUT_GRAVITON = {"use1-az3": "wolfman.dev, Availability zones of us-east-1"}
-# Zone IDs start with a short form of their region.
 _READ_ON = "2026-11-25"
 
 
@@ -55,7 +54,7 @@ def restrictions(region: str, zones: Sequence[object]) -> Iterator[Restriction]:
 
 
 def short_name(region: str) -> str:
-    """Return how the zone IDs of a region start.
+    """Return the short form of a region that its zone IDs start with.
 
     >>> short_name("eu-west-1"), short_name("ap-northeast-1"), short_name("us-gov-west-1")
     ('euw1', 'apne1', 'usgw1')

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from cdclake.config.aws_model import CreatedNetwork, CreatedSource
 from cdclake.config.deployment import Deployment
 from cdclake.cost.meters import DPUS, HOURS, Quantity
 from cdclake.cost.prices import Price
+from cdclake.cost.usage import IDLE_WORKERS, START_MINUTES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class Estimate:
     @property
     def total_month_usd(self) -> float:
         """Return the sum of the meters whose price is known."""
-        return round(sum(line.month_usd or 0.0 for line in self.lines), 2)
+        return round(_cost(self.lines), 2)
 
     @property
     def unknown(self) -> list[str]:
@@ -90,17 +91,17 @@ def _line(meter: str, quantity: float, unit: str, detail: str, price: Price | No
 
 def _savings(lines: Sequence[MeterLine], deployment: Deployment) -> list[Saving]:
     found = [*_of_stream(lines, deployment), *_of_source(lines, deployment)]
-    found += _of_connector(lines, deployment)
-    found += _of_network(lines, deployment)
+    found += [_of_connector(lines), *_of_network(lines, deployment)]
     return sorted((s for s in found if s.month_usd >= 1), key=lambda s: -s.month_usd)
 
 
 def _of_stream(lines: Sequence[MeterLine], deployment: Deployment) -> list[Saving]:
-    [*streams] = [line for line in lines if line.detail.startswith("stream_changes, always on")]
+    streams = [line for line in lines if line.detail.startswith("stream_changes, always on")]
     if not streams or streams[0].month_usd is None or streams[0].price is None:
         return []
     size = deployment.aws.jobs.stream
-    hourly = 2 * DPUS[size.worker] * 2 * HOURS / 60 * streams[0].price
+    hourly_runs = IDLE_WORKERS * DPUS[size.worker] * START_MINUTES / 60 * HOURS
+    hourly = hourly_runs * streams[0].price
     found = [
         Saving(
             change="stream: {mode: scheduled}, schedules: {apply: rate(1 hour)}",
@@ -124,7 +125,7 @@ def _of_source(lines: Sequence[MeterLine], deployment: Deployment) -> list[Savin
     source = deployment.aws.source.declared
     if not isinstance(source, CreatedSource) or not source.multi_az or source.engine != "rds":
         return []
-    halves = sum((line.month_usd or 0.0) / 2 for line in lines if line.meter.startswith("rds."))
+    halves = _cost(line for line in lines if line.meter.startswith("rds.")) / 2
     return [
         Saving(
             change="aws: source: {create: {multi_az: false}}",
@@ -134,16 +135,12 @@ def _of_source(lines: Sequence[MeterLine], deployment: Deployment) -> list[Savin
     ]
 
 
-def _of_connector(lines: Sequence[MeterLine], deployment: Deployment) -> list[Saving]:
-    del deployment
-    cost = sum(line.month_usd or 0.0 for line in lines if line.meter == "connect.mcu")
-    return [
-        Saving(
-            change="aws: connector: off",
-            month_usd=round(cost, 2),
-            consequence="nothing flows until it is on again, and the slot retains WAL",
-        )
-    ]
+def _of_connector(lines: Sequence[MeterLine]) -> Saving:
+    return Saving(
+        change="aws: connector: off",
+        month_usd=round(_cost(line for line in lines if line.meter == "connect.mcu"), 2),
+        consequence="nothing flows until it is on again, and the slot retains WAL",
+    )
 
 
 def _of_network(lines: Sequence[MeterLine], deployment: Deployment) -> list[Saving]:
@@ -151,7 +148,7 @@ def _of_network(lines: Sequence[MeterLine], deployment: Deployment) -> list[Savi
     if not isinstance(network, CreatedNetwork):
         return []
     zones = network.endpoint_zones or len(network.zones)
-    cost = sum(line.month_usd or 0.0 for line in lines if line.meter == "vpc.endpoint")
+    cost = _cost(line for line in lines if line.meter == "vpc.endpoint")
     return [
         Saving(
             change="aws: network: {create: {endpoint_zones: 1}}",
@@ -159,3 +156,8 @@ def _of_network(lines: Sequence[MeterLine], deployment: Deployment) -> list[Savi
             consequence="if that zone fails, jobs and connector reach no AWS service",
         )
     ]
+
+
+def _cost(lines: Iterable[MeterLine]) -> float:
+    """Return the sum of the known costs."""
+    return sum(line.month_usd or 0.0 for line in lines)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdclake.errors import InputError
 
-REGION = "us-east-1"
+_FORM = 'write a JSON object of meter and dollars per unit, like {"rds.db.m7g.large": 0.168}'
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,3 @@ def load_prices(file: Path | None) -> dict[str, Price]:
             raise InputError(f"{file}: the price of {meter!r} is {usd!r}, not dollars", _FORM)
         prices[meter] = Price(float(usd), str(file), "")
     return prices
-
-
-_FORM = 'write a JSON object of meter and dollars per unit, like {"rds.db.m7g.large": 0.168}'

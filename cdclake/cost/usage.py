@@ -1,4 +1,4 @@
-"""What is billed by use: runs of the jobs, requests, and the data that flows, from a declaration.
+"""Quantities that are billed by use, from a declaration: job runs, requests and data.
 
 The figures per event and batch are those of the committed benchmarks, on the machine that
 `docs/benchmarks.md` names; Glue's workers differ from it.
@@ -22,9 +22,9 @@ _CPU_S_PER_EVENT = 17.0e-6
 _WRITES, _READS, _CATALOG = 10, 4, 8
 _FREE_CATALOG = 1e6  # requests a month
 _METRICS = 25  # published by the stream, the jobs and the keepers
-_START_MINUTES = 2.0  # until a Glue job works; it is billed from its start
-_MAINTENANCE_MINUTES = 10.0  # a day, for a small lake
-_IDLE_WORKERS = 2  # an autoscaled job's, when little flows: driver and one executor
+START_MINUTES = 2.0  # until a Glue job works; it is billed from its start
+_MAINTENANCE_MINUTES = 10.0  # of a run, for a small lake
+IDLE_WORKERS = 2  # an autoscaled job's, when little flows: driver and one executor
 _CORES = {"G.025X": 2, "G.1X": 4, "G.2X": 8, "G.4X": 16, "G.8X": 32}
 _STORED_OF_EVENT = 0.15  # of its JSON, in Parquet
 
@@ -64,21 +64,21 @@ def _jobs(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     yield _runs("maintain_tables", batch, minutes)
     if any(table.apply == "scheduled" for table in plan.tables):
         runs = runs_a_day(plan.schedules["apply"])
-        yield _runs("apply_changes", batch, runs * _START_MINUTES + core_hours_day * 60)
+        yield _runs("apply_changes", batch, runs * START_MINUTES + core_hours_day * 60)
     if "verify" in plan.schedules:
         runs = runs_a_day(plan.schedules["verify"])
-        yield _runs("verify_tables", batch, 2 * _START_MINUTES * runs)
+        yield _runs("verify_tables", batch, 2 * START_MINUTES * runs)
 
 
 def _stream(deployment: Deployment, core_hours_day: float) -> Quantity:
     size, plan = deployment.aws.jobs.stream, deployment.plan
     if plan.mode == "scheduled":
         runs = runs_a_day(plan.schedules["apply"])
-        return _runs("stream_changes", size, runs * _START_MINUTES + core_hours_day * 60)
+        return _runs("stream_changes", size, runs * START_MINUTES + core_hours_day * 60)
     needed = 1 + -(-core_hours_day // (24 * _CORES[size.worker]))
     workers = size.workers
     if size.autoscaling:
-        workers = min(max(int(needed), _IDLE_WORKERS), size.workers)
+        workers = min(max(int(needed), IDLE_WORKERS), size.workers)
     return Quantity(
         meter="glue.dpu",
         quantity=workers * DPUS[size.worker] * HOURS,
@@ -88,7 +88,7 @@ def _stream(deployment: Deployment, core_hours_day: float) -> Quantity:
 
 
 def _runs(job: str, size: Workers, minutes_a_day: float) -> Quantity:
-    workers = _IDLE_WORKERS if size.autoscaling else size.workers
+    workers = IDLE_WORKERS if size.autoscaling else size.workers
     return Quantity(
         meter="glue.dpu",
         quantity=workers * DPUS[size.worker] * minutes_a_day * DAYS / 60,

@@ -1,4 +1,4 @@
-"""What each engine can read of the lake's tables, with the source and date of each fact.
+"""Support of the lake's tables by each query engine, with the source and date of each fact.
 
 `validate` refuses by this table, and `docs/reading.md` prints it. A state has position deletes, or
 deletion vectors with format version 3; cdclake writes no equality deletes.

@@ -60,7 +60,7 @@ def run(lake: LocalLake, job: str) -> int:
 
 
 def _behind(lake: LocalLake) -> list[str]:
-    """Return the scheduled tables whose changelog has changes that the state has not."""
+    """Return the scheduled tables whose state lacks changes of their changelog."""
     scheduled = scheduled_tables(lake.plan)
     loaded = lake_reader(lake).load(scheduled, quarantine=False)
     return [

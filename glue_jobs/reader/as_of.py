@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import duckdb
 
@@ -12,11 +12,11 @@ from cdclake.iceberg.as_of_view import as_of_view, committed_through, first_comp
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.views import history_view
 from cdclake.jobs.reader.catalog import CatalogTable
-from cdclake.jobs.reader.point_in_time import NOW, at_time
+from cdclake.jobs.reader.point_in_time import NOW, past_time
 from cdclake.jobs.reader.relations import TOO_EARLY, refusal_of, relation, scan
 from cdclake.plan import Table
 
-_THOUSAND = 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def commit_micros(text: str) -> int:
@@ -24,10 +24,8 @@ def commit_micros(text: str) -> int:
 
     Raises InputError if it is invalid or in the future.
     """
-    moment = at_time(text, option="--as-of")
-    assert moment.milliseconds is not None
-    time = datetime.fromisoformat(text.strip())
-    return moment.milliseconds * _THOUSAND + time.microsecond % _THOUSAND
+    wrong, remedy = f"--as-of {text!r} is not a time", "write a time like 2026-11-21T14:30:00Z"
+    return (past_time(text, "--as-of", wrong, remedy) - _EPOCH) // timedelta(microseconds=1)
 
 
 def define_as_of(
@@ -65,7 +63,7 @@ def _check(
     since = row[0] if row is not None else None
     collapsed = _midnight(log.collapsed_before)
     oldest = max((time for time in (since, collapsed) if time is not None), default=None)
-    if oldest is not None and micros < int(oldest.timestamp() * 1_000_000):
+    if oldest is not None and micros < (oldest - _EPOCH) // timedelta(microseconds=1):
         is_collapsed = oldest == collapsed
         why = "older events are collapsed" if is_collapsed else "its first snapshot ended then"
         raise InputError(

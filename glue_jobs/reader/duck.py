@@ -93,6 +93,7 @@ class Reader:
         loaded = self.load(wanted, quarantine=tables is None, requests=plain)
         try:
             with self._session() as session:
+                self._set_schema(session)
                 if as_of is None:
                     self._define(session, wanted, loaded, moment)
                 else:
@@ -154,6 +155,11 @@ class Reader:
             session.execute(_secret(self.s3))
             yield session
 
+    def _set_schema(self, session: duckdb.DuckDBPyConnection) -> None:
+        schema = self.plan.lake_database
+        session.execute(f"CREATE SCHEMA IF NOT EXISTS {DUCKDB.name(schema)}")
+        session.execute(f"SET search_path = {DUCKDB.text(schema)}")
+
     def _define(
         self,
         session: duckdb.DuckDBPyConnection,
@@ -162,7 +168,6 @@ class Reader:
         moment: Moment,
     ) -> None:
         schema = self.plan.lake_database
-        session.execute(f"CREATE SCHEMA IF NOT EXISTS {DUCKDB.name(schema)}")
         logs = {table.name: loaded[table.changes] for table in tables}
         for name, stored in loaded.items():
             # The quarantine may begin at any time, and a state begins after its changelog.
@@ -177,7 +182,6 @@ class Reader:
                 applied = with_tail(session, applied, log, moment.of(log))
             for name, select in views(table, applied, schema=schema):
                 _create_view(session, schema, name, select)
-        session.execute(f"SET search_path = {DUCKDB.text(schema)}")
 
     def _define_as_of(
         self,
@@ -187,13 +191,11 @@ class Reader:
         micros: int,
     ) -> None:
         schema = self.plan.lake_database
-        session.execute(f"CREATE SCHEMA IF NOT EXISTS {DUCKDB.name(schema)}")
         for table in tables:
             log = loaded[table.changes]
             defined = define_as_of(session, table, log, micros, schema=schema)
             for name, select in defined.items():
                 _create_view(session, schema, name, select)
-        session.execute(f"SET search_path = {DUCKDB.text(schema)}")
 
     def _define_removed(
         self,

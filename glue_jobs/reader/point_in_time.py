@@ -34,17 +34,24 @@ def snapshot_id(text: str) -> int | None:
     return int(text) if text.strip().isdigit() else None
 
 
-def at_time(text: str, option: str = "--at") -> Moment:
-    """Parse an ISO 8601 time, in UTC unless it has a zone; raise InputError if it is invalid."""
+def at_time(text: str) -> Moment:
+    """Parse the time of `--at`, in UTC unless it has a zone; raise InputError if it is invalid."""
+    wrong = f"--at {text!r} is neither a time nor a snapshot id"
+    time = past_time(
+        text, "--at", wrong, "write a time like 2026-11-21T14:30:00Z, or a snapshot id"
+    )
+    return Moment(milliseconds=int(time.timestamp() * 1000))
+
+
+def past_time(text: str, option: str, wrong: str, remedy: str) -> datetime:
+    """Parse an ISO 8601 time of an option, in UTC unless it has a zone.
+
+    Raises InputError: with `wrong` and `remedy` if it is none, and if it is in the future.
+    """
     try:
         time = datetime.fromisoformat(text.strip())
     except ValueError:
-        raise InputError(
-            f"{option} {text!r} is neither a time nor a snapshot id"
-            if option == "--at"
-            else f"{option} {text!r} is not a time",
-            "write a time like 2026-11-21T14:30:00Z",
-        ) from None
+        raise InputError(wrong, remedy) from None
     if time.tzinfo is None:
         time = time.replace(tzinfo=UTC)
     if time > (now := datetime.now(UTC)):
@@ -52,7 +59,7 @@ def at_time(text: str, option: str = "--at") -> Moment:
             f"{option} {text!r} is in the future: it is {now.isoformat(timespec='seconds')}",
             f"leave out {option} for the newest state",
         )
-    return Moment(milliseconds=int(time.timestamp() * 1000))
+    return time
 
 
 def at_snapshot(number: int, tables: Iterable[CatalogTable]) -> Moment:

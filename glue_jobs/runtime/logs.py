@@ -12,10 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 _CHATTY = ("py4j", "botocore")
-_BOUND: ContextVar[Mapping[str, Any]] = ContextVar("bound", default={})  # noqa: B039 (never changed)
+_BOUND: ContextVar[Mapping[str, Any]] = ContextVar("bound", default=MappingProxyType({}))
 
 
 def log_to_stdout() -> None:

@@ -63,11 +63,7 @@ class AuroraCluster(Construct):
         )
         cluster.node.add_dependency(self._add_log())
         keep_data(cluster, ground)
-        suppress(
-            cluster,
-            "RDS6",
-            "the connector and the jobs sign in with a password from Secrets Manager, over TLS",
-        )
+        _accept_passwords(cluster)
         self._add_instances(cluster)
         self.endpoint = cluster.attr_endpoint_address
         self.admin_secret_arn = cluster.attr_master_user_secret_secret_arn
@@ -109,6 +105,14 @@ class AuroraCluster(Construct):
                 performance_insights_kms_key_id=self._ground.key_arn,
             )
             instance.apply_removal_policy(RemovalPolicy.DESTROY)  # the cluster holds the data
+
+
+def _accept_passwords(cluster: aws_rds.CfnDBCluster) -> None:
+    suppress(
+        cluster,
+        "RDS6",
+        "the connector and the jobs sign in with a password from Secrets Manager, over TLS",
+    )
 
 
 def _scaling(

@@ -1,4 +1,4 @@
-"""What a deployment costs follows from its templates, and every resource is accounted for."""
+"""The estimated cost follows from the templates, and every resource type has a meter or is free."""
 
 from __future__ import annotations
 

@@ -7,7 +7,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from cdclake.config.aws_model import CreatedKafka, CreatedNetwork, CreatedSource
+from cdclake.config.aws_model import (
+    CreatedKafka,
+    CreatedNetwork,
+    CreatedSource,
+    largest_disk_gb,
+)
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem
@@ -48,7 +53,7 @@ def check_storage(document: Document, tables: Sequence[TableOutline]) -> Iterato
 
 
 def check_kafka(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse brokers that are too small for the file, and settings that MSK Express has not."""
+    """Refuse brokers that are too small for the file, and settings that MSK Express lacks."""
     declared = document.mapping(*_KAFKA)
     sizes = CreatedKafka().model_dump() | declared
     instance, volume, most = sizes["instance"], sizes["volume_gb"], sizes["max_volume_gb"]
@@ -86,10 +91,12 @@ def _check_first_load(document: Document, sizes: dict[str, Any]) -> Iterator[Pro
     """Refuse disks that the first load of a full database would fill: it passes through Kafka."""
     storage = (CreatedSource().model_dump() | document.mapping(*_SOURCE))["storage_gb"]
     volume, brokers = sizes["volume_gb"], sizes["brokers_per_zone"]
-    most = sizes["max_volume_gb"] or 10 * volume
-    is_standard = not str(sizes["instance"]).startswith("express.")
-    known = type(storage) is type(volume) is type(brokers) is int
-    if is_standard and known and most * brokers < storage:
+    if str(sizes["instance"]).startswith("express."):
+        return
+    if not type(storage) is type(volume) is type(brokers) is int:
+        return
+    most = largest_disk_gb(volume, sizes["max_volume_gb"])
+    if most * brokers < storage:
         yield document.problem(
             (*_KAFKA, "max_volume_gb"),
             f"the brokers of a zone hold {most * brokers} GB at most: the first load of a"
@@ -99,7 +106,7 @@ def _check_first_load(document: Document, sizes: dict[str, Any]) -> Iterator[Pro
 
 
 def check_region(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse what the declared region is known not to have (`cdclake.config.regions`)."""
+    """Refuse zones that the declared region does not support (`cdclake.config.regions`)."""
     del tables
     region = document.get("aws", "region")
     zones = document.get("aws", "network", "create", "zones")

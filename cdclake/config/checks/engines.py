@@ -11,7 +11,7 @@ from cdclake.iceberg.reader_facts import DEFAULT_READERS, READER_FACTS
 
 
 def check_format_version(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse format version 3 with a reader that has no such, or with Firehose as a writer."""
+    """Refuse format version 3 with a reader that lacks it, or with Firehose as a writer."""
     version = document.get("lake", "format_version")
     if version != 3:
         return

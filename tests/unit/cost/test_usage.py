@@ -1,4 +1,4 @@
-"""What is billed by use grows with the load and follows the file's schedules."""
+"""Quantities billed by use grow with the load and follow the file's schedules."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def deployed(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         return Connect() if name == "kafkaconnect" else client(name, **more)
 
     monkeypatch.setattr(boto3, "client", made)
-    # Moto ends a run as soon as somebody asks for it.
+    # Moto ends a run at the first request for its state.
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
     yield connectors
     state_manager.unset_transition("glue::job_run")
@@ -86,7 +86,7 @@ def put(name: str, content: Any) -> None:
 
 
 def add_table(name: str, *, rows: int, deleted: int) -> None:
-    """Add an Iceberg table, of which only the metadata is there."""
+    """Add an Iceberg table that has metadata and no files."""
     key = f"cdc_iceberg.db/{name}/metadata/1.json"
     summary = {"total-records": str(rows), "total-position-deletes": str(deleted)}
     snapshot = {"snapshot-id": 1, "timestamp-ms": 1, "summary": summary, "schema-id": 0}

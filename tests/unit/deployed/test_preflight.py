@@ -129,7 +129,7 @@ FAULTS: dict[str, tuple[str, Any, str, str]] = {
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> Answers:
-    """What AWS answers to each operation; a test changes one of them."""
+    """Answers of AWS by operation; a test changes one of them."""
     given = dict(GOOD)
 
     def call(client: Any, operation: str, asked: dict[str, Any]) -> Any:
