@@ -37,8 +37,7 @@ class AuroraCluster(Construct):
         ground: DeploymentContext,
     ) -> None:
         super().__init__(scope, construct_id)
-        self._ground, self._sizes = ground, sizes
-        self._server = naming.source_server(ground.prefix)
+        self._ground, self._sizes, self._server = ground, sizes, naming.source_server(ground.prefix)
         cluster = _Cluster(
             self,
             "Cluster",

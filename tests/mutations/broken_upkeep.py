@@ -75,13 +75,13 @@ UPKEEP = (
     ),
     Mutation(
         "a quiet table's stamp is not renewed",
-        ("tests/spark/test_one_writer.py", "-k", "keeps_its_stamps"),
+        ("tests/spark/test_stamps.py", "-k", "keeps_its_stamps"),
         (("glue_jobs/stream/stamp_renewal.py",
           "read_from=stamped.snapshot_id, stamp=stamped.stamp", "read_from=None, stamp='{}'"),),
     ),
     Mutation(
         "a stamp is renewed over a newer one",
-        ("tests/spark/test_one_writer.py", "-k", "renewed_over"),
+        ("tests/spark/test_stamps.py", "-k", "renewed_over"),
         (("glue_jobs/stream/stamp_renewal.py",
           "if state.stamped().snapshot_id == stamped.snapshot_id:", "if True:"),),
     ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 VALID = """\
 version: 1
 name: shop
@@ -27,3 +29,11 @@ def replaced(old: str, new: str) -> str:
     """`VALID` with one text in place of another."""
     assert VALID.count(old) == 1
     return VALID.replace(old, new)
+
+
+def below(anchor: str) -> Callable[[str], str]:
+    """A function that puts a line into `VALID`, below the line that reads `anchor`."""
+    return lambda line: with_line(line, anchor)
+
+
+top = below("version: 1")
