@@ -6,7 +6,8 @@ CdcError
 ├── NotRunning                  report that no lake is running (exit 3)
 ├── ComponentFailed             report the failed or late component and its log (exit 4)
 ├── TaskFailed                  try this table again after a pause; the others continue
-│   └── FileMissing             the same, until the file is restored
+│   ├── FileMissing             the same, until the file is restored
+│   └── ServiceUnavailable      the same; it passes by itself
 ├── TableError                  stop this table; the others continue
 │   └── CommitConflict          postpone the work, or stop this table
 └── Fenced                      end this stream: another one writes the changelogs
@@ -71,6 +72,10 @@ class TaskFailed(CdcError):
 
 class FileMissing(TaskFailed):
     """A task did not find a file that a table refers to."""
+
+
+class ServiceUnavailable(TaskFailed):
+    """A service throttled a task, failed or could not be reached."""
 
 
 class TableError(CdcError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -12,7 +11,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from cdclake.errors import FileMissing, TaskFailed
+from cdclake.errors import TaskFailed
 from cdclake.iceberg.views import AppliedThrough
 from cdclake.jobs.apply.pending_changes import PendingChanges
 from cdclake.jobs.apply.pending_facts import PendingFacts
@@ -24,6 +23,7 @@ from cdclake.jobs.apply.state_task import (
 )
 from cdclake.jobs.iceberg.data_file import Delta
 from cdclake.jobs.iceberg.parquet_file import arrow_schema, completed
+from cdclake.jobs.iceberg.task_failures import failure_of, failure_text, traceback_of
 
 log = logging.getLogger("cdclake.state")
 
@@ -87,19 +87,15 @@ def _guarded(work: Callable[[], WrittenState]) -> str:
     """Return what was written or why it failed: one table's failure is not that of the others."""
     try:
         return json.dumps({"written": asdict(work())})
-    except FileNotFoundError as error:
-        return json.dumps({"missing": str(error.filename)})
     except Exception as error:
-        return json.dumps({"error": "".join(traceback.format_exception(error))})
+        return json.dumps({"failed": failure_text(error)})
 
 
 def _parse(text: str) -> WrittenState | TaskFailed:
     raw = json.loads(text)
-    if "missing" in raw:
-        return FileMissing(f"{raw['missing']} is missing")
-    if "error" in raw:
-        log.error("a state could not be updated: %s", raw["error"])
-        return TaskFailed(raw["error"].strip().splitlines()[-1])
+    if "failed" in raw:
+        log.error("a state could not be updated: %s", traceback_of(raw["failed"]))
+        return failure_of(raw["failed"])
     written = raw["written"]
     facts, delta = PendingFacts.from_raw(written["facts"]), Delta(**written["delta"])
     return WrittenState(facts=facts, carried=written["carried"], delta=delta)

@@ -18,7 +18,14 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 
-from cdclake.errors import CommitConflict, Fenced, FileMissing, TableError, TaskFailed
+from cdclake.errors import (
+    CommitConflict,
+    Fenced,
+    FileMissing,
+    ServiceUnavailable,
+    TableError,
+    TaskFailed,
+)
 from cdclake.jobs.iceberg.service_failures import is_transient_java, is_transient_python
 
 
@@ -114,6 +121,7 @@ _PYTHON_KINDS: tuple[tuple[type[Exception], Kind], ...] = (
     (TableError, Kind.TABLE_FAILED),
     (Fenced, Kind.FENCED),
     (FileMissing, Kind.FILE_MISSING),
+    (ServiceUnavailable, Kind.UNAVAILABLE),
     (TaskFailed, Kind.UNEXPECTED),
     (AnalysisException, Kind.SCHEMA_MISMATCH),
 )

@@ -6,7 +6,6 @@ writes is in no table until the driver commits it, so a task that is repeated le
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 
 from cdclake import naming
 from cdclake.jobs.iceberg.file_target import FileTarget
+from cdclake.jobs.iceberg.task_failures import failure_text
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
 from cdclake.jobs.stream.deduplicate import identity
 from cdclake.jobs.stream.heartbeats import heartbeats_json
@@ -213,8 +213,7 @@ class _Work:
         self._failed.add(topic)
         for held in [held for held in self._held if held[0] == topic]:
             del self._held[held]
-        text = "".join(traceback.format_exception(error))
-        return {"topic": topic, "partition": partition, "error": text}
+        return {"topic": topic, "partition": partition, "error": failure_text(error)}
 
 
 def _wanted(records: pa.RecordBatch, target: TableTarget, partition: int) -> pa.RecordBatch:

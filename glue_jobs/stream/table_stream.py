@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position, history_part
-from cdclake.errors import CommitConflict, TableError, TaskFailed
+from cdclake.errors import CommitConflict, TableError
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.jobs.apply.rebuilt_state import applied_through
@@ -28,6 +28,7 @@ from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.iceberg.task_failures import failure_of, traceback_of
 from cdclake.jobs.stream.append import (
     append_changes,
     commit_files,
@@ -138,9 +139,9 @@ class TableStream:
         if not portion.ranges and replaced.is_swept:
             return Outcome(appended=0, quarantined=0)
         if portion.share.error is not None:
-            named = {"table": self.table.name}
-            log.error("table %s: %s", self.table.name, portion.share.error, extra=named)
-            raise TaskFailed(portion.share.error.strip().splitlines()[-1])
+            named, failed = {"table": self.table.name}, portion.share.error
+            log.error("table %s: %s", self.table.name, traceback_of(failed), extra=named)
+            raise failure_of(failed)
         known = KnownColumns(first_seen=self.place.first_seen, suspected=self.place.suspected)
         parts = portion.share.parts
         drift = find_drift(self.table, parts, known, lambda: self._decoded(portion))
