@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from cdclake import naming
 from cdclake.control_objects import (
+    DERIVED,
     LEASES,
     OUTCOMES,
     PROGRESS,
@@ -38,6 +39,9 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         deletes=(_LEASES, _REQUESTS, _RESUMES),
     ),
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
+    naming.REFRESH_JOB: ControlAccess(
+        writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
+    ),
     # It notes widened types, and requests the replay of what they quarantined.
     naming.VERIFY_JOB: ControlAccess(
         writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")

@@ -11,6 +11,7 @@
 | `verified.json` | `verify`: when each table was compared | `status` |
 | `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
+| `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
@@ -29,6 +30,7 @@ REPLAY, RESYNC = "replay", "resync"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
 VERIFIED, PAUSE = "verified.json", "pause.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
+DERIVED = "derived"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -51,6 +53,11 @@ def resume_name(table: str) -> str:
 def lease_name(table: str) -> str:
     """Return the name of a table's lease."""
     return f"{LEASES}/{table}.json"
+
+
+def derived_name(table: str) -> str:
+    """Return the name of a derived table's progress."""
+    return f"{DERIVED}/{table}.json"
 
 
 def split_request_name(name: str) -> tuple[str, str]:
@@ -172,6 +179,42 @@ class Lease:
     def from_json(content: Mapping[str, Any]) -> Lease:
         """Parse the content of the control object."""
         return Lease(content["owner"], content["expires_at"])
+
+
+@dataclass(frozen=True, slots=True)
+class SourceProgress:
+    """How far a derived table has read one of its sources.
+
+    `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
+    changelog that Firehose writes. `floor` is the greatest truncate that the state had applied.
+    """
+
+    through: int
+    floor: str
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedProgress:
+    """What a derived table contains: the result of a definition over its sources."""
+
+    definition: str
+    sources: Mapping[str, SourceProgress]
+    maintained_at: float  # seconds since 1970
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        sources = {name: [at.through, at.floor] for name, at in self.sources.items()}
+        return {
+            "definition": self.definition,
+            "sources": sources,
+            "maintained_at": self.maintained_at,
+        }
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> DerivedProgress:
+        """Parse the content of the control object."""
+        sources = {name: SourceProgress(*at) for name, at in content["sources"].items()}
+        return DerivedProgress(content["definition"], sources, content["maintained_at"])
 
 
 def outcome_content(request: str, result: Mapping[str, Any]) -> Json:

@@ -21,6 +21,8 @@ FAIL_POINTS = (
     "after_progress",
     "between_request_and_signal",
     "inside_maintenance",
+    "before_derived_files",
+    "after_derived_commit",
 )
 
 _reached = itertools.count(1)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from cdclake import naming
 from cdclake.debezium.types import ColumnType, parse_type
+from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.web_logs.model import WebLogs
@@ -78,6 +79,11 @@ class Table:
         """Return the key's columns, in key order."""
         by_name = {column.name: column for column in self.columns}
         return tuple(by_name[name] for name in self.key)
+
+    @property
+    def stored(self) -> tuple[str, ...]:
+        """Return the names of its Iceberg tables: the state and the changelog."""
+        return self.name, self.changes
 
     @property
     def value_columns(self) -> tuple[Column, ...]:
@@ -146,6 +152,7 @@ class Plan:
     tables: tuple[Table, ...]
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
+    derived: tuple[DerivedTable, ...] = ()
 
     @property
     def streams(self) -> tuple[DeliveryStream, ...]:
@@ -209,6 +216,14 @@ class Plan:
         names = ", ".join(table.name for table in self.tables)
         raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
+    def derived_table(self, name: str) -> DerivedTable:
+        """Return the derived table with this name; raise InputError if there is none."""
+        for table in self.derived:
+            if name == table.name:
+                return table
+        names = ", ".join(table.name for table in self.derived) or "it declares none"
+        raise InputError(f"the file has no derived table {name!r}", f"choose one of: {names}")
+
     def streamed(self, name: str, *, of: str = "lake") -> Table:
         """Return the table like `table`; raise InputError if the stream does not write it."""
         table = self.table(name, of=of)
@@ -236,6 +251,7 @@ class Plan:
         raw["readers"] = tuple(raw["readers"])
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
+        raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
         return Plan(tables=tables, **raw)
 
 

@@ -12,6 +12,7 @@ from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
+from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.plan import Table
 
 
@@ -32,4 +33,4 @@ def delivered_floor(job: TableJob, table: Table) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run_over_tables(naming.APPLY_JOB, apply_table))
+    sys.exit(run_over_tables(naming.APPLY_JOB, apply_table, chosen_tables))

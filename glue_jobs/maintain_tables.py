@@ -7,6 +7,7 @@ import sys
 from cdclake import naming
 from cdclake.jobs.maintenance.table_maintenance import maintain_table
 from cdclake.jobs.table_jobs.table_job import run_over_tables
+from cdclake.jobs.table_jobs.table_reports import chosen_tables
 
 if __name__ == "__main__":
-    sys.exit(run_over_tables(naming.MAINTAIN_JOB, maintain_table))
+    sys.exit(run_over_tables(naming.MAINTAIN_JOB, maintain_table, chosen_tables))

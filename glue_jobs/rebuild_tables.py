@@ -7,6 +7,7 @@ import sys
 from cdclake import naming
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
 from cdclake.jobs.table_jobs.table_job import TableJob, run_over_tables
+from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.plan import Table
 
 
@@ -17,4 +18,4 @@ def rebuild_table(job: TableJob, table: Table) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(run_over_tables(naming.REBUILD_JOB, rebuild_table))
+    sys.exit(run_over_tables(naming.REBUILD_JOB, rebuild_table, chosen_tables))

@@ -63,6 +63,12 @@ JOBS_DESCRIBED = {
         "Started manually only.",
         {"--tables": "orders", "--run": "by-hand-3"},
     ),
+    naming.REFRESH_JOB: Described(
+        "Brings [derived tables](derived-tables.md) up to date with the tables that they are made"
+        " of. Deployed only if the file has `derived:`; runs for different tables may overlap.",
+        "Started by the schedule of each derived table.",
+        {"--tables": "order_lines", "--run": "by-hand-6"},
+    ),
     naming.VERIFY_JOB: Described(
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
@@ -115,8 +121,8 @@ the local lake with the arguments shown here.
 A job is named `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment sets most
 arguments; for a manual run add those in the table "set per run". In the Glue console: *ETL jobs*,
 the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job
-cannot be started while another run of it is active. Logs are in CloudWatch under
-`/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
+cannot be started while another run of it is active, except `refresh_derived`. Logs are in
+CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.

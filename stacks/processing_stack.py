@@ -55,6 +55,7 @@ _PURPOSES = {
     naming.APPLY_JOB: "Applies new changes from the changelogs to the state tables",
     naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
+    naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
 }
@@ -116,11 +117,15 @@ class ProcessingStack(PipelineStack):
             authorities=self._files.add(AUTHORITIES),
         )
         return [
-            *(self._batch_job(job, self._lake.grant_commit_tables()) for job in TABLE_JOBS),
+            *(self._batch_job(job, self._table_grants(job)) for job in self._table_jobs),
             self._batch_job(naming.VERIFY_JOB, self._verify_grants()),
             self._batch_job(naming.OPERATE_JOB, self._operate_grants()),
             self._stream(),
         ]
+
+    def _table_grants(self, job: str) -> list[Grant]:
+        """Allow committing to the lake's tables; creating them only where a job does that."""
+        return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 
     def _brokers(self) -> str:
         """Return the brokers' addresses, looked up again when the cluster grows.
@@ -146,7 +151,7 @@ class ProcessingStack(PipelineStack):
                 return found.resource.get_att_string("Brokers")
 
     def _batch_job(self, job: str, grants: Sequence[Grant]) -> JobSpec:
-        size = self.deployment.aws.jobs.batch
+        plan, size = self.deployment.plan, self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_SOURCE:
             arguments |= {**self._jars(self._login_jar), **package_arguments(self._wheels)}
@@ -159,6 +164,8 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
+            # Each derived table has its own schedule, and its lease keeps others away.
+            concurrent_runs=len(plan.derived) if job == naming.REFRESH_JOB else 1,
             grants=[*self._every_job_grants(job), *grants],
         )
 
@@ -230,6 +237,12 @@ class ProcessingStack(PipelineStack):
         return naming.consumer_group_prefix(self.deployment.prefix)
 
     @property
+    def _table_jobs(self) -> list[str]:
+        """Return the jobs over tables; derived ones have theirs only if there are any."""
+        derived = self.deployment.plan.derived
+        return [job for job in TABLE_JOBS if derived or job != naming.REFRESH_JOB]
+
+    @property
     def _is_kept(self) -> bool:
         return self.deployment.plan.mode == "always_on"
 
@@ -274,6 +287,13 @@ class ProcessingStack(PipelineStack):
         if "verify" in plan.schedules:
             schedules.start_job(
                 "Verify", schedule=plan.schedules["verify"], job=jobs[naming.VERIFY_JOB].name
+            )
+        for table in plan.derived:
+            schedules.start_job(
+                f"Refresh-{table.name}",
+                schedule=table.schedule,
+                job=jobs[naming.REFRESH_JOB].name,
+                arguments={"--tables": table.name},
             )
         wanted = self.deployment.aws.stream == "on"
         if self._is_kept:

@@ -23,7 +23,7 @@ from tests.source_tree import (
 THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake": set(),  # the core: standard library only
     "cdclake.cli": {"rich", "typer"},
-    "cdclake.config": {"jq", "pydantic", "pydantic_core", "ruamel"},
+    "cdclake.config": {"jq", "pydantic", "pydantic_core", "ruamel", "sqlglot"},
     "cdclake.deployed": {"boto3", "botocore"},
     "cdclake.functions": {"boto3", "botocore"},
     "cdclake.functions.firehose_changes": set(),
@@ -34,6 +34,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.apply": {"numpy", "pandas", "pyarrow", "pyspark"},
     "cdclake.jobs.bulk_load": {"py4j", "pyspark"},
     "cdclake.jobs.control": {"boto3", "botocore"},
+    "cdclake.jobs.derived": {"boto3", "botocore", "pyarrow", "pyspark"},
     "cdclake.jobs.iceberg": {
         *("boto3", "botocore", "mmh3", "numpy", "py4j", "pyarrow", "pyspark"),
     },

@@ -20,7 +20,10 @@ from cdclake.errors import InputError
 
 
 def job(
-    name: Annotated[str, typer.Argument(help="apply_changes, maintain_tables or rebuild_tables.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="apply_changes, maintain_tables, rebuild_tables or refresh_derived."),
+    ],
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")
     ] = None,
@@ -45,13 +48,15 @@ def job(
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
+    from cdclake import naming
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
     from cdclake.local.process.home import Home
 
     _check_known(name, aws=False)
     lake = open_lake(Home.from_environment())
-    return run_job(lake, name, [lake.plan.table(each).name for each in tables])
+    of = lake.plan.derived_table if name == naming.REFRESH_JOB else lake.plan.table
+    return run_job(lake, name, [of(each).name for each in tables])
 
 
 def _run_on_aws(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
+
+if TYPE_CHECKING:
+    from cdclake.derived_table import DerivedTable
+    from cdclake.plan import Plan
 
 
 def views(
@@ -23,7 +29,8 @@ def views(
     """Print the statements that create `<t>_current` and `<t>_history` in Athena.
 
     With --target aws the deployment's workgroup runs them. Run it when the tables exist, and again
-    whenever columns have changed: existing views are replaced.
+    whenever columns have changed: existing views are replaced. For derived tables it also prints,
+    but never runs, the statements that compute them in Athena once.
     """
     from cdclake.config.deployment import load_deployment
     from cdclake.iceberg.athena_views import athena_views
@@ -45,10 +52,22 @@ def views(
         answer = _make(deployment.prefix, statements)
         emit(answer, json_output, lambda: _render_made(answer))
     else:
-        answer = {"ok": True, "views": [{"view": n, "sql": s} for n, s in statements.items()]}
-        emit(answer, json_output, lambda: _render_sql(statements))
+        answer = _printed(plan, statements, () if table else plan.derived)
+        emit(answer, json_output, lambda: _render_sql(answer))
     if not answer["ok"]:
         raise typer.Exit(4)
+
+
+def _printed(
+    plan: Plan, statements: Mapping[str, str], derived: Iterable[DerivedTable]
+) -> dict[str, Any]:
+    from cdclake.config.derived_athena import athena_statements
+
+    return {
+        "ok": True,
+        "views": [{"view": name, "sql": sql} for name, sql in statements.items()],
+        "derived": [asdict(athena_statements(each, plan.lake_database)) for each in derived],
+    }
 
 
 def _make(workgroup: str, statements: dict[str, str]) -> dict[str, Any]:
@@ -64,6 +83,8 @@ def _render_made(answer: dict[str, Any]) -> None:
         say(f"{view['view']}: {view['error'] or 'created'}")
 
 
-def _render_sql(statements: dict[str, str]) -> None:
-    for statement in statements.values():
-        say(f"{statement};\n")
+def _render_sql(answer: dict[str, Any]) -> None:
+    for view in answer["views"]:
+        say(f"{view['sql']};\n")
+    for derived in answer["derived"]:
+        say(f"{derived['create_table_as']};\n\n{derived['unload']};\n")

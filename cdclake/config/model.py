@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from cdclake.config.aws_model import Aws
+from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
 from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
@@ -192,6 +193,10 @@ class PipelineFile(Section):
         default_factory=dict,
         description="Web servers whose requests Firehose writes into tables, by the name or the"
         " name prefix of these tables. With them a file needs no `tables:`.",
+    )
+    derived: dict[LakeName, DerivedEntry] = Field(
+        default_factory=dict,
+        description="Tables and files that a query computes from the lake's tables, by name.",
     )
     aws: Aws = Field(default_factory=Aws)
     environments: dict[EnvironmentName, Environment] = Field(

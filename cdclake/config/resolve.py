@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.checks.routes import check_routes, has_routes
+from cdclake.config.derived_model import DerivedEntry
+from cdclake.config.derived_sql import SourceColumns, analyze
 from cdclake.config.document import Document
 from cdclake.config.model import PipelineFile
 from cdclake.config.partial_model import outline_tables
@@ -18,6 +20,7 @@ from cdclake.config.sizes import sized
 from cdclake.config.table_model import ColumnEntry, TableEntry
 from cdclake.config.validation_errors import structure_problems
 from cdclake.config.yaml_reader import read_document
+from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.plan import Column, Plan, Table
 
@@ -110,6 +113,10 @@ def resolve_plan(file: PipelineFile) -> Plan:
         tables=tuple(tables.values()),
         deliveries=tuple(resolve_deliveries(file, tables)),
         web_logs=tuple(resolve_web_logs(file)),
+        derived=tuple(
+            _resolve_derived(name, entry, tuple(tables.values()))
+            for name, entry in file.derived.items()
+        ),
     )
 
 
@@ -142,6 +149,25 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         state_freshness=entry.state_freshness,
         deletes=entry.deletes,
         shard=entry.shard,
+    )
+
+
+def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) -> DerivedTable:
+    facts = analyze(
+        entry.sql,
+        [SourceColumns(t.name, t.key, tuple(c.name for c in t.columns)) for t in tables],
+    )
+    return DerivedTable(
+        name=name,
+        sql=entry.sql,
+        key=tuple(entry.key),
+        partition_by=tuple(
+            _resolve_transform(s, {c: c for c in facts.columns}) for s in entry.partition_by
+        ),
+        format=entry.format,
+        schedule=entry.schedule,
+        sources=facts.sources,
+        source_keys=facts.source_keys,
     )
 
 

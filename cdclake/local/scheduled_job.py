@@ -34,22 +34,23 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a scheduled job once.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--job", required=True)
+    parser.add_argument("--table", help="the derived table to refresh")
     given = parser.parse_args()
     try:
-        return run(open_lake(Home(given.home)), given.job)
+        return run(open_lake(Home(given.home)), given.job, given.table)
     except CdcError as error:
         log.error("%s failed: %s", given.job, error)
         return _FAILED
 
 
-def run(lake: LocalLake, job: str) -> int:
-    """Run the job on a running lake."""
+def run(lake: LocalLake, job: str, table: str | None = None) -> int:
+    """Run the job on a running lake, for one derived table if it is given."""
     if job == naming.VERIFY_JOB:
         report = verify_lake(lake)
-        for table in report.tables:
-            log.info("%s: %s", table.table, "equal" if table.ok else "DIFFERENT")
+        for compared in report.tables:
+            log.info("%s: %s", compared.table, "equal" if compared.ok else "DIFFERENT")
         return 0 if report.ok else _DIFFERENT
-    tables = _behind(lake) if job == naming.APPLY_JOB else []
+    tables = _behind(lake) if job == naming.APPLY_JOB else [table] if table else []
     if job == naming.APPLY_JOB and not tables:
         log.info("nothing to apply")
         return 0

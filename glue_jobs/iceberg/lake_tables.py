@@ -91,6 +91,10 @@ class LakeTables:
         """Load the table's current snapshot and its newest stamp."""
         return stamped_snapshot(self.load(table))
 
+    def exists(self, table: str) -> bool:
+        """Check whether the catalog has the table."""
+        return bool(self.spark.catalog.tableExists(self.qualified(table)))
+
     def load(self, table: str) -> Any:
         """Load the table as Iceberg's Table object."""
         return self._java.Spark3Util.loadIcebergTable(

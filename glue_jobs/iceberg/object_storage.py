@@ -72,6 +72,27 @@ class ObjectStorage:
         with _found(location):
             return pa.PythonFile(_S3File(self._s3(), **_object(parsed)), "r")
 
+    def list(self, folder: str) -> list[str]:
+        """Return the locations of all files below a folder; empty if there is none."""
+        parsed = urlparse(folder)
+        if parsed.scheme in ("", "file"):
+            return [str(path) for path in Path(parsed.path).rglob("*") if path.is_file()]
+        pages = (
+            self._s3()
+            .get_paginator("list_objects_v2")
+            .paginate(Bucket=parsed.netloc, Prefix=f"{parsed.path.strip('/')}/")
+        )
+        found = (entry["Key"] for page in pages for entry in page.get("Contents", ()))
+        return [f"{parsed.scheme}://{parsed.netloc}/{key}" for key in found]
+
+    def delete(self, location: str) -> None:
+        """Delete a file; one that is not there is no error."""
+        parsed = urlparse(location)
+        if parsed.scheme in ("", "file"):
+            Path(parsed.path).unlink(missing_ok=True)
+            return
+        self._s3().delete_object(**_object(parsed))
+
     def _s3(self) -> Any:
         return _client(tuple(self.client.items()))
 

@@ -1,5 +1,7 @@
 """The actions of `maintain_tables`, one function and one row of `ACTIONS` each.
 
+A derived table is maintained by the same actions, by the job that refreshes it.
+
 A state is maintained under its lease, so never while the stream merges into it: a MERGE always
 loses against a concurrent rewrite (correctness 3.2). On a changelog, appends and rewrites do not
 conflict; its lease only keeps the stream from expiring the snapshot that a rewrite started from.
@@ -37,11 +39,16 @@ class MaintainedTable:
     """Iceberg table that an action works on: the state or the changelog of one source table."""
 
     lake: LakeTables
-    table: Table
+    table: Table | None  # the source table; None for a derived one
     name: str  # of the Iceberg table
     now: datetime
     history: timedelta  # how long the changelog keeps every event
     readers: timedelta = timedelta(0)  # how long readers of its snapshots may be behind
+
+    @property
+    def is_changelog(self) -> bool:
+        """Check whether it is the changelog, which no job deletes rows from."""
+        return self.table is not None and self.name == self.table.changes
 
     def call(self, procedure: str, **arguments: str) -> None:
         """Call an Iceberg procedure on the table."""
@@ -56,7 +63,7 @@ def purge_tombstones(upkeep: MaintainedTable) -> None:
     Their age counts from the ingestion of the delete: what it deleted is in Kafka as long, however
     old its commit is. The changelog has that time.
     """
-    if upkeep.name != upkeep.table.name or upkeep.table.deletes == "soft":
+    if upkeep.table is None or upkeep.is_changelog or upkeep.table.deletes == "soft":
         return
     lake, before = upkeep.lake, _timestamp(upkeep.now - TOMBSTONE_HORIZON)
     condition = f"{naming.DELETED} AND {naming.COMMITTED_AT} < {before}"
@@ -75,7 +82,7 @@ def purge_tombstones(upkeep: MaintainedTable) -> None:
 
 def collapse_history(upkeep: MaintainedTable) -> None:
     """Collapse the changelog's old events to the newest of each key."""
-    if upkeep.name != upkeep.table.changes:
+    if upkeep.table is None or not upkeep.is_changelog:
         return
     Collapse(
         lake=upkeep.lake,
@@ -95,9 +102,9 @@ def compact_files(upkeep: MaintainedTable) -> None:
         "min-file-size-bytes": str(LARGE_FILE_BYTES),
         "min-input-files": str(MIN_SMALL_FILES),
     }
-    if upkeep.name == upkeep.table.name:  # no job deletes from a changelog
+    if not upkeep.is_changelog:
         options["remove-dangling-deletes"] = "true"
-        if upkeep.table.sort_by:
+        if upkeep.table is not None and upkeep.table.sort_by:
             by = ", ".join(SPARK.name(column) for column in upkeep.table.sort_by)
             order = {"strategy": "'sort'", "sort_order": SPARK.text(by)}
             upkeep.call("rewrite_data_files", options=_options(options), **order)
@@ -122,8 +129,7 @@ def compact(upkeep: MaintainedTable) -> None:
 
 def expire_snapshots(upkeep: MaintainedTable) -> None:
     """Expire old snapshots: keep one per hour, and none older than some days."""
-    is_streamed = upkeep.name == upkeep.table.changes
-    readers = upkeep.readers if is_streamed else timedelta(0)
+    readers = upkeep.readers if upkeep.is_changelog else timedelta(0)
     remove_old_snapshots(upkeep.lake, upkeep.name, upkeep.now, readers)
 
 

@@ -32,11 +32,12 @@ def maintain_table(job: TableJob, table: Table) -> int:
     readers = timedelta(hours=job.plan.stream_readers_hours)
     for name in (table.changes, table.name):
         with job.leases.hold(name):
-            _maintain(MaintainedTable(job.lake, table, name, now, history, readers))
+            run_actions(MaintainedTable(job.lake, table, name, now, history, readers))
     return 0
 
 
-def _maintain(upkeep: MaintainedTable) -> None:
+def run_actions(upkeep: MaintainedTable) -> None:
+    """Run every action on one Iceberg table, whose lease the caller holds."""
     for action in ACTIONS.values():
         retry_on_conflict(upkeep.name, partial(action, upkeep))
         reach("inside_maintenance")

@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from cdclake import naming
 from cdclake.errors import ComponentFailed, InputError
 from cdclake.iceberg.snapshot_tags import hour_of, moment_of
+from cdclake.jobs.reader.file_tables import file_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +135,11 @@ class Catalog:
             ) from None
         location = answer["Table"]["Parameters"]["metadata_location"]
         return parse_table(name, location, self._metadata(location))
+
+    def rows_in_files(self, name: str) -> str:
+        """Return a SELECT of the rows of a table in plain files."""
+        entry = self._glue.get_table(DatabaseName=self._database, Name=name)["Table"]
+        return file_rows(self._s3, entry)
 
     def names(self) -> frozenset[str]:
         """Return the names of all tables of the database."""

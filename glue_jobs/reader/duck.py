@@ -76,29 +76,29 @@ class Reader:
         tables: Collection[Table] | None = None,
         moment: Moment = NOW,
         *,
-        requests: Collection[str] = (),
+        plain: Collection[str] = (),
+        files: Collection[str] = (),
         removed: Collection[str] = (),
         rebuilt: bool = False,
         as_of: int | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
 
-        `requests` are tables of web logs, `removed` those that the plan no longer has: these have
-        no history, and `_current` only if all their changes are applied. With `rebuilt` each table
-        also has a relation of the rows that its changelog gives, `naming.rebuilt_name`. With
-        `as_of`, microseconds since 1970, the relations are those of that commit time.
+        `plain` are tables without changelog, `files` those in plain files, `removed` those that the
+        plan no longer has: these have no history, and `_current` only if all their changes are
+        applied. With `rebuilt` each table also has a relation of the rows that its changelog gives,
+        `naming.rebuilt_name`. With `as_of`, microseconds since 1970, the relations are those of
+        that commit time.
         """
         wanted = self.plan.tables if tables is None else tuple(tables)
-        plain = [*requests, *removed, *(naming.changes_name(name) for name in removed)]
-        loaded = self.load(wanted, quarantine=tables is None, requests=plain)
+        others = [*plain, *removed, *(naming.changes_name(name) for name in removed)]
+        loaded = self.load(wanted, quarantine=tables is None, plain=others)
         try:
             with self._session() as session:
                 self._set_schema(session)
-                if as_of is None:
-                    self._define(session, wanted, loaded, moment)
-                else:
-                    self._define_as_of(session, wanted, loaded, as_of)
+                self._define(session, wanted, loaded, moment, as_of)
                 self._define_removed(session, removed, loaded, moment)
+                self._define_files(session, files)
                 if rebuilt:
                     self._define_rebuilt(session, wanted, loaded, moment)
                 _restrict(session, self.bucket)
@@ -123,7 +123,7 @@ class Reader:
         tables: Sequence[Table],
         *,
         quarantine: bool = True,
-        requests: Collection[str] = (),
+        plain: Collection[str] = (),
     ) -> Mapping[str, CatalogTable]:
         """Load the metadata of the tables' states and changelogs, by name.
 
@@ -132,7 +132,7 @@ class Reader:
         """
         # A plan with only web logs has no job that creates the quarantine.
         refused = [naming.QUARANTINE] if quarantine and self.plan.tables else []
-        states = [*(table.name for table in tables), *refused, *requests]
+        states = [*(table.name for table in tables), *refused, *plain]
         logs = [table.changes for table in tables]
         with ThreadPoolExecutor(_LOADER_THREADS) as pool:
             loaded = [*pool.map(self.catalog.load, states), *pool.map(self.catalog.load, logs)]
@@ -166,7 +166,11 @@ class Reader:
         tables: Sequence[Table],
         loaded: Mapping[str, CatalogTable],
         moment: Moment,
+        as_of: int | None,
     ) -> None:
+        if as_of is not None:
+            self._define_as_of(session, tables, loaded, as_of)
+            return
         schema = self.plan.lake_database
         logs = {table.name: loaded[table.changes] for table in tables}
         for name, stored in loaded.items():
@@ -211,6 +215,11 @@ class Reader:
                 select = live_rows(state, schema=schema)
                 _create_view(session, schema, naming.current_name(name), select)
 
+    def _define_files(self, session: duckdb.DuckDBPyConnection, files: Collection[str]) -> None:
+        schema = self.plan.lake_database
+        for name in files:
+            _create_view(session, schema, name, self.catalog.rows_in_files(name))
+
     def _define_rebuilt(
         self,
         session: duckdb.DuckDBPyConnection,
@@ -237,7 +246,7 @@ def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
 
 def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
     """Return the tables that the query may read and that only an earlier plan had."""
-    known = {*request_tables(reader.plan), *(table.name for table in reader.plan.tables)}
+    known = {*plain_tables(reader), *(table.name for table in reader.plan.tables)}
     stored, lowered = reader.catalog.names(), query.lower()
     return tuple(
         name
@@ -246,15 +255,28 @@ def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
     )
 
 
-def mentioned_requests(plan: Plan, query: str) -> tuple[str, ...]:
-    """Return the tables of web logs that the query may read."""
+def file_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
+    """Return the derived tables in plain files that are written, and that the query may read."""
+    named = [table.name for table in reader.plan.derived if not table.stored]
+    lowered = "" if query is None else query.lower()
+    asked = [name for name in named if query is None or name in lowered]
+    written = reader.catalog.names() if asked else ()
+    return tuple(name for name in asked if name in written)
+
+
+def mentioned_plain(reader: Reader, query: str) -> tuple[str, ...]:
+    """Return the tables of `plain_tables` that the query may read."""
     lowered = query.lower()
-    return tuple(name for name in request_tables(plan) if name in lowered)
+    return tuple(name for name in plain_tables(reader) if name in lowered)
 
 
-def request_tables(plan: Plan) -> tuple[str, ...]:
-    """Return every table of the plan's web logs."""
-    return tuple(name for logs in plan.web_logs for name in logs.tables)
+def plain_tables(reader: Reader) -> tuple[str, ...]:
+    """Return the tables without changelog: of web logs, and derived ones once they are written."""
+    plan = reader.plan
+    derived = [name for table in plan.derived for name in table.stored]
+    written = reader.catalog.names() if derived else ()
+    requests = (name for logs in plan.web_logs for name in logs.tables)
+    return (*requests, *(name for name in derived if name in written))
 
 
 def extension_file(extension: str) -> Path:

@@ -8,7 +8,7 @@ from cdclake.jobs.reader.duck import Reader
 
 def quarantined_events(reader: Reader) -> dict[str, int]:
     """Count quarantined events by table; events that Firehose appended twice count once."""
-    with reader.open([], requests=[naming.QUARANTINE]) as session:
+    with reader.open([], plain=[naming.QUARANTINE]) as session:
         rows = session.execute(
             'SELECT "table", count(DISTINCT (topic, "partition", "offset"))'
             f" FROM {naming.QUARANTINE} GROUP BY 1"

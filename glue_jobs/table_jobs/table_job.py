@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from cdclake.backoff import pause_after
+from cdclake.derived_table import DerivedTable
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
@@ -19,7 +21,6 @@ from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.table_jobs.table_reports import (
     TableReport,
-    chosen_tables,
     failed_tables,
     report_table,
     save_report,
@@ -28,6 +29,8 @@ from cdclake.jobs.table_jobs.table_reports import (
 from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.job")
+
+T = TypeVar("T", Table, DerivedTable)
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 10.0, 300.0
 RETRY_FOR_S = 75 * 60.0  # longer than an hour without S3, Glue or Kafka
@@ -44,8 +47,12 @@ class TableJob:
     named: bool  # whether --tables lists the tables
 
 
-def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
-    """Do `work` for each chosen table, write the report and return the exit code.
+def run_over_tables(
+    name: str,
+    work: Callable[[TableJob, T], int],
+    choose: Callable[[Plan, str | None], Iterator[T]],
+) -> int:
+    """Do `work` for each table chosen by `--tables`, write the report, return the exit code.
 
     Arguments: --JOB_NAME --plan s3://.../plan.json --control s3://.../control
     [--tables a,b] [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
@@ -56,7 +63,7 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
     plan = PlanWatcher(arguments["plan"], control).read()
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
     job = TableJob(plan, lake, Leases(control, name), control, named="tables" in arguments)
-    reports = report_tables(job, list(chosen_tables(plan, arguments.get("tables"))), work)
+    reports = report_tables(job, list(choose(plan, arguments.get("tables"))), work)
     report = save_report(control, arguments.get("run", name), reports)
     for line in report["tables"]:
         log.info("%s", line)
@@ -66,7 +73,7 @@ def run_over_tables(name: str, work: Callable[[TableJob, Table], int]) -> int:
 
 
 def report_tables(
-    job: TableJob, tables: Sequence[Table], work: Callable[[TableJob, Table], int]
+    job: TableJob, tables: Sequence[T], work: Callable[[TableJob, T], int]
 ) -> list[TableReport]:
     """Do `work` for each table and report it; retry tables for which S3 or Glue failed.
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from cdclake import naming
+from cdclake.derived_table import DerivedTable
 from cdclake.errors import CdcError
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
@@ -51,10 +52,12 @@ class TableReport:
     will_pass: bool = False  # a service failed: another try may succeed
 
 
-def size_of(lake: LakeTables, table: Table) -> Size:
-    """Return the size of the table's state and changelog together."""
+def size_of(lake: LakeTables, names: Sequence[str]) -> Size:
+    """Return the size of these Iceberg tables together; those that do not exist yet have none."""
     files = size = snapshots = 0
-    for name in (table.name, table.changes):
+    for name in names:
+        if not lake.exists(name):
+            continue
         loaded = lake.load(name)
         snapshots += sum(1 for _ in each(loaded.snapshots()))
         current = loaded.currentSnapshot()
@@ -66,7 +69,9 @@ def size_of(lake: LakeTables, table: Table) -> Size:
     return Size(files, size, snapshots)
 
 
-def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> TableReport:
+def report_table(
+    lake: LakeTables, table: Table | DerivedTable, work: Callable[[], int]
+) -> TableReport:
     """Run `work`, which returns the number of applied rows; report its error and continue.
 
     Raises an error that concerns more than this table.
@@ -75,14 +80,14 @@ def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> Tab
     before = after = _UNKNOWN
     applied, error, will_pass = 0, None, False
     try:
-        before = size_of(lake, table)
+        before = size_of(lake, table.stored)
         applied = work()
-        after = size_of(lake, table)
+        after = size_of(lake, table.stored)
     except Exception as failure:
         named = {"table": table.name}
         log.warning("table %s failed", table.name, exc_info=failure, extra=named)
         will_pass = passing_cause(failure) is not None
-        error = _told(table, failure)
+        error = _told(table.name, failure)
     return TableReport(
         table=table.name,
         seconds=round(time.monotonic() - started, 3),
@@ -98,8 +103,8 @@ def report_table(lake: LakeTables, table: Table, work: Callable[[], int]) -> Tab
     )
 
 
-def _told(table: Table, failure: Exception) -> str:
-    held = hold_reason(table.name, failure)
+def _told(table: str, failure: Exception) -> str:
+    held = hold_reason(table, failure)
     if held is None and not isinstance(failure, CdcError):
         raise failure
     return held or str(failure)
@@ -112,6 +117,11 @@ def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
         return
     for name in names.split(","):
         yield plan.table(name)
+
+
+def chosen_derived(plan: Plan, names: str | None) -> Iterator[DerivedTable]:
+    """Yield the derived tables that `--tables a,b` names, or all; InputError for an unknown one."""
+    yield from map(plan.derived_table, names.split(",")) if names else plan.derived
 
 
 def failed_tables(report: Mapping[str, Any]) -> dict[Metric, float]:

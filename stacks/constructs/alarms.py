@@ -229,6 +229,8 @@ def _of_jobs(
         metric=known.failures(naming.MAINTAIN_JOB, a_day),
         threshold=0,
     )
+    if deployment.plan.derived:
+        yield _of_derived_tables(known)
     if "verify" in deployment.plan.schedules:
         yield from _of_verification(deployment, known)
     yield AlarmSpec(
@@ -237,6 +239,16 @@ def _of_jobs(
         " compaction, by maintain_tables or by Glue, does not keep up.",
         metric=known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB, period=a_day),
         threshold=most,
+    )
+
+
+def _of_derived_tables(known: DeploymentMetrics) -> AlarmSpec:
+    return AlarmSpec(
+        name="derived-failed",
+        description="Within an hour a derived table could not be refreshed: it keeps the rows of"
+        " its last refresh.",
+        metric=known.failures(naming.REFRESH_JOB, HOUR),
+        threshold=0,
     )
 
 

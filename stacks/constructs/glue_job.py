@@ -1,4 +1,4 @@
-"""One Glue job with its role, log groups and arguments; at most one concurrent run."""
+"""One Glue job with its role, log groups and arguments."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class JobSpec:
     size: Workers
     timeout_minutes: int
     grants: Sequence[Grant]
+    concurrent_runs: int = 1
 
 
 class GlueJob(Construct):
@@ -66,7 +67,9 @@ class GlueJob(Construct):
             number_of_workers=spec.size.workers,
             timeout=spec.timeout_minutes,
             # The tables reject a second writer. The keeper or the schedule retries.
-            execution_property=_Job.ExecutionPropertyProperty(max_concurrent_runs=1),
+            execution_property=_Job.ExecutionPropertyProperty(
+                max_concurrent_runs=spec.concurrent_runs
+            ),
             max_retries=0,
         )
         self.resource.node.add_dependency(after, *logs)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 from aws_cdk import Aws, RemovalPolicy, aws_iam, aws_scheduler, aws_sqs
 from constructs import Construct
@@ -30,13 +32,21 @@ class JobSchedules(Construct):
         self._queue = self._add_queue()
         self.failed_queue = self._queue.attr_queue_name
 
-    def start_job(self, construct_id: str, *, schedule: str, job: str) -> None:
-        """Start the Glue job on this schedule."""
+    def start_job(
+        self,
+        construct_id: str,
+        *,
+        schedule: str,
+        job: str,
+        arguments: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start the Glue job on this schedule, with these arguments beside its own."""
+        given = {"Arguments": dict(arguments)} if arguments else {}
         self._add(
             construct_id,
             schedule=schedule,
             target=f"arn:{Aws.PARTITION}:scheduler:::{_START_RUN}",
-            message={"JobName": job},
+            message={"JobName": job, **given},
             grant=Grant(actions=["glue:StartJobRun"], on=[arn("glue", f"job/{job}")]),
         )
 
@@ -56,7 +66,7 @@ class JobSchedules(Construct):
         *,
         schedule: str,
         target: str,
-        message: dict[str, str],
+        message: Mapping[str, Any],
         grant: Grant,
     ) -> None:
         role = ServiceRole(

@@ -199,6 +199,68 @@ def test_rows_are_those_of_any_commit_time(lake: RunningLake) -> None:
     assert "complete since" in early["error"]["message"]
 
 
+DERIVED = """
+derived:
+  order_lines:
+    sql: |
+      SELECT i.order_id, i.line_no, i.sku, i.unit_price, o.status, o.ordered_at,
+             c.customer_id, c.name AS customer
+      FROM order_items_current AS i
+      JOIN orders_current AS o ON o.order_id = i.order_id
+      LEFT JOIN customers_current AS c ON c.customer_id = o.customer_id
+    key: [order_id, line_no]
+  order_lines_parquet: &files
+    sql: |
+      SELECT i.order_id, i.line_no, i.unit_price, o.ordered_at, o.status
+      FROM order_items_current AS i JOIN orders_current AS o ON o.order_id = i.order_id
+    key: [order_id, line_no]
+    partition_by: [status]
+    format: parquet
+  totals_json:
+    sql: |
+      SELECT customer_id, sum(total) AS total, max(ordered_at) AS last_order
+      FROM orders_current GROUP BY customer_id
+    key: [customer_id]
+    format: json
+"""
+JOINED = """
+select i.order_id, i.line_no, i.sku, i.unit_price::varchar, o.status, o.ordered_at::varchar,
+  c.customer_id, c.name
+from order_items{0} i join orders{0} o on o.order_id = i.order_id
+left join customers{0} c on c.customer_id = o.customer_id order by 1, 2
+"""
+LINES = """
+select order_id, line_no, sku, unit_price::varchar, status, ordered_at::varchar, customer_id,
+  customer from order_lines order by 1, 2
+"""
+FILES = (
+    "select order_id, line_no, unit_price::varchar, status from order_lines_parquet order by 1, 2"
+)
+
+
+def test_derived_tables_follow_their_sources(lake: RunningLake, tmp_path: Path) -> None:
+    file = tmp_path / "derived.yaml"
+    file.write_text(SHOP.read_text() + DERIVED.replace(" &files", ""))
+    lake.run("up", str(file))
+    for seed in (11, 12):
+        with lake.connect() as connection:
+            ShopWriter(connection, seed=seed).change(transactions=20)
+            connection.execute("update customers set name = 'renamed' where customer_id < 20")
+        lake.assert_equal()
+        report = lake.run("job", "refresh_derived")
+        assert [table["error"] for table in report["tables"]] == [None, None, None]
+        lines = lake.sql(JOINED.format("_current"))
+        assert lake.sql(LINES) == lines
+        assert lake.sql(FILES) == [[row[0], row[1], row[3], row[4]] for row in lines]
+        totals = "select customer_id, {} from {} order by customer_id nulls first"
+        expected = totals.format("sum(total)::decimal(22, 2)::varchar", "orders_current")
+        expected = expected.replace("order by", "group by customer_id order by")
+        assert lake.sql(totals.format("total::varchar", "totals_json")) == lake.sql(expected)
+    assert report["tables"][0]["rows_applied"] < len(lines), "only what has changed is written"
+    jobs = {job["job"] for job in lake.run("status")["schedules"]}
+    assert "refresh_derived-order_lines" in jobs
+
+
 def test_planted_differences_are_found(lake: RunningLake) -> None:
     """A missing, an extra and a corrupted row: planted in the source behind the lake's back."""
     with lake.connect() as connection:

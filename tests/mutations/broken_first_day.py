@@ -79,7 +79,7 @@ FIRST_DAY = (
     Mutation(
         "status reads the quarantine with tables that are not made", _FIGURES,
         (("glue_jobs/reader/quarantine_counts.py",
-          "reader.open([], requests=[naming.QUARANTINE])", "reader.open(reader.plan.tables)"),),
+          "reader.open([], plain=[naming.QUARANTINE])", "reader.open(reader.plan.tables)"),),
     ),
     Mutation(
         "a table that waits for a column hides the others", _FIGURES,

@@ -122,6 +122,17 @@ aws:
   source: {create: {engine: aurora, capacity: [1, 4]}}
   kafka: {create: {instance: express.m7g.large}}
 """
+DERIVED = """\
+derived:
+  noted_orders:
+    sql: SELECT order_id, upper(note) AS note FROM orders_current
+    key: [order_id]
+    schedule: rate(1 hour)
+  notes:
+    sql: SELECT note, count(*) AS orders FROM orders_current WHERE note IS NOT NULL GROUP BY note
+    key: [note]
+    format: json
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -130,7 +141,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
-    "governed": PIPELINE + GOVERNED,
+    "governed": PIPELINE + GOVERNED + DERIVED,
 }
 
 

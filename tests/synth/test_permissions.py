@@ -273,6 +273,15 @@ def test_a_role_may_do_what_its_part_does_and_nothing_that_only_others_do(create
     assert [call for call in OF_ANYBODY if call not in own and asked(role, call)] == []
 
 
+def test_the_job_of_derived_tables_may_create_and_note_what_it_has_refreshed(variants):
+    role = role_of(variants["governed"], "RefreshDerived")
+    progress: Call = ("s3:PutObject", f"{STATE}/control/derived/notes.json")
+    own = [*EVERY_JOB, *TABLES, *HOLDS, REPORTS, ("glue:CreateTable", TABLE), progress]
+    assert [call for call in own if not asked(role, call)] == []
+    others = [call for call in OF_ANYBODY if call not in (*own, *READS)]
+    assert [call for call in others if asked(role, call)] == []
+
+
 @pytest.mark.parametrize("name", DELIVERIES)
 def test_a_stream_may_deliver_what_is_its_own_and_nothing_else(variants, name):
     role = role_of(variants["delivered"], name)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from cdclake import naming
-from tests.synth.deployments import DELIVERED, OPTIMIZED, PIPELINE, PRIVATE, PROJECT, WEB_LOGS
+from tests.synth.deployments import (
+    DELIVERED,
+    DERIVED,
+    OPTIMIZED,
+    PIPELINE,
+    PRIVATE,
+    PROJECT,
+    WEB_LOGS,
+)
 from tests.unit.runbooks import PAGES, commands
 
 ALARM = "AWS::CloudWatch::Alarm"
@@ -21,7 +29,7 @@ NOW_AND_THEN = {
 
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
-ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY
+ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY + DERIVED
 
 
 def alarms(deployed) -> list[str]:

@@ -12,6 +12,7 @@ from cdclake.config.checks import (
     aws,
     bulk,
     columns,
+    derived,
     engines,
     firehose,
     monitoring,
@@ -45,6 +46,7 @@ CHECKS: tuple[Check, ...] = (
     web_logs.check_contents,
     web_logs.check_names,
     web_logs.check_settings,
+    derived.check_derived,
 )
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,

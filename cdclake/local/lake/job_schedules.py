@@ -22,14 +22,17 @@ def schedule_jobs(lake: LocalLake) -> None:
         jobs[naming.APPLY_JOB] = plan.schedules["apply"]
     if plan.tables and "verify" in plan.schedules:
         jobs[naming.VERIFY_JOB] = plan.schedules["verify"]
-    stack.schedule_jobs(
-        lake.home, [ScheduledJob(schedule, _spec(lake, job)) for job, schedule in jobs.items()]
-    )
+    scheduled = [ScheduledJob(schedule, _spec(lake, job)) for job, schedule in jobs.items()]
+    refreshed = [
+        ScheduledJob(table.schedule, _spec(lake, naming.REFRESH_JOB, table.name))
+        for table in plan.derived
+    ]
+    stack.schedule_jobs(lake.home, [*scheduled, *refreshed])
 
 
 def free_leases(lake: LocalLake) -> None:
     """Free the leases of jobs that ended with the lake; only while no job runs."""
-    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB):
+    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB):
         Leases(lake.control, job).abandon_earlier_runs()
 
 
@@ -38,15 +41,17 @@ def scheduled_tables(plan: Plan) -> list[Table]:
     return [table for table in plan.tables if table.apply == "scheduled"]
 
 
-def _spec(lake: LocalLake, job: str) -> Spec:
+def _spec(lake: LocalLake, job: str, table: str = "") -> Spec:
+    name = f"{job}-{table}" if table else job
     return Spec(
-        name=job,
+        name=name,
         argv=(
             *(sys.executable, "-m", "cdclake.local.scheduled_job"),
             *("--home", str(lake.home.path), "--job", job),
+            *(("--table", table) if table else ()),
         ),
         env=environment(**aws_environment(lake.endpoints)),
         shell=shell(),
         cwd=str(PROJECT),
-        log=str(lake.home.log(job)),
+        log=str(lake.home.log(name)),
     )

@@ -17,10 +17,11 @@ from cdclake.errors import InputError
 from cdclake.jobs.reader.as_of import commit_micros
 from cdclake.jobs.reader.duck import (
     Reader,
+    file_tables,
     mentioned,
+    mentioned_plain,
     mentioned_removed,
-    mentioned_requests,
-    request_tables,
+    plain_tables,
 )
 from cdclake.jobs.reader.point_in_time import NOW, Moment, at_snapshot, at_time, snapshot_id
 from cdclake.jobs.reader.relations import TOO_EARLY
@@ -82,11 +83,12 @@ def _query(
     as_of: int | None = None,
 ) -> Answer:
     tables = _tables(reader.plan, query)
-    requests = mentioned_requests(reader.plan, query)
-    if tables is None:
-        requests = request_tables(reader.plan)
+    plain = plain_tables(reader) if tables is None else mentioned_plain(reader, query)
     moment = NOW if at is None else _moment(reader, at)
-    with reader.open(tables, moment, requests=requests, removed=removed, as_of=as_of) as session:
+    files = file_tables(reader, None if tables is None else query)
+    with reader.open(
+        tables, moment, plain=plain, files=files, removed=removed, as_of=as_of
+    ) as session:
         try:
             return _run(session, query, limit)
         except duckdb.HTTPException as error:
@@ -97,13 +99,13 @@ def _query(
         except duckdb.Error as error:
             if TOO_EARLY in str(error):
                 raise _too_early(str(error), at) from None
-            refused = _refused(error, reader.plan, query)
+            refused = _refused(error, reader, query)
             if isinstance(error, duckdb.CatalogException) and not removed:
                 raise _UnknownRelation(refused) from None
             raise refused from None
 
 
-def _refused(error: duckdb.Error, plan: Plan, query: str) -> InputError:
+def _refused(error: duckdb.Error, reader: Reader, query: str) -> InputError:
     reason = str(error).split("\n\nLINE")[0]
     if _NEGATIVE_ESTIMATE in reason:
         return InputError(
@@ -111,7 +113,7 @@ def _refused(error: duckdb.Error, plan: Plan, query: str) -> InputError:
             "run `cdclake job maintain_tables`, which removes them; until then, query each table by"
             " itself",
         )
-    return InputError(f"DuckDB refused the query: {reason}", _remedy(plan, query))
+    return InputError(f"DuckDB refused the query: {reason}", _remedy(reader, query))
 
 
 def _too_early(message: str, at: str | None) -> InputError:
@@ -130,8 +132,8 @@ def _moment(reader: Reader, at: str) -> Moment:
     number = snapshot_id(at)
     if number is None:
         return at_time(at)
-    requests = request_tables(reader.plan)
-    return at_snapshot(number, reader.load(reader.plan.tables, requests=requests).values())
+    loaded = reader.load(reader.plan.tables, plain=plain_tables(reader))
+    return at_snapshot(number, loaded.values())
 
 
 def _run(session: duckdb.DuckDBPyConnection, query: str, limit: int | None) -> Answer:
@@ -229,12 +231,13 @@ def _first_line(error: Exception) -> str:
     return str(error).splitlines()[0]
 
 
-def _remedy(plan: Plan, query: str) -> str:
+def _remedy(reader: Reader, query: str) -> str:
     """Name the relations of the tables that the query means, or some of the lake's."""
     words = {word.lower() for word in re.findall(r"\w+", query)}
+    plan = reader.plan
     meant = [t for t in plan.tables if {t.table.lower(), t.name.lower()} & words]
     chosen = meant or plan.tables
     named = [f"{table.name}_current" for table in chosen[:3]]
-    shown = ", ".join([*named, *([] if meant else request_tables(plan))][:3])
+    shown = ", ".join([*named, *([] if meant else plain_tables(reader))][:3])
     of = f" for {', '.join(table.source for table in meant[:3])}" if meant else ""
     return f"use relations such as {shown}{of}; `cdclake sql 'SHOW ALL TABLES'` lists all of them"

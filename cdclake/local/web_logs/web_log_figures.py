@@ -98,7 +98,7 @@ def _not_delivered(lake: LocalLake, stream: str) -> int:
 
 
 def _rows(lake: LocalLake, logs: WebLogs) -> dict[str, int]:
-    with lake_reader(lake).open([], requests=logs.tables) as session:
+    with lake_reader(lake).open([], plain=logs.tables) as session:
         counted = {}
         for table in logs.tables:
             row = session.execute(f"SELECT count(*) FROM {DUCKDB.name(table)}").fetchone()

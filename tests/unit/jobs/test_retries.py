@@ -111,7 +111,7 @@ def test_a_job_retries_the_tables_of_a_failing_service_after_the_others(
     pauses: list[float], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(table_reports, "size_of", lambda *_: table_reports.Size(1, 1, 1))
-    tables: list[Any] = [SimpleNamespace(name=name) for name in ("one", "two", "three")]
+    tables: list[Any] = [SimpleNamespace(name=name, stored=()) for name in ("one", "two", "three")]
     done: list[str] = []
 
     def work(_: Any, table: Any) -> int:
@@ -134,6 +134,6 @@ def test_a_job_reports_a_table_whose_service_never_answers(
 ):
     monkeypatch.setattr(table_job, "RETRY_FOR_S", -1.0)
     monkeypatch.setattr(table_reports, "size_of", lambda *_: (_ for _ in ()).throw(SLOW_DOWN))
-    table: Any = SimpleNamespace(name="one")
+    table: Any = SimpleNamespace(name="one", stored=())
     [report] = report_tables(SimpleNamespace(lake=None), [table], lambda *_: 1)  # type: ignore[arg-type]
     assert report.will_pass and "does not answer" in (report.error or "") and not pauses

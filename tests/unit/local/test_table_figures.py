@@ -23,8 +23,8 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
     made = ["a", "a_changes", "b", "b_changes", naming.QUARANTINE]
 
     @contextmanager
-    def session(tables: Any, requests: Any = ()) -> Any:
-        opened.append((*(each.name for each in tables), *requests))
+    def session(tables: Any, plain: Any = ()) -> Any:
+        opened.append((*(each.name for each in tables), *plain))
         if any(each.name == "b" for each in tables):
             raise duckdb.BinderException("no column x")
         row = SimpleNamespace(fetchone=lambda: (3,), fetchall=lambda: [("a", 2), ("b", 1)])

@@ -3,6 +3,7 @@
 import doctest
 from datetime import UTC, datetime
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any, cast
 
 import duckdb
@@ -237,8 +238,8 @@ def test_live_rows_have_the_sources_columns() -> None:
 
 @pytest.mark.parametrize("query", ["SELECT * FROM public.t", "select * from T", "FROM s.t_x, t"])
 def test_unknown_relation_names_those_of_the_table_that_is_meant(query: str) -> None:
-    plan = make_plan(make_table(table="T", name="shop_t"))
-    assert "use relations such as shop_t_current for public.T" in _remedy(plan, query)
+    lake = cast(Reader, SimpleNamespace(plan=make_plan(make_table(table="T", name="shop_t"))))
+    assert "use relations such as shop_t_current for public.T" in _remedy(lake, query)
 
 
 def test_tables_of_earlier_plans_are_those_with_a_changelog() -> None:

@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import duckdb
 import pytest
 
+from cdclake.jobs.reader.duck import Reader
 from cdclake.local.reader.query import _refused
 from tests.unit.verify.lakes import make_plan, make_table
 
@@ -64,6 +67,7 @@ def test_duckdb_prints_progress_by_itself(tmp_path: Path) -> None:
 
 def test_more_deletes_than_rows_have_a_remedy() -> None:
     message = "Information loss on integer cast: value 18446744073709551614 outside of target"
-    refused = _refused(duckdb.InternalException(message), make_plan(make_table()), "select 1")
+    lake = cast(Reader, SimpleNamespace(plan=make_plan(make_table())))
+    refused = _refused(duckdb.InternalException(message), lake, "select 1")
     assert "more deleted positions than rows" in refused.message
     assert "`cdclake job maintain_tables`" in refused.remedy

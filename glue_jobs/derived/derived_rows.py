@@ -1,0 +1,79 @@
+"""Rows of a derived table: the whole result of its query, or those that changes concern."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.derived_table import DerivedTable
+from cdclake.errors import TableError
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
+
+_FOUND = "cdc__found_"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """Rows that changes concern: those that the query gives now, and the keys of the others."""
+
+    live: DataFrame
+    gone: DataFrame
+
+
+@contextmanager
+def changed_rows(
+    lake: LakeTables, table: DerivedTable, changed: Mapping[str, DataFrame]
+) -> Iterator[ChangedRows]:
+    """Cache the rows of the result, and the keys of stored rows, that changes concern.
+
+    `changed` has the changed keys by source table. A row is concerned if a row that it was made
+    of has changed, before the change (told by the stored row's columns) or after it (told by the
+    result's).
+    """
+    stored = lake.read(table.name)
+    marks = {name: _renamed(keys, table.source_keys[name]) for name, keys in changed.items()}
+    found = [
+        stored.join(F.broadcast(keys), [*keys.columns], "left_semi").select(*table.key)
+        for keys in marks.values()
+    ]
+    with persisted(reduce(DataFrame.unionByName, found).distinct()) as before:
+        result = lake.spark.sql(table.sql)
+        for number, keys in enumerate((*marks.values(), before)):
+            marked = keys.withColumn(f"{_FOUND}{number}", F.lit(True))
+            result = result.join(F.broadcast(marked), [*keys.columns], "left")
+        is_found = [f"{_FOUND}{number}" for number in range(len(marks) + 1)]
+        with persisted(result.where(" OR ".join(is_found)).drop(*is_found)) as live:
+            gone = before.join(live, [*table.key], "left_anti")
+            yield ChangedRows(live, gone)
+
+
+def _renamed(keys: DataFrame, names: Mapping[str, str]) -> DataFrame:
+    return keys.select(*(F.col(column).alias(shown) for column, shown in names.items()))
+
+
+def check_keys(table: DerivedTable, rows: DataFrame) -> None:
+    """Raise TableError if rows have the same key, or none."""
+    lacking = rows.where(" OR ".join(f"`{column}` IS NULL" for column in table.key)).limit(1)
+    if (row := lacking.first()) is not None:
+        raise TableError(
+            table.name,
+            f"a row of the query has NULL in the key ({_shown(table, row.asDict())})",
+            "leave such rows out in the query, or choose another `key:`",
+        )
+    doubled = rows.groupBy(*table.key).count().where("count > 1").limit(1)
+    if (row := doubled.first()) is not None:
+        raise TableError(
+            table.name,
+            f"{row['count']} rows of the query have the same key ({_shown(table, row.asDict())})",
+            "add to `key:` the columns that tell the rows apart",
+        )
+
+
+def _shown(table: DerivedTable, row: Mapping[str, object]) -> str:
+    return ", ".join(f"{column} = {row[column]!r}" for column in table.key)

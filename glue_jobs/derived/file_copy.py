@@ -1,0 +1,98 @@
+"""Derived table in plain files: each refresh writes a new folder, then moves the catalog to it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DecimalType
+
+from cdclake import naming
+from cdclake.derived_table import DerivedTable
+from cdclake.errors import TableError
+from cdclake.fail_points import reach
+from cdclake.jobs.derived.derived_rows import check_keys
+from cdclake.jobs.derived.external_table import ExternalTable
+from cdclake.jobs.derived.partition_files import LINE, WRITTEN_DDL, FileWriter
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.iceberg.persistence import persisted
+
+_NO_FOLDER = frozenset(",/")
+# Without zone and with microseconds, as Athena's JSON reader takes them.
+_JSON_OPTIONS = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS", "ignoreNullFields": "false"}
+
+
+def write_files(lake: LakeTables, table: DerivedTable) -> int:
+    """Write the query's whole result into a new folder and publish it; return its rows.
+
+    Readers go on with the old folder until the catalog names the new one, in one request. The
+    folder that was published before stays until the next refresh, for queries that still read it.
+    """
+    storage = ObjectStorage.of(dict(lake.load(_any_source(lake, table)).io().properties()))
+    home = f"{lake.spark.conf.get(f'spark.sql.catalog.{naming.CATALOG}.warehouse')}"
+    base = f"{home}/{lake.database}.db/{table.name}"
+    folder = f"{base}/{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{uuid.uuid4().hex[:8]}"
+    with persisted(lake.spark.sql(table.sql)) as rows:
+        check_keys(table, rows)
+        columns = {field.name: field.dataType.simpleString() for field in rows.schema.fields}
+        writer = FileWriter(folder, table.format, table.partition_by, storage)
+        written = _arranged(table, rows).mapInArrow(writer, WRITTEN_DDL).collect()
+    kept = {row["path"] for row in written}
+    for path in storage.list(folder):
+        if path not in kept:  # of a task that was repeated
+            storage.delete(path)
+    partitions = sorted({tuple(json.loads(row["partition"])) for row in written})
+    reach("before_derived_files")
+    catalog = ExternalTable(lake.database, table.name)
+    before = catalog.location()
+    catalog.publish(table, folder, columns, _checked(table, partitions))
+    for path in storage.list(base):
+        if not path.startswith((f"{folder}/", f"{before}/")):
+            storage.delete(path)
+    return sum(row["rows"] for row in written)
+
+
+def _any_source(lake: LakeTables, table: DerivedTable) -> str:
+    return next(name for name in table.sources if lake.exists(name))
+
+
+def _arranged(table: DerivedTable, rows: DataFrame) -> DataFrame:
+    """Return the rows as the files hold them, those of a partition together."""
+    by = [F.col(name).cast("string").alias(name) for name in table.partition_by]
+    others = [name for name in rows.columns if name not in table.partition_by]
+    if table.format == "json":
+        # Decimals as text: most JSON readers take a number for a double, and round it.
+        kinds = {field.name: field.dataType for field in rows.schema.fields}
+        exact = [
+            F.col(name).cast("string").alias(name)
+            if isinstance(kinds[name], DecimalType)
+            else F.col(name)
+            for name in others
+        ]
+        stored = [F.to_json(F.struct(*exact), _JSON_OPTIONS).alias(LINE)]
+    else:
+        stored = [F.col(name) for name in others]
+    chosen = rows.select(*by, *stored)
+    if not table.partition_by:
+        return chosen
+    return chosen.repartition(*table.partition_by).sortWithinPartitions(*table.partition_by)
+
+
+def _checked(
+    table: DerivedTable, partitions: list[tuple[str | None, ...]]
+) -> list[tuple[str, ...]]:
+    """Return the partitions; raise TableError for a value that the catalog cannot list."""
+    for values in partitions:
+        for name, value in zip(table.partition_by, values, strict=True):
+            if value is None or value != value.strip() or not value or _NO_FOLDER & {*value}:
+                raise TableError(
+                    table.name,
+                    f"{value!r} cannot name a folder of {name}: a folder needs text without"
+                    " commas, slashes, and blanks around it, for the catalog's list of values",
+                    f"have the query return another value, such as coalesce({name}, 'none')",
+                )
+    return [tuple(str(value) for value in values) for values in partitions]

@@ -1,0 +1,156 @@
+"""Refresh of one derived table."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake.control_objects import DerivedProgress, SourceProgress, derived_name
+from cdclake.derived_table import DerivedTable
+from cdclake.fail_points import reach
+from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.derived.derived_rows import ChangedRows, changed_rows, check_keys
+from cdclake.jobs.derived.file_copy import write_files
+from cdclake.jobs.derived.source_snapshot import SourceSnapshot, open_source
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.views import viewed
+from cdclake.jobs.maintenance.actions import MaintainedTable
+from cdclake.jobs.maintenance.table_maintenance import run_actions
+from cdclake.jobs.table_jobs.table_job import TableJob
+
+log = logging.getLogger("cdclake.derived")
+
+_MAINTAINED_EVERY_S = 24 * 3600
+_IS_LIVE = "cdc__is_live"
+_PROPERTIES = {
+    "write.delete.mode": "merge-on-read",
+    "write.merge.mode": "merge-on-read",
+    "write.update.mode": "merge-on-read",
+    "write.metadata.delete-after-commit.enabled": "true",
+}
+
+
+def refresh(job: TableJob, table: DerivedTable) -> int:
+    """Bring the table up to date in one commit; return the number of rows written or deleted.
+
+    Readers see the table before or after the commit. The progress is noted after it: a run that is
+    killed in between, or fails, is done again with the same result. Without a change in a source,
+    nothing is written. A table that has changed is maintained once a day.
+    """
+    with job.leases.hold(table.name):
+        sources = [open_source(job.lake, job.plan.table(name)) for name in table.sources]
+        definition = table.definition(_source_columns(sources))
+        known = _known(job, table, definition)
+        now = {source.table.name: source.progress for source in sources}
+        if known is not None and known.sources == now:
+            return 0
+        written = _write(job.lake, table, sources, None if known is None else known.sources)
+        reach("after_derived_commit")
+        at = time.time() if known is None else known.maintained_at
+        if table.stored and time.time() - at > _MAINTAINED_EVERY_S:
+            _maintain(job, table)
+            at = time.time()
+        noted = DerivedProgress(definition, now, at)
+        job.control.write(derived_name(table.name), noted.to_json())
+        return written
+
+
+def _maintain(job: TableJob, table: DerivedTable) -> None:
+    """Compact the table and expire its snapshots."""
+    history = timedelta(days=job.plan.history_days)
+    run_actions(MaintainedTable(job.lake, None, table.name, datetime.now(UTC), history))
+
+
+def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgress | None:
+    """Return what the stored table contains; None if it has to be written as a whole."""
+    stored = job.control.read(derived_name(table.name))
+    if stored is None:
+        return None
+    known = DerivedProgress.from_json(stored.content)
+    return known if known.definition == definition else None
+
+
+def _source_columns(sources: Sequence[SourceSnapshot]) -> dict[str, str]:
+    return {
+        f"{source.table.name}.{column.name}": column.type
+        for source in sources
+        for column in source.table.columns
+    }
+
+
+def _write(
+    lake: LakeTables,
+    table: DerivedTable,
+    sources: Sequence[SourceSnapshot],
+    since: Mapping[str, SourceProgress] | None,
+) -> int:
+    if table.format != "iceberg":
+        return write_files(lake, table)
+    changed = None if since is None else _changed_keys(table, sources, since)
+    if changed is None:
+        return write_whole(lake, table)
+    with changed_rows(lake, table, changed) as rows:
+        check_keys(table, rows.live)
+        return _merge(lake, table, rows)
+
+
+def _changed_keys(
+    table: DerivedTable, sources: Sequence[SourceSnapshot], since: Mapping[str, SourceProgress]
+) -> dict[str, DataFrame] | None:
+    """Return the changed keys by changed source; None if the table must be written as a whole."""
+    found: dict[str, DataFrame] = {}
+    for source in sources:
+        name = source.table.name
+        if source.progress == since[name]:
+            continue
+        keys = source.changed_keys(since[name]) if table.source_keys else None
+        if keys is None:
+            log.info("%s: written as a whole", table.name, extra={"table": table.name})
+            return None
+        found[name] = keys
+    return found
+
+
+def write_whole(lake: LakeTables, table: DerivedTable) -> int:
+    """Replace the table by the query's whole result, in one commit; return its number of rows."""
+    with ExitStack() as held:
+        rows = held.enter_context(persisted(lake.spark.sql(table.sql)))
+        check_keys(table, rows)
+        view = held.enter_context(viewed(rows))
+        partitioned = f" PARTITIONED BY ({', '.join(table.partition_by)})"
+        properties = ", ".join(
+            f"{SPARK.text(key)} = {SPARK.text(value)}" for key, value in _PROPERTIES.items()
+        )
+        lake.spark.sql(
+            f"CREATE OR REPLACE TABLE {lake.qualified(table.name)} USING iceberg"
+            f"{partitioned if table.partition_by else ''} TBLPROPERTIES ({properties})"
+            f" AS SELECT * FROM {view}"
+        )
+        return rows.count()
+
+
+def _merge(lake: LakeTables, table: DerivedTable, changed: ChangedRows) -> int:
+    live = changed.live.withColumn(_IS_LIVE, F.lit(True))
+    gone = changed.gone.withColumn(_IS_LIVE, F.lit(False))
+    rows = live.unionByName(gone, allowMissingColumns=True)
+    written = rows.count()  # before the commit, which makes Spark read the stored table again
+    columns = [SPARK.name(column) for column in changed.live.columns]
+    keys = " AND ".join(f"t.{SPARK.name(key)} = s.{SPARK.name(key)}" for key in table.key)
+    differs = " OR ".join(f"NOT (t.{column} <=> s.{column})" for column in columns)
+    with viewed(rows) as view:
+        lake.spark.sql(
+            f"MERGE INTO {lake.qualified(table.name)} AS t USING {view} AS s ON {keys}"
+            f" WHEN MATCHED AND NOT s.{_IS_LIVE} THEN DELETE"
+            f" WHEN MATCHED AND ({differs}) THEN UPDATE SET"
+            f" {', '.join(f't.{column} = s.{column}' for column in columns)}"
+            f" WHEN NOT MATCHED AND s.{_IS_LIVE} THEN INSERT ({', '.join(columns)})"
+            f" VALUES ({', '.join(f's.{column}' for column in columns)})"
+        )
+    return written

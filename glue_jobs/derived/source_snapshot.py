@@ -1,0 +1,84 @@
+"""Source table of a derived table, at one point in time, and its changes since another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.control_objects import SourceProgress
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.plan import Table
+
+_STATE, _CHANGES = "cdc__state_of_{}", "cdc__changes_of_{}"  # temporary views
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSnapshot:
+    """Relations of a source table over one pinned snapshot of its state and of its changelog."""
+
+    lake: LakeTables
+    table: Table
+    progress: SourceProgress  # every change up to it is in the relations; later ones may be
+
+    def changed_keys(self, since: SourceProgress) -> DataFrame | None:
+        """Return the distinct keys of the changes since then, with the state's types.
+
+        None if a truncate or a new snapshot of the source has removed rows without an event for
+        each. `progress` without a change gives no rows.
+        """
+        after = self._ingested_after(since)
+        history = self.lake.spark.table(naming.history_name(self.table.name))
+        if after is None:
+            return history.select(*self.table.key).limit(0)
+        if self.progress.floor != since.floor:
+            return None
+        changes = history.where(f"{naming.INGESTED_AT} > {SPARK.instant(after)}")
+        if not changes.where(F.col(naming.OP) == "t").isEmpty():
+            return None
+        return changes.select(*self.table.key).distinct()
+
+    def _ingested_after(self, since: SourceProgress) -> int | None:
+        """Return a time before the ingestion of every change since then; None without a change."""
+        if self.progress == since:
+            return None
+        if self.table.delivery == "stream":
+            return since.through
+        commits = commits_since(self.lake, self.table, since.through)
+        return None if commits is None else commits.after
+
+
+def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
+    """Create the temporary views `<t>_current`, `<t>_history` and `<t>_changes` of a table.
+
+    The state is read before the changelog, so that the changelog contains at least the changes
+    that the state has applied.
+    """
+    state = lake.stamped(table.name)
+    applied = state_stamp(state.stamp) if state.stamp else AppliedThrough()
+    through = _sequence_or_none(lake, table)
+    log = lake.stamped(table.changes)
+    if through is None:
+        through = ChangesStamp.from_json(log.stamp).ingested_through if log.stamp else 0
+    elif (tail := commits_since(lake, table, applied.sequence)) is not None:
+        applied = replace(applied, ingested=tail.after)
+    stored, changes = _STATE.format(table.name), _CHANGES.format(table.name)
+    lake.read(table.name, state.snapshot_id).createOrReplaceTempView(stored)
+    lake.read(table.changes, log.snapshot_id).createOrReplaceTempView(changes)
+    lake.spark.table(changes).createOrReplaceTempView(table.changes)
+    current = current_view(table, state=stored, changes=changes, applied=applied, dialect=SPARK)
+    history = history_view(table, changes=changes, dialect=SPARK)
+    lake.spark.sql(current).createOrReplaceTempView(naming.current_name(table.name))
+    lake.spark.sql(history).createOrReplaceTempView(naming.history_name(table.name))
+    return SourceSnapshot(lake, table, SourceProgress(through, applied.floor))
+
+
+def _sequence_or_none(lake: LakeTables, table: Table) -> int | None:
+    """Return the sequence number of a changelog that Firehose writes."""
+    return committed_sequence(lake, table) if table.delivery == "firehose" else None

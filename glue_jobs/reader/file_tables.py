@@ -1,0 +1,60 @@
+"""Derived tables in plain files, as DuckDB reads them: by their entry in Glue's catalog."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlparse
+
+from cdclake.iceberg.dialect import DUCKDB
+
+_TYPES = {
+    "boolean": "BOOLEAN",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "float": "FLOAT",
+    "double": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "string": "VARCHAR",
+    "binary": "BLOB",
+}
+
+
+def file_rows(s3: Any, entry: dict[str, Any]) -> str:
+    """Return a SELECT of the rows in the entry's folder; of none if it has no files.
+
+    Partition columns are text. JSON is read with the entry's types: guessed ones would round.
+    """
+    columns = {c["Name"]: c["Type"] for c in entry["StorageDescriptor"]["Columns"]}
+    keys = [key["Name"] for key in entry.get("PartitionKeys", [])]
+    folder = entry["StorageDescriptor"]["Location"]
+    parsed = urlparse(folder)
+    found = s3.list_objects_v2(Bucket=parsed.netloc, Prefix=f"{parsed.path.strip('/')}/", MaxKeys=1)
+    if not found.get("KeyCount"):
+        typed = {**columns, **dict.fromkeys(keys, "string")}
+        listed = ", ".join(
+            f"CAST(NULL AS {file_type(kind)}) AS {DUCKDB.name(name)}"
+            for name, kind in typed.items()
+        )
+        return f"SELECT {listed} WHERE false"
+    options = "hive_partitioning = true, hive_types_autocast = false" if keys else ""
+    if entry["Parameters"]["classification"] == "parquet":
+        read = ", ".join(filter(None, [DUCKDB.text(f"{folder}/**/*.parquet"), options]))
+        return f"SELECT * FROM read_parquet({read})"
+    types = ", ".join(f"{DUCKDB.name(n)}: '{file_type(kind)}'" for n, kind in columns.items())
+    given = [
+        DUCKDB.text(f"{folder}/**/*.json.gz"),
+        "format = 'newline_delimited'",
+        f"columns = {{{types}}}",
+        options,
+    ]
+    return f"SELECT * FROM read_json({', '.join(filter(None, given))})"
+
+
+def file_type(hive: str) -> str:
+    """Return DuckDB's name of a column's type; JSON for nested types.
+
+    >>> file_type("decimal(12,2)"), file_type("array<int>")
+    ('DECIMAL(12,2)', 'JSON')
+    """
+    return hive.upper() if hive.startswith("decimal(") else _TYPES.get(hive, "JSON")

@@ -1,0 +1,85 @@
+"""Three joined tables on a real Iceberg catalog, and a derived table over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from cdclake.config.derived_sql import SourceColumns, analyze
+from cdclake.derived_table import DerivedTable
+from cdclake.jobs.derived.refresh import refresh
+from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.plan import Plan
+from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
+
+JOINED = """
+    SELECT a.id AS address_id, a.v AS street, c.id AS city_id, c.v AS city, k.id AS country_id,
+           k.v AS country, 'test' AS origin
+    FROM {address}_current AS a
+    JOIN {city}_current AS c ON c.id = CAST(a.big AS BIGINT)
+    LEFT JOIN {country}_current AS k ON k.id = CAST(c.big AS BIGINT)
+"""
+
+
+@dataclass
+class DerivedLake:
+    """Tables address, city and country: `v` is a name, `big` the id of the next table's row."""
+
+    spark: SparkSession
+    sql: str = JOINED
+    key: tuple[str, ...] = ("address_id",)
+    partition_by: tuple[str, ...] = ()
+    control: MemoryStore = field(default_factory=MemoryStore)
+
+    def __post_init__(self) -> None:
+        plans = [plan_of(replica_identity="full") for _ in range(3)]
+        self.address, self.city, self.country = (Engine(self.spark, plan) for plan in plans)
+        self.sources = [plan.tables[0] for plan in plans]
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The tables' names in the lake."""
+        return dict(
+            zip(("address", "city", "country"), [t.name for t in self.sources], strict=True)
+        )
+
+    @property
+    def table(self) -> DerivedTable:
+        """The derived table, as the pipeline file's resolution makes it."""
+        sql = self.sql.format(**self.names)
+        columns = ("id", "v", "big")
+        facts = analyze(sql, [SourceColumns(t.name, t.key, columns) for t in self.sources])
+        return DerivedTable(
+            name=f"derived_{self.names['address']}",
+            sql=sql,
+            key=self.key,
+            partition_by=self.partition_by,
+            schedule="rate(1 hour)",
+            sources=facts.sources,
+            source_keys=facts.source_keys,
+        )
+
+    @property
+    def job(self) -> TableJob:
+        """What the job works with."""
+        plan: Plan = replace(self.address.plan, tables=tuple(self.sources), derived=(self.table,))
+        return TableJob(plan, self.address.lake, FreeLeases(), self.control, named=False)  # type: ignore[arg-type]
+
+    def refresh(self) -> int:
+        """Refresh the table; the number of rows written or deleted."""
+        return refresh(self.job, self.table)
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The stored rows, in the order of their keys."""
+        stored = self.address.lake.read(self.table.name)
+        return sorted((tuple(row) for row in stored.collect()), key=repr)
+
+    def snapshots(self) -> Sequence[str]:
+        """The operations of the table's snapshots, oldest first."""
+        name = self.address.lake.qualified(self.table.name)
+        listed = self.spark.sql(f"SELECT operation FROM {name}.snapshots ORDER BY committed_at")
+        return [row["operation"] for row in listed.collect()]

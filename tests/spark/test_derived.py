@@ -1,0 +1,235 @@
+"""Derived tables: refreshed by changed keys, they equal the query's whole result."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cdclake.errors import TableError
+from cdclake.jobs.derived import refresh as refreshing
+from tests.spark.derived import DerivedLake
+from tests.spark.events import Engine
+
+pytestmark = pytest.mark.spark
+
+
+def filled(lake: DerivedLake) -> DerivedLake:
+    """Two countries, three cities (one of no country), four addresses."""
+    e = lake.country.event
+    lake.country.run(e("c", 10, 10, id=1, v="Peru"), e("c", 10, 11, id=2, v="Kenya"))
+    lake.city.run(
+        e("c", 20, 20, id=1, v="Lima", big="1"), e("c", 20, 21, id=2, v="Nairobi", big="2"),
+        e("c", 20, 22, id=3, v="Atlantis", big=None),
+    )  # fmt: skip
+    lake.address.run(
+        e("c", 30, 30, id=1, v="a", big="1"), e("c", 30, 31, id=2, v="b", big="2"),
+        e("c", 30, 32, id=3, v="c", big="3"), e("c", 30, 33, id=4, v="d", big="1"),
+    )  # fmt: skip
+    return lake
+
+
+def expected(lake: DerivedLake) -> list[tuple[Any, ...]]:
+    """The join in Python, over the states."""
+    cities, countries = lake.city.state(), lake.country.state()
+    rows = []
+    for key, (street, city) in lake.address.state().items():
+        if city is None or int(city) not in cities:
+            continue
+        name, country = cities[int(city)]
+        at = None if country is None or int(country) not in countries else int(country)
+        named = None if at is None else countries[at][0]
+        rows.append((key, street, int(city), name, at, named, "test"))
+    return sorted(rows, key=repr)
+
+
+def test_the_first_refresh_writes_the_whole_result(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    assert lake.refresh() == 4
+    assert lake.rows() == expected(lake)
+    assert (1, "a", 1, "Lima", 1, "Peru", "test") in lake.rows()
+    assert (3, "c", 3, "Atlantis", None, None, "test") in lake.rows()
+    assert lake.refresh() == 0, "nothing has changed"
+    assert len(lake.snapshots()) == 1
+
+
+CHANGES: dict[str, tuple[Callable[[DerivedLake], object], int]] = {
+    "a row that others are joined to": (
+        lambda lake: lake.city.run(lake.city.event("u", 90, 90, id=1, v="Cusco", big="1")), 2,
+    ),
+    "a row of the left join goes": (
+        lambda lake: lake.country.run(lake.country.event("d", 90, 90, id=1)), 2,
+    ),
+    "a row of the inner join goes": (
+        lambda lake: lake.city.run(lake.city.event("d", 90, 90, id=2)), 1,
+    ),
+    "a row comes": (
+        lambda lake: lake.address.run(lake.address.event("c", 90, 90, id=9, v="z", big="3")), 1,
+    ),
+    "a row is joined to another": (
+        lambda lake: lake.address.run(lake.address.event("u", 90, 90, id=1, v="a", big="2")), 1,
+    ),
+    "a row of the left join comes": (
+        lambda lake: (
+            lake.country.run(lake.country.event("c", 90, 90, id=7, v="Poseidonia")),
+            lake.city.run(lake.city.event("u", 90, 90, id=3, v="Atlantis", big="7")),
+        ),
+        1,
+    ),
+    "joined rows go at once": (
+        lambda lake: (
+            lake.address.run(lake.address.event("d", 90, 90, id=2)),
+            lake.city.run(lake.city.event("d", 91, 91, id=2)),
+            lake.country.run(lake.country.event("d", 92, 92, id=2)),
+        ),
+        1,
+    ),
+}  # fmt: skip
+
+
+BY_DEFAULT = {"a row is joined to another", "joined rows go at once"}
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, marks=() if c in BY_DEFAULT else pytest.mark.slow) for c in CHANGES],
+)
+def test_a_refresh_writes_the_rows_that_changes_concern(spark: SparkSession, case: str) -> None:
+    change, concerned = CHANGES[case]
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    change(lake)
+    assert lake.refresh() == concerned
+    assert lake.rows() == expected(lake)
+    assert lake.snapshots()[1:] in (["overwrite"], ["append"], ["delete"])
+
+
+@pytest.mark.slow
+def test_changes_that_are_not_applied_are_in_the_result(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    event = lake.city.event("u", 90, 90, id=1, v="Cusco", big="1")
+    lake.city.run(event, apply_now=False)
+    assert lake.refresh() == 2
+    assert {row[3] for row in lake.rows() if row[2] == 1} == {"Cusco"}
+
+
+def test_a_truncate_has_the_table_written_as_a_whole(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    lake.address.run(lake.address.event("t", 90, 90, id=None))
+    assert lake.refresh() == 0
+    assert lake.rows() == []
+
+
+@pytest.mark.slow
+def test_a_new_snapshot_of_the_source_has_the_table_written_as_a_whole(
+    spark: SparkSession,
+) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    e = lake.address.event
+    lake.address.run(e("r", None, 100, id=4, v="D", big="2", epoch=2), epoch=2)
+    lake.refresh()
+    assert lake.rows() == expected(lake)
+    assert [row[:2] for row in lake.rows()] == [(4, "D")]
+
+
+@pytest.mark.slow
+def test_a_changed_query_has_the_table_written_as_a_whole(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    lake.sql = lake.sql.replace("'test' AS origin", "upper(a.v) AS loud")
+    assert lake.refresh() == 4
+    assert {row[6] for row in lake.rows()} == {"A", "B", "C", "D"}
+
+
+def test_aggregates_are_written_as_a_whole(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.sql = "SELECT big AS city_id, count(*) AS addresses FROM {address}_current GROUP BY big"
+    lake.key = ("city_id",)
+    assert lake.table.source_keys == {}
+    lake.refresh()
+    lake.address.run(lake.address.event("d", 90, 90, id=4))
+    assert lake.refresh() == 3
+    assert lake.rows() == [("1", 1), ("2", 1), ("3", 1)]
+
+
+def test_killed_between_commit_and_progress_the_refresh_is_done_again(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    lake.city.run(lake.city.event("d", 90, 90, id=1))
+
+    def killed(point: str) -> None:
+        assert point == "after_derived_commit"
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(refreshing, "reach", killed)
+        lake.refresh()
+    assert lake.rows() == expected(lake)
+    lake.city.run(lake.city.event("c", 91, 91, id=1, v="Lima", big="1"))
+    lake.refresh()
+    assert lake.rows() == expected(lake)
+
+
+def test_rows_of_one_key_stop_the_table_and_leave_it_as_it_was(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    lake.key = ("city_id",)
+    with pytest.raises(TableError, match=r"2 rows of the query have the same key \(city_id = 1\)"):
+        lake.refresh()
+    assert lake.rows() == expected(lake)
+
+
+@pytest.mark.slow
+def test_a_key_of_null_stops_the_table(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark))
+    lake.key = ("address_id", "country_id")
+    with pytest.raises(TableError, match=r"NULL in the key \(address_id = 3, country_id = None\)"):
+        lake.refresh()
+
+
+@pytest.mark.slow
+def test_rows_move_between_partitions(spark: SparkSession) -> None:
+    lake = filled(DerivedLake(spark, partition_by=("country",)))
+    lake.refresh()
+    lake.address.run(lake.address.event("u", 90, 90, id=1, v="a", big="2"))
+    lake.country.run(lake.country.event("u", 91, 91, id=2, v="Uganda"))
+    lake.refresh()
+    assert lake.rows() == expected(lake)
+    name = lake.address.lake.qualified(lake.table.name)
+    spread = lake.spark.sql(f"SELECT partition.country FROM {name}.partitions").collect()
+    assert {row[0] for row in spread} >= {"Peru", "Uganda", None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_random_changes_end_as_the_whole_result(spark: SparkSession, seed: int) -> None:
+    chance, lsn = random.Random(seed), 1000
+    lake = filled(DerivedLake(spark))
+    lake.refresh()
+    for _ in range(4):
+        for engine in (lake.address, lake.city, lake.country):
+            for _ in range(chance.randrange(3)):
+                lsn += 1
+                change_one(engine, chance, lsn)
+        lake.refresh()
+        assert lake.rows() == expected(lake), f"seed {seed}"
+    assert lake.snapshots()
+
+
+def change_one(engine: Engine, chance: random.Random, lsn: int) -> None:
+    """One random change of a row that exists, or a new one."""
+    key, exists = chance.randrange(1, 6), engine.state()
+    if key in exists and chance.random() < 0.4:
+        engine.run(engine.event("d", lsn, lsn, id=key))
+        return
+    linked = chance.choice([None, *map(str, range(1, 6))])
+    op = "u" if key in exists else "c"
+    engine.run(engine.event(op, lsn, lsn, id=key, v=f"v{lsn}", big=linked))

@@ -1,0 +1,47 @@
+"""Derived tables in a deployment: their job and its schedules."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.synth.deployments import Synthesized
+
+
+def schedules(deployed: Synthesized) -> dict[str, dict[str, Any]]:
+    """The properties of every schedule by its name."""
+    found = [each["Properties"] for each in deployed.resources("AWS::Scheduler::Schedule")]
+    return {each["Name"]: each for each in found}
+
+
+def test_each_derived_table_is_refreshed_on_its_own_schedule(
+    variants: dict[str, Synthesized],
+) -> None:
+    found = schedules(variants["governed"])
+    refreshed = {
+        name: (each["ScheduleExpression"], json.loads(each["Target"]["Input"]))
+        for name, each in found.items()
+        if "refresh" in name
+    }
+    assert refreshed == {
+        f"shop-refresh-{table}": (
+            schedule,
+            {"JobName": "shop-refresh_derived", "Arguments": {"--tables": table}},
+        )
+        for table, schedule in (("noted_orders", "rate(1 hour)"), ("notes", "rate(15 minutes)"))
+    }
+
+
+def test_runs_for_different_tables_may_overlap(variants: dict[str, Synthesized]) -> None:
+    runs = {
+        job["Properties"]["Name"]: job["Properties"]["ExecutionProperty"]["MaxConcurrentRuns"]
+        for job in variants["governed"].resources("AWS::Glue::Job")
+    }
+    assert runs.pop("shop-refresh_derived") == 2
+    assert set(runs.values()) == {1}
+
+
+def test_without_derived_tables_there_is_no_job(created: Synthesized) -> None:
+    names = [job["Properties"]["Name"] for job in created.resources("AWS::Glue::Job")]
+    assert "shop-maintain_tables" in names
+    assert "shop-refresh_derived" not in names

@@ -1,0 +1,116 @@
+"""Files of derived tables: what a task writes, what the catalog says, and what DuckDB reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from cdclake.derived_table import DerivedTable, FileFormat
+from cdclake.jobs.derived import partition_files
+from cdclake.jobs.derived.external_table import table_input
+from cdclake.jobs.derived.partition_files import LINE, FileWriter
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.reader.file_tables import file_rows
+
+ROWS = [("Kenya", 1, "0.10"), ("Peru", 2, "12345678901234567890.12"), ("Peru", 3, None)]
+COLUMNS = {"country": "string", "id": "bigint", "total": "decimal(38,2)"}
+
+
+def derived(kind: FileFormat, *by: str) -> DerivedTable:
+    return DerivedTable(
+        name="t", sql="", key=("id",), partition_by=by, format=kind, schedule="", sources=()
+    )
+
+
+def batches(
+    kind: FileFormat, rows: Sequence[tuple[Any, ...]], size: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows as Spark hands them to a task, in blocks of this size."""
+    for first in range(0, len(rows), size):
+        part = rows[first : first + size]
+        country = pa.array([row[0] for row in part], pa.string())
+        if kind == "json":
+            lines = [json.dumps({"id": row[1], "total": row[2]}) for row in part]
+            yield pa.RecordBatch.from_arrays([country, pa.array(lines)], ["country", LINE])
+            continue
+        numbers = pa.array([row[1] for row in part], pa.int64())
+        totals = pa.array(
+            [None if row[2] is None else Decimal(row[2]) for row in part], pa.decimal128(38, 2)
+        )
+        yield pa.RecordBatch.from_arrays([country, numbers, totals], ["country", "id", "total"])
+
+
+def written(folder: Path, kind: FileFormat, *, size: int = 2) -> list[dict[str, Any]]:
+    writer = FileWriter(str(folder), kind, ("country",), ObjectStorage())
+    return [row for told in writer(batches(kind, ROWS, size)) for row in told.to_pylist()]
+
+
+def read(folder: Path, kind: FileFormat, *, by: tuple[str, ...] = ("country",)) -> list[Any]:
+    entry = table_input(derived(kind, *by), str(folder), COLUMNS, [("Kenya",), ("Peru",)])
+    files = sum(1 for path in folder.rglob("*") if path.is_file())
+    s3 = SimpleNamespace(list_objects_v2=lambda **_: {"KeyCount": files})
+    select = file_rows(s3, entry)
+    query = f"SELECT country, id, total::varchar FROM ({select}) ORDER BY id"
+    return duckdb.connect().execute(query).fetchall()
+
+
+@pytest.mark.parametrize("kind", ["parquet", "json"])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_rows_are_in_the_folder_of_their_partition(
+    tmp_path: Path, kind: FileFormat, size: int
+) -> None:
+    told = written(tmp_path, kind, size=size)
+    assert [(row["rows"], json.loads(row["partition"])) for row in told] == [
+        (1, ["Kenya"]), (2, ["Peru"]),
+    ]  # fmt: skip
+    for row in told:
+        country = json.loads(row["partition"])[0]
+        assert Path(row["path"]).parent == tmp_path / f"country={country}"
+    assert read(tmp_path, kind) == [
+        ("Kenya", 1, "0.10"), ("Peru", 2, "12345678901234567890.12"), ("Peru", 3, None),
+    ]  # fmt: skip
+
+
+def test_partition_columns_are_not_in_the_files(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    [first, _] = written(tmp_path, "parquet")
+    assert pq.read_schema(first["path"]).names == ["id", "total"]
+    assert pq.ParquetFile(first["path"]).metadata.row_group(0).column(0).compression == "GZIP"
+
+
+def test_a_large_partition_has_several_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_files, "_ROWS_PER_FILE", 1)
+    assert [row["rows"] for row in written(tmp_path, "parquet", size=1)] == [1, 1, 1]
+    assert len(read(tmp_path, "parquet")) == 3
+
+
+def test_an_empty_folder_has_no_rows(tmp_path: Path) -> None:
+    assert read(tmp_path, "json") == []
+
+
+def test_the_catalogs_entry_lists_the_folders() -> None:
+    entry = table_input(
+        derived("parquet", "country"), "s3://b/t/run", COLUMNS, [("Peru",), ("Kenya",)]
+    )
+    assert entry["Parameters"] == {
+        "classification": "parquet",
+        "EXTERNAL": "TRUE",
+        "projection.enabled": "true",
+        "projection.country.type": "enum",
+        "projection.country.values": "Kenya,Peru",
+        "storage.location.template": "s3://b/t/run/country=${country}/",
+    }
+    assert entry["PartitionKeys"] == [{"Name": "country", "Type": "string"}]
+    columns = entry["StorageDescriptor"]["Columns"]
+    assert columns == [{"Name": "id", "Type": "bigint"}, {"Name": "total", "Type": "decimal(38,2)"}]
