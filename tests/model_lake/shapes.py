@@ -11,6 +11,7 @@ KEYS_OF_A_HISTORY = 1000  # keys of one table that belong to one history
 
 LARGE = ("body", "doc", "raw")  # stored out of line, uncompressed: an update may leave them unsent
 VALUES = ("v", "note", *LARGE)
+_BY_VALUE = '["bucket(4, v)"]'
 _VALUE_TYPES = {"v": "integer", "note": "text", "body": "text", "doc": "jsonb", "raw": "bytea"}
 
 
@@ -83,6 +84,16 @@ SHAPES = (
     Shape(name="ledgers", declared=(("replica_identity", "full"),)),
     Shape(name="members", declared=(("deletes", "soft"),)),
     Shape(name="reports", declared=(("apply", "scheduled"),)),
+    # Rows and tombstones move between the lake's partitions, and to that of NULL.
+    Shape(name="moved", declared=(("partition_by", _BY_VALUE),), partitions=3),
+    Shape(
+        name="kept_moved",
+        declared=(
+            ("partition_by", _BY_VALUE),
+            ("deletes", "soft"),
+            ("replica_identity", "full"),
+        ),
+    ),
 )
 EMPTIED = Shape(name="emptied", partitions=3)  # the only one that is truncated
 ALL_SHAPES = (*SHAPES, EMPTIED)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.mutations.broken_access import ACCESS
 from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_decoding import DECODING
+from tests.mutations.broken_derived import DERIVED
 from tests.mutations.broken_epochs import EPOCHS
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
@@ -238,6 +239,7 @@ MUTATIONS = (
     *TOPICS,
     *EPOCHS,
     *ACCESS,
+    *DERIVED,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,

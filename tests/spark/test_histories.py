@@ -26,13 +26,17 @@ def histories_together() -> list[Case]:
     ]
 
 
+@pytest.mark.parametrize("is_partitioned", [False, True], ids=["whole", "parts"])
 @pytest.mark.parametrize(
     "histories",
     [histories_together(), [history(Random(ALONE), "with truncates", steps=STEPS_ALONE)]],
     ids=["together", "with-truncates"],
 )
-def test_the_lake_ends_in_the_databases_rows(spark, histories: list[Case]) -> None:
-    packed = Packed(spark, "plain", f"t_{uuid.uuid4().hex[:8]}")
+def test_the_lake_ends_in_the_databases_rows(
+    spark, histories: list[Case], is_partitioned: bool
+) -> None:
+    name = f"t_{uuid.uuid4().hex[:8]}"
+    packed = Packed(spark, "plain", name, is_partitioned=is_partitioned)
     seen = packed.run([written(case, number) for number, case in enumerate(histories)], replayed=3)
     for number, case in enumerate(histories):
         found = seen[number]

@@ -80,6 +80,7 @@ def test_rows_can_be_told_by_the_keys_of_their_sources(
         "SELECT city FROM city_current",
         "SELECT city_id, upper(city) AS city FROM city_history",
         "SELECT country_id, count(*) AS cities FROM city_current GROUP BY country_id",
+        "SELECT city_id, max(city) AS city FROM city_current GROUP BY city_id",
         "SELECT DISTINCT city_id FROM city_current",
         "SELECT city_id FROM city_current LIMIT 5",
         "SELECT city_id, row_number() OVER (ORDER BY city) AS n FROM city_current",
@@ -93,7 +94,7 @@ def test_rows_can_be_told_by_the_keys_of_their_sources(
         " FULL JOIN country_current k ON k.country_id = c.country_id",
         "SELECT c.city_id FROM city_current c LEFT SEMI JOIN country_current k"
         " ON k.country_id = c.country_id",
-        "SELECT c.city_id, k.country FROM city_current c LEFT JOIN country_current k"
+        "SELECT c.city_id, c.country_id, k.country FROM city_current c LEFT JOIN country_current k"
         " ON k.country_id = c.country_id OR k.country = c.city",
     ],
 )

@@ -1,0 +1,61 @@
+"""Ways to break derived tables: which rows a change concerns, and what may be published."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_TESTS = "tests/spark/test_derived.py"
+_QUERIES = ("tests/unit/config/test_derived.py",)
+_FILES = ("tests/unit/jobs/test_partition_files.py",)
+_ROWS = "glue_jobs/derived/derived_rows.py"
+_REFRESH = "glue_jobs/derived/refresh.py"
+_SOURCE = "glue_jobs/derived/source_snapshot.py"
+_SQL = "cdclake/config/derived_sql.py"
+
+DERIVED = (
+    Mutation(
+        "rows that were made of a changed row are not refreshed",
+        (_TESTS, "-k", "left and goes"),
+        ((_ROWS, "for number in range(len(marks) + 1)]", "for number in range(len(marks))]"),),
+    ),
+    Mutation(
+        "rows that the query no longer gives stay", (_TESTS, "-k", "at and once"),
+        ((_REFRESH, "WHEN MATCHED AND NOT s.{_IS_LIVE} THEN DELETE",
+          "WHEN MATCHED AND false THEN DELETE"),),
+    ),
+    Mutation(
+        "a new snapshot of a source is a change of its keys", (_TESTS, "-k", "new_snapshot"),
+        ((_SOURCE, "if self.progress.floor != since.floor:", "if False:"),),
+    ),
+    Mutation(
+        "a truncate is a change of its keys", (_TESTS, "-k", "truncate"),
+        ((_SOURCE, "if not changes.where(F.col(naming.OP) == \"t\").isEmpty():", "if False:"),
+         (_SOURCE, "if self.progress.floor != since.floor:", "if False:"),),
+    ),
+    Mutation(
+        "two rows may have one key", (_TESTS, "-k", "one_key"),
+        ((_ROWS, '.where("count > 1")', '.where("count > 9")'),),
+    ),
+    Mutation(
+        "a changed query keeps the rows of the old one", (_TESTS, "-k", "changed_query"),
+        ((_REFRESH, "return known if known.definition == definition else None", "return known"),),
+    ),
+    Mutation(
+        "a right or full join is one of rows by row", _QUERIES,
+        ((_SQL, 'join.side not in ("", "LEFT")', "False"),),
+    ),
+    Mutation(
+        "an aggregate is a join of rows by row", _QUERIES,
+        ((_SQL, "exp.AggFunc, exp.CTE", "exp.CTE"),
+         (_SQL, "exp.Exists, exp.Group,", "exp.Exists,"),),
+    ),
+    Mutation(
+        "an alternative condition makes columns equal", _QUERIES,
+        ((_SQL, "isinstance(condition, exp.And)", "isinstance(condition, exp.Connector)"),),
+    ),
+    Mutation(
+        "a file has rows of two partitions", _FILES,
+        ((_FILES[0].replace("tests/unit/jobs/test_", "glue_jobs/derived/"),
+          "values != at or is_full", "is_full"),),
+    ),
+)  # fmt: skip
