@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from cdclake import naming
 from cdclake.debezium.position import history_part
 from cdclake.iceberg.dialect import SPARK
@@ -23,7 +20,6 @@ from cdclake.jobs.apply.changelog_commits import (
     reached,
     read_through,
 )
-from cdclake.jobs.apply.key_changes import carried_creations
 from cdclake.jobs.apply.prepared_changes import merge_pending
 from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.apply.state_update import StateUpdate
@@ -75,25 +71,11 @@ def _apply_log(lake: LakeTables, table: Table, floor: str) -> int:
         commits = Commits(applied.sequence, applied.ingested)
     log = lake.read(table.changes)
     is_late = f"{naming.INGESTED_AT} > {SPARK.instant(commits.after)}"
-    late, earlier = log.where(is_late), log.where(f"NOT ({is_late})")
-    with persisted(_with_creations(late, earlier, table, applied)) as pending:
+    with persisted(log.where(is_late)) as pending:
         facts = facts_of_rows(pending)
         until = _not_before(applied, reached(pending, commits.sequence, floor))
         merge_pending(StateUpdate(lake, table), pending, facts, applied, until)
         return facts.events
-
-
-def _with_creations(
-    late: DataFrame, earlier: DataFrame, table: Table, applied: AppliedThrough
-) -> DataFrame:
-    """Add creations of changed keys, applied earlier without a value that `late` may contain.
-
-    Such a value comes from an older event of the row, below the creation's LSN.
-    """
-    if not set(applied.carried) & {*table.may_be_unsent}:
-        return late
-    lowest = late.agg(F.min(naming.LSN)).collect()[0][0]
-    return late if lowest is None else late.unionByName(carried_creations(earlier, lowest))
 
 
 def _not_before(applied: AppliedThrough, until: AppliedThrough) -> AppliedThrough:

@@ -34,6 +34,7 @@ _PREPARED = "glue_jobs/apply/prepared_changes.py"
 _REBUILT = "glue_jobs/apply/rebuilt_state.py"
 _MERGE = "cdclake/iceberg/merge.py"
 _STATE_ROWS = "cdclake/iceberg/state_rows.py"
+_MIX = "glue_jobs/apply/mixed_rows.py"
 _COLLAPSE = "cdclake/iceberg/collapse.py"
 _DELETES = "glue_jobs/maintenance/delete_compaction.py"
 _FOLD = "cdclake/iceberg/latest_row.py"
@@ -212,14 +213,11 @@ MUTATIONS = (
     Mutation(
         "a changed key that Firehose brought is not completed anew",
         (*FIREHOSE, "-k", "committed_after_it"),
-        (("glue_jobs/apply/firehose_changelog.py",
-          "late if lowest is None else late.unionByName(carried_creations(earlier, lowest))",
-          "late"),),
+        ((_PREPARED, "return None if waiting.isEmpty() else waiting", "return None"),),
     ),
     Mutation(
         "what a changed key took along first stays", (*FIREHOSE, "-k", "committed_after_it"),
-        ((_STATE_ROWS, "({brought} > {stored} OR {brought} = {stored} AND {differs})",
-          "({brought} > {stored})"),),
+        ((_MIX, "pc.or_(pc.greater(brought, kept), again)", "pc.greater(brought, kept)"),),
     ),
     Mutation(
         "a view completes no changed key anew", (*FIREHOSE, "-k", "not_applied_yet"),

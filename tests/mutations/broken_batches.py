@@ -22,7 +22,7 @@ _PACKING, _PACKING_TESTS = (
 
 BATCHES = (
     Mutation(
-        "rows before the first heartbeat are of no epoch", (MICRO_BATCH, "-k", "first_heartbeat"),
+        "rows before the first heartbeat are of no epoch", (MICRO_BATCH, "-k", "heartbeat"),
         ((_TABLE_STREAM, "changelog.stamp.epoch) or min(_epochs(parts), default=0)",
           "changelog.stamp.epoch)"),),
     ),

@@ -24,7 +24,8 @@ VALUES = (
           "    for _ in range(1):"),),
     ),
     Mutation(
-        "a long chain takes a value of the key's other rows", _CHAINS,
+        "a long chain takes a value of the key's other rows",
+        ("tests/spark/test_key_chains.py", "-k", "long_chain_takes"),
         ((_KEY_CHANGES, 'F.coalesce(spans[_BORN_AT], F.lit(""))', 'F.lit("")'),),
     ),
     Mutation(
@@ -45,9 +46,8 @@ VALUES = (
     ),
     Mutation(
         "a replayed value does not replace the one that was carried instead", _REPLAYED,
-        (("cdclake/iceberg/state_rows.py",
-          "({brought} > {stored} OR {brought} = {stored} AND {differs})",
-          "({brought} > {stored})"),),
+        (("glue_jobs/apply/mixed_rows.py",
+          "pc.or_(pc.greater(brought, kept), again)", "pc.greater(brought, kept)"),),
     ),
     Mutation(
         "the view completes no key change with replayed events", VIEWS,

@@ -22,6 +22,7 @@ from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
 COPIED = ("cdclake", "glue_jobs", "java", "lambda", "pipelines", "stacks", "tests")
+COPIED_FILES = ("cdk.json", "jars.lock", "pyproject.toml")
 TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
 LONGEST_S = 1800
 AT_ONCE = 2  # half of a mutation's time is one thread that starts a JVM and plans
@@ -71,8 +72,11 @@ def copied(folder: Path) -> Path:
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / name, folder / name, symlinks=True, ignore=ignored)
-    shutil.copy(PROJECT / "pyproject.toml", folder)
-    (folder / "jars").symlink_to(PROJECT / "jars")
+    for name in COPIED_FILES:
+        shutil.copy(PROJECT / name, folder)
+    (folder / "build").mkdir()
+    for fetched in ("jars", "build/wheels"):
+        (folder / fetched).symlink_to(PROJECT / fetched)
     return folder
 
 

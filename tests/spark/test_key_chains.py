@@ -101,6 +101,7 @@ def test_long_chain_takes_the_newest_value(spark: SparkSession) -> None:
     e = engine.event
     engine.run(
         e("c", 1, 1, id=middle, v="x", big="earlier row"), e("d", 2, 2, id=middle),
+        e("c", 3, 3, id=middle + 1, v="x", big="earlier row"), e("d", 4, 4, id=middle + 1),
         e("c", 5, 5, id=0, v="first", big="A"), *moves(engine, 0, middle),
         e("u", 100 + middle - 1, 100 + middle - 1, id=middle, v="sent", big=None),
         *moves(engine, middle, last),

@@ -16,6 +16,7 @@ from cdclake.errors import Fenced
 from cdclake.iceberg import snapshot_tags
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Resuming
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.maintenance import snapshot_expiration as kept
 from cdclake.jobs.operations.executor import OperationExecutor
 from cdclake.jobs.stream import batch as micro_batch
@@ -293,6 +294,8 @@ def test_what_is_sent_again_from_before_the_first_heartbeat_is_not_written_twice
     one = stream.one
     first = one.event("c", 10, 10, v="a"), one.event("u", 20, 20, v="b")
     stream.run(*stream.records(*((one, event) for event in first)), epoch=None)
+    stamp = ChangesStamp.from_json(str(one.lake.stamped(one.table.changes).stamp))
+    assert (stamp.epoch, stamp.lsn_marks) == (1, {0: 20}), "the next must search"
     stream.run(*stream.records((one, first[1]), (one, one.event("u", 30, 30, v="c"))))
     assert [row["cdc_lsn"] for row in one.log()] == [10, 20, 30]
 
