@@ -42,6 +42,7 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     naming.REFRESH_JOB: ControlAccess(
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
     ),
+    naming.CHECK_JOB: ControlAccess(writes=(_REPORTS,)),
     # It notes widened types, and requests the replay of what they quarantined.
     naming.VERIFY_JOB: ControlAccess(
         writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")

@@ -12,7 +12,13 @@ from cdclake import naming
 from cdclake.iceberg.catalog_conf import catalog_conf
 
 # Without `load_tables`: MSK Connect does not allow setting a connector's offsets.
-TABLE_JOBS = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REBUILD_JOB, naming.REFRESH_JOB)
+TABLE_JOBS = (
+    naming.APPLY_JOB,
+    naming.MAINTAIN_JOB,
+    naming.REBUILD_JOB,
+    naming.REFRESH_JOB,
+    naming.CHECK_JOB,
+)
 JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
 # Jobs that query the source and need extra packages, which Glue does not have.
 AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB)

@@ -9,6 +9,7 @@ CdcError
 │   ├── FileMissing             the same, until the file is restored
 │   └── ServiceUnavailable      the same; it passes by itself
 ├── TableError                  stop this table; the others continue
+│   ├── RulesFailed             report the rules; the stream does not stop the table
 │   └── CommitConflict          postpone the work, or stop this table
 └── Fenced                      end this stream: another one writes the changelogs
 
@@ -18,6 +19,10 @@ cannot be decoded is no error of this tree: it goes to quarantine with its reaso
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdclake.quality_rule import FailedRule
 
 
 class CdcError(Exception):
@@ -90,6 +95,18 @@ class TableError(CdcError):
 
     def __str__(self) -> str:
         return f"table {self.table!r}: {super().__str__()}"
+
+
+class RulesFailed(TableError):
+    """Rows of a table, or the table, break quality rules; `failed` has the rules."""
+
+    code = "rules_failed"
+
+    def __init__(self, table: str, failed: Sequence[FailedRule]) -> None:
+        shown = "; ".join(map(str, failed))
+        super().__init__(table, f"quality rules failed: {shown}", "see docs/quality-rules.md")
+        self.args = (table, failed)
+        self.failed = tuple(failed)
 
 
 class CommitConflict(TableError):

@@ -16,6 +16,7 @@ from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
+from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
 PLAN_VERSION = 1
@@ -68,6 +69,7 @@ class Table:
     sort_by: tuple[str, ...] = ()  # lake names; compaction sorts the state by them
     deletes: Literal["hard", "soft"] = "hard"
     shard: int = 1  # on AWS: the number of the stack with its topic and tables
+    checks: tuple[QualityRule, ...] = ()
 
     @property
     def source(self) -> str:
@@ -180,6 +182,11 @@ class Plan:
         return any(c.mask == "hash" for table in self.tables for c in table.columns)
 
     @property
+    def is_checked(self) -> bool:
+        """Check whether a table has quality rules."""
+        return any(table.checks for table in self.tables)
+
+    @property
     def notification_topic(self) -> str:
         """Return the topic of the connector's notifications about finished snapshots."""
         return naming.topic_name(self.name, naming.SOURCE_SCHEMA, naming.NOTIFICATIONS)
@@ -260,7 +267,8 @@ def _table_from(raw: dict[str, Any]) -> Table:
     lists: dict[str, Any] = {
         name: tuple(raw.pop(name, ())) for name in ("key", "excluded", "partition_by", "sort_by")
     }
-    return Table(columns=columns, **lists, **raw)
+    checks = tuple(map(QualityRule.from_raw, raw.pop("checks", ())))
+    return Table(columns=columns, checks=checks, **lists, **raw)
 
 
 def _column_from(raw: dict[str, Any]) -> Column:

@@ -69,6 +69,12 @@ JOBS_DESCRIBED = {
         "Started by the schedule of each derived table.",
         {"--tables": "order_lines", "--run": "by-hand-6"},
     ),
+    naming.CHECK_JOB: Described(
+        "Checks the [quality rules](quality-rules.md) of each table over its rows in the lake. If"
+        " one does not hold, the run ends as failed. Deployed only if a table has `checks:`.",
+        "Started by `schedules.checks`.",
+        {"--tables": "orders", "--run": "by-hand-7"},
+    ),
     naming.VERIFY_JOB: Described(
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"

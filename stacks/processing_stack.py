@@ -56,6 +56,7 @@ _PURPOSES = {
     naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
+    naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
 }
@@ -124,7 +125,9 @@ class ProcessingStack(PipelineStack):
         ]
 
     def _table_grants(self, job: str) -> list[Grant]:
-        """Allow committing to the lake's tables; creating them only where a job does that."""
+        """Allow committing to the lake's tables, or what less a job does with them."""
+        if job == naming.CHECK_JOB:
+            return self._lake.grant_read_tables()
         return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 
     def _brokers(self) -> str:
@@ -238,9 +241,10 @@ class ProcessingStack(PipelineStack):
 
     @property
     def _table_jobs(self) -> list[str]:
-        """Return the jobs over tables; derived ones have theirs only if there are any."""
-        derived = self.deployment.plan.derived
-        return [job for job in TABLE_JOBS if derived or job != naming.REFRESH_JOB]
+        """Return the jobs over tables that the pipeline has work for."""
+        plan = self.deployment.plan
+        is_idle = {naming.REFRESH_JOB: not plan.derived, naming.CHECK_JOB: not plan.is_checked}
+        return [job for job in TABLE_JOBS if not is_idle.get(job)]
 
     @property
     def _is_kept(self) -> bool:
@@ -277,24 +281,7 @@ class ProcessingStack(PipelineStack):
         """Schedule the jobs as the pipeline file declares; return the dead-letter queue's name."""
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
         schedules = JobSchedules(self, "Schedules", ground=self._ground)
-        schedules.start_job(
-            "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
-        )
-        if any(table.apply == "scheduled" for table in plan.tables):
-            schedules.start_job(
-                "Apply", schedule=plan.schedules["apply"], job=jobs[naming.APPLY_JOB].name
-            )
-        if "verify" in plan.schedules:
-            schedules.start_job(
-                "Verify", schedule=plan.schedules["verify"], job=jobs[naming.VERIFY_JOB].name
-            )
-        for table in plan.derived:
-            schedules.start_job(
-                f"Refresh-{table.name}",
-                schedule=table.schedule,
-                job=jobs[naming.REFRESH_JOB].name,
-                arguments={"--tables": table.name},
-            )
+        self._schedule_table_jobs(schedules, jobs)
         wanted = self.deployment.aws.stream == "on"
         if self._is_kept:
             StreamKeeper(
@@ -312,6 +299,31 @@ class ProcessingStack(PipelineStack):
         if self.deployment.aws.connector == "on":
             ConnectorKeeper(self, "ConnectorKeeper", schedules=schedules, ground=self._ground)
         return schedules.failed_queue
+
+    def _schedule_table_jobs(self, schedules: JobSchedules, jobs: dict[str, GlueJob]) -> None:
+        plan = self.deployment.plan
+        schedules.start_job(
+            "Maintain", schedule=plan.schedules["maintain"], job=jobs[naming.MAINTAIN_JOB].name
+        )
+        if any(table.apply == "scheduled" for table in plan.tables):
+            schedules.start_job(
+                "Apply", schedule=plan.schedules["apply"], job=jobs[naming.APPLY_JOB].name
+            )
+        if "verify" in plan.schedules:
+            schedules.start_job(
+                "Verify", schedule=plan.schedules["verify"], job=jobs[naming.VERIFY_JOB].name
+            )
+        if plan.is_checked:
+            schedules.start_job(
+                "Check", schedule=plan.schedules["checks"], job=jobs[naming.CHECK_JOB].name
+            )
+        for table in plan.derived:
+            schedules.start_job(
+                f"Refresh-{table.name}",
+                schedule=table.schedule,
+                job=jobs[naming.REFRESH_JOB].name,
+                arguments={"--tables": table.name},
+            )
 
     def _check_source(self, schedules: JobSchedules) -> None:
         SourceCheck(

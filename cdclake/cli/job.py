@@ -22,7 +22,9 @@ from cdclake.errors import InputError
 def job(
     name: Annotated[
         str,
-        typer.Argument(help="apply_changes, maintain_tables, rebuild_tables or refresh_derived."),
+        typer.Argument(
+            help="apply_changes, maintain_tables, rebuild_tables, refresh_derived or check_tables."
+        ),
     ],
     table: Annotated[
         list[str] | None, typer.Option("--table", help="Include only this table; repeatable.")

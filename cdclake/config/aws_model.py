@@ -16,8 +16,8 @@ from cdclake.config.jobs_model import Jobs
 from cdclake.config.monitoring_model import Monitoring
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.query_model import Query
+from cdclake.config.section import Section
 from cdclake.config.sizes import DEFAULT_SIZE, Size
-from cdclake.config.table_model import Section
 
 _LARGEST_VOLUME_GB = 16_384
 IAM_PORT = 9098  # MSK's port for clients that sign in by IAM, over TLS, inside the VPC

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field
 from cdclake.config import partition
 from cdclake.config.problems import check_distinct
 from cdclake.config.schedule import parse_schedule
-from cdclake.config.table_model import LakeName, Section
+from cdclake.config.section import Section
+from cdclake.config.table_model import LakeName
 
 
 def _check_transform(spelling: str) -> str:

@@ -75,7 +75,7 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
     read = [table for table in query.find_all(exp.Table) if table.name not in inner]
     for table in read:
         _check_relation(table, known)
-    for unstable in filter(_is_unstable, query.find_all(exp.Func)):
+    for unstable in filter(is_unstable, query.find_all(exp.Func)):
         raise Refused(
             f"the query calls {unstable.sql(_DIALECT)}, whose value depends on when it runs",
             "use a column of a table, for example `cdc_committed_at` of `<t>_history`",
@@ -90,7 +90,8 @@ def analyze(sql: str, tables: Sequence[SourceColumns]) -> QueryFacts:
     )
 
 
-def _is_unstable(function: exp.Func) -> bool:
+def is_unstable(function: exp.Func) -> bool:
+    """Check whether the function's value depends on more than its arguments."""
     is_named = isinstance(function, exp.Anonymous) and function.name.lower() in _UNSTABLE_NAMES
     return is_named or isinstance(function, _UNSTABLE)
 
@@ -99,11 +100,15 @@ def _parsed(sql: str) -> exp.Query:
     try:
         statements = [each for each in sqlglot.parse(sql, dialect=_DIALECT) if each is not None]
     except (ParseError, TokenError) as error:
-        message = _COLORS.sub("", " ".join(str(error).split()))
-        raise Refused(f"the query is not valid SQL: {message}", "correct it") from None
+        raise Refused(f"the query is not valid SQL: {message_of(error)}", "correct it") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise Refused("the query is not one SELECT", "write one SELECT, without a `;` inside")
     return statements[0]
+
+
+def message_of(error: Exception) -> str:
+    """Return the parser's message as one line without colors."""
+    return _COLORS.sub("", " ".join(str(error).split()))
 
 
 def _check_relation(table: exp.Table, known: Mapping[str, SourceColumns]) -> None:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field
 from cdclake import naming
 from cdclake.config.problems import Refused
 from cdclake.config.routing import MAX_CHARACTERS
-from cdclake.config.table_model import Section
+from cdclake.config.section import Section
 
 _DOMAIN = re.compile(r"[a-z][a-z0-9-]{0,29}")
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_.-]*(/[a-z0-9][a-z0-9_.-]*)*")

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from cdclake.config.table_model import Section
+from cdclake.config.section import Section
 
 
 class Workers(Section):

@@ -13,7 +13,8 @@ from cdclake.config.firehose_model import Firehose
 from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import parse_schedule
-from cdclake.config.table_model import LakeName, Section, TableEntry
+from cdclake.config.section import Section
+from cdclake.config.table_model import LakeName, TableEntry
 from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
 from cdclake.iceberg.reader_facts import DEFAULT_READERS, ReaderName
 
@@ -119,6 +120,9 @@ class Schedules(Section):
         default=None,
         examples=["cron(0 5 * * ? *)"],
         description="Compares lake and source, with a metric and an alarm; default: only by hand.",
+    )
+    checks: Schedule = Field(
+        default="rate(1 hour)", description="Checks the quality rules of tables with `checks:`."
     )
 
 

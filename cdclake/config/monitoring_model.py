@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from cdclake.config.problems import check_distinct
-from cdclake.config.table_model import Section
+from cdclake.config.section import Section
 
 Email = Annotated[str, Field(pattern=r"^[^@\s]+@[^@\s]+[.][^@\s.]+$")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from cdclake.config.table_model import Section
+from cdclake.config.section import Section
 
 
 class Query(Section):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from cdclake import naming
@@ -15,6 +15,7 @@ from cdclake.config.document import Document
 from cdclake.config.model import PipelineFile
 from cdclake.config.partial_model import outline_tables
 from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_mean, sort_problems
+from cdclake.config.quality_sql import RuleTable, resolve_rule
 from cdclake.config.resolve_firehose import resolve_deliveries, resolve_web_logs, topic_of
 from cdclake.config.sizes import sized
 from cdclake.config.table_model import ColumnEntry, TableEntry
@@ -23,6 +24,7 @@ from cdclake.config.yaml_reader import read_document
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.plan import Column, Plan, Table
+from cdclake.quality_rule import QualityRule
 
 
 def load_plan(path: Path, environment: str | None = None) -> Plan:
@@ -92,7 +94,8 @@ def _plan_of(document: Document) -> Plan:
 
 def resolve_plan(file: PipelineFile) -> Plan:
     """Return the plan of a valid file."""
-    tables = {key: _resolve_table(file.name, key, entry) for key, entry in file.tables.items()}
+    keys = {_table_name(key, e): [*map(naming.lake_name, e.key)] for key, e in file.tables.items()}
+    tables = {key: _resolve_table(file.name, key, e, keys) for key, e in file.tables.items()}
     return Plan(
         name=file.name,
         source_database=file.source.database if file.source else "",
@@ -120,14 +123,21 @@ def resolve_plan(file: PipelineFile) -> Plan:
     )
 
 
-def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
+def _table_name(spelled: str, entry: TableEntry) -> str:
+    return entry.name or naming.lake_name(literals.parse_table_key(spelled)[1])
+
+
+def _resolve_table(
+    pipeline: str, spelled: str, entry: TableEntry, keys: Mapping[str, Sequence[str]]
+) -> Table:
     schema, table = literals.parse_table_key(spelled)
+    table_name = _table_name(spelled, entry)
     lake_names = {source: _lake_name(source, column) for source, column in entry.columns.items()}
     identity = literals.parse_replica_identity(entry.replica_identity or "default")
     return Table(
         schema=schema,
         table=table,
-        name=entry.name or naming.lake_name(table),
+        name=table_name,
         topic=topic_of(pipeline, entry.domain, naming.topic_name(pipeline, schema, table)),
         key=tuple(naming.lake_name(column) for column in entry.key),
         columns=tuple(
@@ -149,7 +159,18 @@ def _resolve_table(pipeline: str, spelled: str, entry: TableEntry) -> Table:
         state_freshness=entry.state_freshness,
         deletes=entry.deletes,
         shard=entry.shard,
+        checks=tuple(_resolve_checks(table_name, entry, keys)),
     )
+
+
+def _resolve_checks(
+    name: str, entry: TableEntry, keys: Mapping[str, Sequence[str]]
+) -> Iterator[QualityRule]:
+    flowing = {s: c for s, c in entry.columns.items() if not c.exclude}
+    types = {s: literals.parse_column_type(c.type) if c.type else None for s, c in flowing.items()}
+    table = RuleTable(name, {s: _lake_name(s, c) for s, c in flowing.items()}, types)
+    for rule in entry.checks:
+        yield from resolve_rule(rule, table, keys)
 
 
 def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) -> DerivedTable:

@@ -6,9 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetJsonSchemaHandler,
     WithJsonSchema,
@@ -20,14 +18,10 @@ from pydantic_core import CoreSchema
 from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.problems import Refused
+from cdclake.config.quality_model import RuleEntry
+from cdclake.config.section import Section
 
 _MAX_LAKE_NAME_CHARACTERS = 128
-
-
-class Section(BaseModel):
-    """Mapping in the file; refuses unknown keys and values of another type."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
 def check_lake_name(name: str) -> str:
@@ -241,6 +235,10 @@ class TableEntry(Section):
     deletes: Literal["hard", "soft"] = Field(
         default="hard",
         description="hard: a tombstone, purged when safe. soft: keeps the last values, marked.",
+    )
+    checks: list[RuleEntry] = Field(
+        default_factory=list,
+        description="Quality rules, checked by the job `check_tables` on `schedules: checks`.",
     )
     shard: int = Field(
         default=1,

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from cdclake.config.firehose_model import StreamSettings
 from cdclake.config.problems import Refused, check_distinct
-from cdclake.config.table_model import Section
+from cdclake.config.section import Section
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _IMAGE = re.compile(r"[a-z0-9][a-zA-Z0-9._:/-]*@sha256:[0-9a-f]{64}")

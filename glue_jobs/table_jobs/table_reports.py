@@ -10,13 +10,14 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.derived_table import DerivedTable
-from cdclake.errors import CdcError
+from cdclake.errors import CdcError, RulesFailed
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.metrics import FAILED_TABLES, SMALL_FILES, SNAPSHOTS, Metric
 from cdclake.plan import Plan, Table
+from cdclake.quality_rule import FailedRule
 
 log = logging.getLogger("cdclake.job")
 
@@ -50,6 +51,7 @@ class TableReport:
     snapshots_after: int
     error: str | None = None
     will_pass: bool = False  # a service failed: another try may succeed
+    failed_rules: tuple[FailedRule, ...] = ()
 
 
 def size_of(lake: LakeTables, names: Sequence[str]) -> Size:
@@ -79,6 +81,7 @@ def report_table(
     started = time.monotonic()
     before = after = _UNKNOWN
     applied, error, will_pass = 0, None, False
+    failed_rules: tuple[FailedRule, ...] = ()
     try:
         before = size_of(lake, table.stored)
         applied = work()
@@ -88,6 +91,7 @@ def report_table(
         log.warning("table %s failed", table.name, exc_info=failure, extra=named)
         will_pass = passing_cause(failure) is not None
         error = _told(table.name, failure)
+        failed_rules = failure.failed if isinstance(failure, RulesFailed) else ()
     return TableReport(
         table=table.name,
         seconds=round(time.monotonic() - started, 3),
@@ -100,6 +104,7 @@ def report_table(
         snapshots_after=after.snapshots,
         error=error,
         will_pass=will_pass,
+        failed_rules=failed_rules,
     )
 
 

@@ -229,8 +229,7 @@ def _of_jobs(
         metric=known.failures(naming.MAINTAIN_JOB, a_day),
         threshold=0,
     )
-    if deployment.plan.derived:
-        yield _of_derived_tables(known)
+    yield from _of_results(deployment, known)
     if "verify" in deployment.plan.schedules:
         yield from _of_verification(deployment, known)
     yield AlarmSpec(
@@ -242,14 +241,23 @@ def _of_jobs(
     )
 
 
-def _of_derived_tables(known: DeploymentMetrics) -> AlarmSpec:
-    return AlarmSpec(
-        name="derived-failed",
-        description="Within an hour a derived table could not be refreshed: it keeps the rows of"
-        " its last refresh.",
-        metric=known.failures(naming.REFRESH_JOB, HOUR),
-        threshold=0,
-    )
+def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
+    """Yield the alarms of derived tables and of quality rules, if there are any."""
+    if deployment.plan.derived:
+        yield AlarmSpec(
+            name="derived-failed",
+            description="Within an hour a derived table could not be refreshed: it keeps the rows"
+            " of its last refresh.",
+            metric=known.failures(naming.REFRESH_JOB, HOUR),
+            threshold=0,
+        )
+    if deployment.plan.is_checked:
+        yield AlarmSpec(
+            name="checks-failed",
+            description="Within a day a table broke a quality rule, or could not be checked.",
+            metric=known.failures(naming.CHECK_JOB, Duration.days(1)),
+            threshold=0,
+        )
 
 
 def _of_verification(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:

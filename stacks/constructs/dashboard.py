@@ -144,7 +144,10 @@ def _upkeep(known: DeploymentMetrics, failed_queue: str) -> Iterator[IWidget]:
         known.own(metrics.SMALL_FILES, "Maximum", job=naming.MAINTAIN_JOB),
         known.own(metrics.SNAPSHOTS, "Maximum", job=naming.MAINTAIN_JOB),
     )
-    jobs = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB, naming.VERIFY_JOB)
+    jobs = (
+        *(naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB),
+        *(naming.CHECK_JOB, naming.VERIFY_JOB),
+    )
     failures = [known.own(metrics.FAILED_TABLES, "Sum", job=job) for job in jobs]
     yield _graph("Jobs: failed tables, failed starts", *failures, waiting_messages(failed_queue))
     verified = known.own(metrics.VERIFIED_TABLES, "Maximum", job=naming.VERIFY_JOB)

@@ -14,7 +14,7 @@ _EDIT, _FILES = "cdclake/config/added_columns.py", ("tests/unit/config/test_adde
 NEW_COLUMNS = (
     Mutation(
         "a pipeline's name ends with a hyphen on AWS",
-        ("tests/unit/config/test_problems.py", "-k", "hyphen"),
+        ("tests/unit/config/test_aws_problems.py", "-k", "hyphen"),
         (("cdclake/config/checks/aws.py", 'if "--" in f"{name}-":', 'if "--" in name:'),),
     ),
     Mutation(

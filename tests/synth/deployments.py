@@ -133,6 +133,11 @@ derived:
     key: [note]
     format: json
 """
+CHECKED = """\
+    checks:
+      - not_null: [note]
+      - range: {order_id: {min: 1}}
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -141,7 +146,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
-    "governed": PIPELINE + GOVERNED + DERIVED,
+    "governed": PIPELINE + CHECKED + GOVERNED + DERIVED,
 }
 
 

@@ -282,6 +282,13 @@ def test_the_job_of_derived_tables_may_create_and_note_what_it_has_refreshed(var
     assert [call for call in others if asked(role, call)] == []
 
 
+def test_the_job_of_quality_rules_only_reads_tables(variants):
+    role = role_of(variants["governed"], "CheckTables")
+    own = [*EVERY_JOB, REPORTS, *READS]
+    assert [call for call in own if not asked(role, call)] == []
+    assert [call for call in OF_ANYBODY if call not in own and asked(role, call)] == []
+
+
 @pytest.mark.parametrize("name", DELIVERIES)
 def test_a_stream_may_deliver_what_is_its_own_and_nothing_else(variants, name):
     role = role_of(variants["delivered"], name)

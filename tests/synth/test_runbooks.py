@@ -6,6 +6,7 @@ import re
 
 from cdclake import naming
 from tests.synth.deployments import (
+    CHECKED,
     DELIVERED,
     DERIVED,
     OPTIMIZED,
@@ -29,7 +30,7 @@ NOW_AND_THEN = {
 
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
-ALL_ALARMS = PIPELINE + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY + DERIVED
+ALL_ALARMS = PIPELINE + CHECKED + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY + DERIVED
 
 
 def alarms(deployed) -> list[str]:

@@ -17,6 +17,7 @@ from cdclake.config.checks import (
     firehose,
     monitoring,
     names,
+    quality,
     secrets,
     web_logs,
 )
@@ -47,6 +48,7 @@ CHECKS: tuple[Check, ...] = (
     web_logs.check_names,
     web_logs.check_settings,
     derived.check_derived,
+    quality.check_quality,
 )
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,

@@ -22,6 +22,8 @@ def schedule_jobs(lake: LocalLake) -> None:
         jobs[naming.APPLY_JOB] = plan.schedules["apply"]
     if plan.tables and "verify" in plan.schedules:
         jobs[naming.VERIFY_JOB] = plan.schedules["verify"]
+    if plan.is_checked:
+        jobs[naming.CHECK_JOB] = plan.schedules["checks"]
     scheduled = [ScheduledJob(schedule, _spec(lake, job)) for job, schedule in jobs.items()]
     refreshed = [
         ScheduledJob(table.schedule, _spec(lake, naming.REFRESH_JOB, table.name))

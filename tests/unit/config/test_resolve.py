@@ -72,7 +72,11 @@ def test_defaults(tmp_path):
     table = plan.table("public.orders")
     assert (plan.lake_database, plan.history_days, plan.trigger_seconds) == ("cdc_iceberg", 90, 10)
     assert plan.readers == ("athena", "spark", "duckdb")
-    assert plan.schedules == {"apply": "rate(15 minutes)", "maintain": "cron(0 3 * * ? *)"}
+    assert plan.schedules == {
+        "apply": "rate(15 minutes)",
+        "maintain": "cron(0 3 * * ? *)",
+        "checks": "rate(1 hour)",
+    }
     assert (table.name, table.topic, table.key) == ("orders", "shop.public.orders", ("order_id",))
     assert (table.delivery, table.apply, table.deletes) == ("stream", "each_batch", "hard")
     assert (table.replica_identity, table.replica_identity_declared) == ("default", False)

@@ -1,0 +1,50 @@
+"""Quality rules of a table: what its rows, or the table, should satisfy in the lake."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+RuleKind = Literal["rows", "references", "freshness", "row_count"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityRule:
+    """One rule; which of the other fields it has depends on its kind.
+
+    - rows: `violated` is the condition, in Spark's SQL, of a row of `<t>_current` that breaks it
+    - references: the values of `column` must be in the key `key` of the table `table`, or NULL
+    - freshness: the newest change was committed at most `most` seconds ago
+    - row_count: the number of live rows is from `least` to `most`
+    """
+
+    name: str
+    kind: RuleKind
+    violated: str = ""
+    column: str = ""
+    table: str = ""
+    key: str = ""
+    least: float | None = None
+    most: float | None = None
+
+    @staticmethod
+    def from_raw(raw: Mapping[str, Any]) -> QualityRule:
+        """Parse an entry of the plan's JSON."""
+        return QualityRule(**raw)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRule:
+    """Rule that does not hold: how many rows break it, and the keys of some, as text."""
+
+    rule: str
+    rows: int = 0
+    keys: Sequence[Mapping[str, str]] = ()
+
+    def __str__(self) -> str:
+        if not self.rows:
+            return self.rule
+        rows = "1 row" if self.rows == 1 else f"{self.rows} rows"
+        keys = (", ".join(f"{name} = {value}" for name, value in key.items()) for key in self.keys)
+        return f"{self.rule}: {rows}, such as {' and '.join(f'({key})' for key in keys)}"

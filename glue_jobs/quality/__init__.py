@@ -1,0 +1,1 @@
+"""Quality rules of tables, checked over the lake."""

@@ -1,0 +1,141 @@
+"""Quality rules in the pipeline file: the conditions they become, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdclake.config.document import Document
+from cdclake.config.problems import Problem
+from cdclake.config.resolve import find_problems, load_plan
+from cdclake.config.yaml_reader import read_document
+from cdclake.plan import Plan
+from cdclake.quality_rule import FailedRule, QualityRule
+
+FILE = """\
+version: 1
+name: shop
+source: {{database: shop}}
+tables:
+  public.customers:
+    key: [id]
+    columns: {{id: bigint}}
+  public.lines:
+    key: [order_id, line]
+    columns: {{order_id: bigint, line: integer}}
+  public.orders:
+    key: [Id]
+    columns:
+      {{Id: bigint, status: enum, total: 'numeric(12,2)', paid: boolean, day: date, at: timestamptz,
+      customer_id: bigint, card: {{type: text, exclude: true}}}}
+    checks:
+      - {rule}
+"""
+
+
+def document(tmp_path: Path, rule: str) -> Document:
+    """The file with this rule."""
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(FILE.format(rule=rule))
+    return read_document(file)
+
+
+def rules(tmp_path: Path, rule: str) -> list[QualityRule]:
+    assert find_problems(document(tmp_path, rule)) == []
+    plan = load_plan(tmp_path / "pipeline.yaml")
+    assert Plan.from_json(plan.to_json()) == plan
+    assert plan.is_checked
+    return [*plan.table("orders").checks]
+
+
+def problem(tmp_path: Path, rule: str) -> Problem:
+    [found] = find_problems(document(tmp_path, rule))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "violated"),
+    [
+        ("not_null: [status]", "not_null(status)", "`status` IS NULL"),
+        ("not_null: [Id]", "not_null(Id)", "`id` IS NULL"),
+        ("in: {status: [new, it's]}", "in(status)", r"NOT (`status` IN ('new', 'it\'s'))"),
+        (
+            "in: {total: [1, 2.5]}", "in(total)",
+            "NOT (`total` IN (CAST('1' AS decimal(12,2)), CAST('2.5' AS decimal(12,2))))",
+        ),
+        ("in: {paid: [true]}", "in(paid)", "NOT (`paid` IN (CAST('true' AS boolean)))"),
+        (
+            "range: {total: {min: 0, max: '99999.99'}}", "range(total)",
+            "`total` < CAST('0' AS decimal(12,2)) OR `total` > CAST('99999.99' AS decimal(12,2))",
+        ),
+        ("range: {day: {min: '2020-01-01'}}", "range(day)", "`day` < CAST('2020-01-01' AS date)"),
+        ("sql: {sane: total >= 0 OR NOT paid}", "sane", "NOT (`total` >= 0 OR NOT `paid`)"),
+        ("sql: {later: 'at >= day AND Id > 0'}", "later", "NOT (`at` >= `day` AND `id` > 0)"),
+    ],
+)  # fmt: skip
+def test_a_rule_of_rows_is_a_condition(tmp_path: Path, rule: str, name: str, violated: str) -> None:
+    assert rules(tmp_path, rule) == [QualityRule(name=name, kind="rows", violated=violated)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("freshness: 3600", {"name": "freshness", "kind": "freshness", "most": 3600}),
+        ("row_count: {min: 1}", {"name": "row_count", "kind": "row_count", "least": 1}),
+        (
+            "references: {customer_id: customers}",
+            {
+                "name": "references(customer_id)", "kind": "references", "column": "customer_id",
+                "table": "customers", "key": "id",
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -> None:
+    assert rules(tmp_path, rule) == [QualityRule(**expected)]
+
+
+@pytest.mark.parametrize(
+    ("rule", "message", "remedy"),
+    [
+        ("not_null: [state]", "'orders' has no column 'state'", "status"),
+        ("not_null: [card]", "'orders' has no column 'card'", "name a column that flows"),
+        ("in: {status: []}", "no value is allowed", "list the values"),
+        ("in: {status: [1]}", "1 is no value of 'status'", "of that type"),
+        ("in: {total: [a]}", "'a' is no value of 'total'", "of that type"),
+        ("in: {total: [nan]}", "'nan' is no value of 'total'", "of that type"),
+        ("in: {paid: [1]}", "1 is no value of 'paid'", "of that type"),
+        ("range: {day: {min: yesterday}}", "'yesterday' is no value of 'day'", "of that type"),
+        ("range: {total: {}}", "the range has no limits", "min"),
+        ("row_count: {}", "the row count has no limits", "min"),
+        ("sql: {a: total >}", "not valid SQL", "correct it"),
+        ("sql: {a: nothing > 1}", "no column 'nothing'", "name a column that flows"),
+        ("sql: {a: sum(total) > 1}", "SUM(total) is not part of one row", "derived table"),
+        ("sql: {a: 'Id IN (SELECT 1)'}", "not part of one row", "derived table"),
+        ("sql: {a: at < now()}", "NOW() gives another value", "columns only"),
+        ("references: {customer_id: customer}", "no table 'customer'", "customers"),
+        ("references: {customer_id: lines}", "the key of 'lines' has 2 columns", "one column"),
+        ("references: {customer: customers}", "no column 'customer'", "customer_id"),
+        ("{not_null: [Id], freshness: 90}", "not one rule", "one rule per entry"),
+        ("freshness: 5", "cannot be 5", "60"),
+        ("unique: [Id]", "unique", ""),
+    ],
+)
+def test_a_mistake_is_reported_at_its_rule(
+    tmp_path: Path, rule: str, message: str, remedy: str
+) -> None:
+    found = problem(tmp_path, rule)
+    assert found.line == 17
+    assert message in found.message, found
+    assert remedy in found.remedy, found
+
+
+def test_a_failed_rule_is_one_line() -> None:
+    keys = [{"id": "1"}, {"id": "2"}]
+    assert str(FailedRule("not_null(a)", 7, keys)) == (
+        "not_null(a): 7 rows, such as (id = 1) and (id = 2)"
+    )
+    assert str(FailedRule("not_null(a)", 1, keys[:1])) == "not_null(a): 1 row, such as (id = 1)"
+    assert str(FailedRule("row_count: 0 rows")) == "row_count: 0 rows"
