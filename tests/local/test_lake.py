@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.local.running import SHOP, RunningLake, ShopWriter, shop_lake_in
+from tests.local.running import PROJECT, SHOP, RunningLake, ShopWriter, shop_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(600)]
 
@@ -197,6 +198,17 @@ def test_rows_are_those_of_any_commit_time(lake: RunningLake) -> None:
     assert "customers_current" in state["error"]["remedy"]
     early = lake.run("sql", query.format("_current"), "--as-of", "2020-01-01", expect=2)
     assert "complete since" in early["error"]["message"]
+
+
+def test_the_queries_for_those_who_come_from_an_article_run(lake: RunningLake) -> None:
+    page = (PROJECT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+    queries = [
+        query for block in re.findall(r"```sql\n(.*?)```", page, re.S) for query in block.split(";")
+    ]
+    answers = [lake.run("sql", query) for query in queries if query.strip()]
+    assert len(answers) == 5
+    assert len(answers[0]["rows"]) == 10
+    assert {row[4] for row in answers[3]["rows"]} <= {"Created", "Updated", "Deleted", "Snapshot"}
 
 
 DERIVED = """
