@@ -39,6 +39,6 @@ class DerivedEntry(Section):
         " catalog as an external table.",
     )
     schedule: Annotated[str, AfterValidator(parse_schedule)] = Field(
-        default="rate(15 minutes)",
+        default="rate(1 hour)",
         description="When the table is refreshed, as `rate(...)` or `cron(...)`.",
     )

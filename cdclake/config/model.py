@@ -122,7 +122,7 @@ class Schedules(Section):
         description="Compares lake and source, with a metric and an alarm; default: only by hand.",
     )
     checks: Schedule = Field(
-        default="rate(1 hour)", description="Checks the quality rules of tables with `checks:`."
+        default="rate(1 day)", description="Checks the quality rules of tables with `checks:`."
     )
 
 

@@ -68,6 +68,12 @@ def _jobs(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     if "verify" in plan.schedules:
         runs = runs_a_day(plan.schedules["verify"])
         yield _runs("verify_tables", batch, 2 * START_MINUTES * runs)
+    if plan.is_checked:
+        runs = runs_a_day(plan.schedules["checks"])
+        yield _runs("check_tables", batch, 2 * START_MINUTES * runs)
+    if plan.derived:
+        runs = sum(runs_a_day(table.schedule) for table in plan.derived)
+        yield _runs("refresh_derived", batch, 2 * START_MINUTES * runs)
 
 
 def _stream(deployment: Deployment, core_hours_day: float) -> Quantity:

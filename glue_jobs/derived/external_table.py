@@ -14,6 +14,7 @@ import boto3
 from botocore.exceptions import ClientError
 
 from cdclake.derived_table import DerivedTable
+from cdclake.errors import TableError
 
 _PARQUET = {
     "InputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
@@ -38,13 +39,8 @@ class ExternalTable:
 
     def location(self) -> str | None:
         """Return the folder that readers read; None before the first refresh."""
-        try:
-            answer = self._glue.get_table(DatabaseName=self._database, Name=self._name)
-        except ClientError as error:
-            if error.response["Error"]["Code"] == "EntityNotFoundException":
-                return None
-            raise
-        return str(answer["Table"]["StorageDescriptor"]["Location"])
+        entry = self._entry()
+        return None if entry is None else str(entry["StorageDescriptor"]["Location"])
 
     def publish(
         self,
@@ -55,9 +51,24 @@ class ExternalTable:
     ) -> None:
         """Let readers read the folder, with these columns and types, from now on."""
         entry = table_input(table, folder, columns, partitions)
-        known = self.location() is not None
+        known = self._entry()
+        if known and known.get("Parameters", {}).get("classification") not in ("parquet", "json"):
+            raise TableError(
+                self._name,
+                "the catalog has another table of this name, which may be an Iceberg table",
+                "rename the derived table, or drop the other one if nobody needs it",
+            )
         write = self._glue.update_table if known else self._glue.create_table
         write(DatabaseName=self._database, TableInput=entry)
+
+    def _entry(self) -> dict[str, Any] | None:
+        try:
+            found = self._glue.get_table(DatabaseName=self._database, Name=self._name)
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "EntityNotFoundException":
+                return None
+            raise
+        return dict(found["Table"])
 
 
 def table_input(

@@ -21,7 +21,7 @@ from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.persistence import persisted
 
-_NO_FOLDER = frozenset(",/")
+_NO_FOLDER = frozenset(",/%")
 # Without zone and with microseconds, as Athena's JSON reader takes them.
 _JSON_OPTIONS = {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS", "ignoreNullFields": "false"}
 
@@ -92,7 +92,7 @@ def _checked(
                 raise TableError(
                     table.name,
                     f"{value!r} cannot name a folder of {name}: a folder needs text without"
-                    " commas, slashes, and blanks around it, for the catalog's list of values",
+                    " comma, slash, percent sign and blanks around it, for the catalog's list",
                     f"have the query return another value, such as coalesce({name}, 'none')",
                 )
     return [tuple(str(value) for value in values) for values in partitions]

@@ -71,7 +71,7 @@ def _maintain(job: TableJob, table: DerivedTable) -> None:
 def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgress | None:
     """Return what the stored table contains; None if it has to be written as a whole."""
     stored = job.control.read(derived_name(table.name))
-    if stored is None:
+    if stored is None or not all(map(job.lake.exists, table.stored)):
         return None
     known = DerivedProgress.from_json(stored.content)
     return known if known.definition == definition else None

@@ -44,6 +44,31 @@ insert into order_items select i, j, 'sku' || j, j, 1.5, 0.1234, true
   from generate_series(1, 1000) i, generate_series(1, 2) j;
 """
 
+DERIVED = """
+derived:
+  order_lines:
+    sql: |
+      SELECT i.order_id, i.line_no, i.sku, i.unit_price, o.status, o.ordered_at,
+             c.customer_id, c.name AS customer
+      FROM order_items_current AS i
+      JOIN orders_current AS o ON o.order_id = i.order_id
+      LEFT JOIN customers_current AS c ON c.customer_id = o.customer_id
+    key: [order_id, line_no]
+  order_lines_parquet:
+    sql: |
+      SELECT i.order_id, i.line_no, i.unit_price, o.ordered_at, o.status
+      FROM order_items_current AS i JOIN orders_current AS o ON o.order_id = i.order_id
+    key: [order_id, line_no]
+    partition_by: [status]
+    format: parquet
+  totals_json:
+    sql: |
+      SELECT customer_id, sum(total) AS total, max(ordered_at) AS last_order
+      FROM orders_current GROUP BY customer_id
+    key: [customer_id]
+    format: json
+"""
+
 
 class RunningLake:
     """One lake home and its commands."""

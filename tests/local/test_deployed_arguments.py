@@ -15,7 +15,7 @@ from cdclake.local.lake.lake import LocalLake, open_lake, source_parts
 from cdclake.local.lake.spark_jobs import KAFKA_OPTIONS, RunningJob, checkpoint_folder, start_job
 from cdclake.local.process.home import Home
 from cdclake.stacks.bundles import AUTHORITIES
-from tests.local.running import RunningLake, shop_lake_in
+from tests.local.running import DERIVED, SHOP, RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -24,7 +24,11 @@ SMALLEST_WORKER = 4 << 30  # Glue's G.025X, whose driver is a worker of its own
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
-    with shop_lake_in(tmp_path_factory.mktemp("lake")) as running:
+    folder = tmp_path_factory.mktemp("lake")
+    file = folder / "shop.yaml"
+    file.write_text(SHOP.read_text() + DERIVED)
+    with shop_lake_in(folder) as running:
+        running.run("up", str(file))
         yield running
 
 

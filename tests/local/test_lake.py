@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.local.running import PROJECT, SHOP, RunningLake, ShopWriter, shop_lake_in
+from tests.local.running import DERIVED, PROJECT, SHOP, RunningLake, ShopWriter, shop_lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(600)]
 
@@ -211,30 +211,6 @@ def test_the_queries_for_those_who_come_from_an_article_run(lake: RunningLake) -
     assert {row[4] for row in answers[3]["rows"]} <= {"Created", "Updated", "Deleted", "Snapshot"}
 
 
-DERIVED = """
-derived:
-  order_lines:
-    sql: |
-      SELECT i.order_id, i.line_no, i.sku, i.unit_price, o.status, o.ordered_at,
-             c.customer_id, c.name AS customer
-      FROM order_items_current AS i
-      JOIN orders_current AS o ON o.order_id = i.order_id
-      LEFT JOIN customers_current AS c ON c.customer_id = o.customer_id
-    key: [order_id, line_no]
-  order_lines_parquet: &files
-    sql: |
-      SELECT i.order_id, i.line_no, i.unit_price, o.ordered_at, o.status
-      FROM order_items_current AS i JOIN orders_current AS o ON o.order_id = i.order_id
-    key: [order_id, line_no]
-    partition_by: [status]
-    format: parquet
-  totals_json:
-    sql: |
-      SELECT customer_id, sum(total) AS total, max(ordered_at) AS last_order
-      FROM orders_current GROUP BY customer_id
-    key: [customer_id]
-    format: json
-"""
 JOINED = """
 select i.order_id, i.line_no, i.sku, i.unit_price::varchar, o.status, o.ordered_at::varchar,
   c.customer_id, c.name
@@ -252,7 +228,7 @@ FILES = (
 
 def test_derived_tables_follow_their_sources(lake: RunningLake, tmp_path: Path) -> None:
     file = tmp_path / "derived.yaml"
-    file.write_text(SHOP.read_text() + DERIVED.replace(" &files", ""))
+    file.write_text(SHOP.read_text() + DERIVED)
     lake.run("up", str(file))
     for seed in (11, 12):
         with lake.connect() as connection:

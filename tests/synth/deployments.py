@@ -127,7 +127,7 @@ derived:
   noted_orders:
     sql: SELECT order_id, upper(note) AS note FROM orders_current
     key: [order_id]
-    schedule: rate(1 hour)
+    schedule: rate(30 minutes)
   notes:
     sql: SELECT note, count(*) AS orders FROM orders_current WHERE note IS NOT NULL GROUP BY note
     key: [note]

@@ -28,7 +28,7 @@ def test_each_derived_table_is_refreshed_on_its_own_schedule(
             schedule,
             {"JobName": "shop-refresh_derived", "Arguments": {"--tables": table}},
         )
-        for table, schedule in (("noted_orders", "rate(1 hour)"), ("notes", "rate(15 minutes)"))
+        for table, schedule in (("noted_orders", "rate(30 minutes)"), ("notes", "rate(1 hour)"))
     }
 
 

@@ -151,7 +151,7 @@ def test_a_derived_table_is_in_the_plan(tmp_path: Path) -> None:
     [table] = plan.derived
     assert (table.name, table.key, table.partition_by) == ("places", ("city_id",), ("country",))
     assert table.sources == ("city", "country")
-    assert table.schedule == "rate(15 minutes)"
+    assert table.schedule == "rate(1 hour)"
     assert Plan.from_json(plan.to_json()) == plan
 
 

@@ -75,7 +75,7 @@ def test_defaults(tmp_path):
     assert plan.schedules == {
         "apply": "rate(15 minutes)",
         "maintain": "cron(0 3 * * ? *)",
-        "checks": "rate(1 hour)",
+        "checks": "rate(1 day)",
     }
     assert (table.name, table.topic, table.key) == ("orders", "shop.public.orders", ("order_id",))
     assert (table.delivery, table.apply, table.deletes) == ("stream", "each_batch", "hard")

@@ -12,6 +12,11 @@ from cdclake.cost.usage import DAYS, Load, usage_quantities
 from cdclake.errors import InputError
 from tests.unit.config.pipelines import VALID
 
+DERIVED = """\
+derived:
+  notes: {sql: SELECT order_id FROM orders_current, key: [order_id], schedule: rate(30 minutes)}
+  more: {sql: SELECT order_id FROM orders_current, key: [order_id]}
+"""
 SCHEDULED = VALID + "stream: {mode: scheduled}\nschedules: {apply: rate(30 minutes)}\n"
 
 
@@ -47,6 +52,18 @@ def test_requests_are_those_of_the_batches_that_have_events(tmp_path):
 def test_a_scheduled_stream_is_billed_by_its_runs(tmp_path):
     found = month(tmp_path, SCHEDULED, Load.of(None, 0))
     assert found["glue.dpu"] == pytest.approx(48 * 2 * 2 / 60 * DAYS)  # two minutes, two workers
+
+
+def test_jobs_of_derived_tables_and_rules_are_billed_by_their_runs(tmp_path):
+    text = VALID + DERIVED
+    found = {
+        each.detail.partition(":")[0]: each.quantity
+        for each in usage_quantities(deployment(tmp_path, text), Load.of(None, 1))
+        if each.meter == "glue.dpu"
+    }
+    # Two tables, 48 and 24 runs a day, of four minutes with two workers of a DPU each.
+    assert found["refresh_derived"] == pytest.approx((48 + 24) * 4 * 2 / 60 * DAYS)
+    assert "check_tables" not in found
 
 
 def test_an_always_on_stream_grows_with_its_load(tmp_path):

@@ -9,13 +9,16 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import duckdb
 import pyarrow as pa
 import pytest
+from moto import mock_aws
 
 from cdclake.derived_table import DerivedTable, FileFormat
+from cdclake.errors import TableError
 from cdclake.jobs.derived import partition_files
-from cdclake.jobs.derived.external_table import table_input
+from cdclake.jobs.derived.external_table import ExternalTable, table_input
 from cdclake.jobs.derived.partition_files import LINE, FileWriter
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.reader.file_tables import file_rows
@@ -114,3 +117,24 @@ def test_the_catalogs_entry_lists_the_folders() -> None:
     assert entry["PartitionKeys"] == [{"Name": "country", "Type": "string"}]
     columns = entry["StorageDescriptor"]["Columns"]
     assert columns == [{"Name": "id", "Type": "bigint"}, {"Name": "total", "Type": "decimal(38,2)"}]
+
+
+@mock_aws
+def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    glue = boto3.client("glue", region_name="us-east-1")
+    glue.create_database(DatabaseInput={"Name": "db"})
+    catalog = ExternalTable("db", "t")
+    assert catalog.location() is None
+    for folder in ("s3://b/t/one", "s3://b/t/two"):
+        catalog.publish(derived("json", "country"), folder, COLUMNS, [("Peru",)])
+        assert catalog.location() == folder
+    iceberg: Any = {
+        "Name": "i",
+        "StorageDescriptor": {"Location": "s3://b/i"},
+        "Parameters": {"table_type": "ICEBERG"},
+    }
+    glue.create_table(DatabaseName="db", TableInput=iceberg)
+    with pytest.raises(TableError, match="another table of this name"):
+        ExternalTable("db", "i").publish(derived("json"), "s3://b/i/x", COLUMNS, [])
+    assert ExternalTable("db", "i").location() == "s3://b/i"
