@@ -223,6 +223,12 @@ class Plan:
         names = ", ".join(table.name for table in self.tables)
         raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
+    def definition_of(self, derived: DerivedTable) -> str:
+        """Compute a digest of a derived table's query and of the columns that it may read."""
+        tables = [table for table in self.tables if table.name in derived.sources]
+        columns = {f"{t.name}.{c.name}": c.type for t in tables for c in t.columns}
+        return derived.definition(columns)
+
     def derived_table(self, name: str) -> DerivedTable:
         """Return the derived table with this name; raise InputError if there is none."""
         for table in self.derived:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from pydantic import Field, model_validator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
 
 from cdclake.config.problems import Refused
 from cdclake.config.section import Section
 
 Value = str | int | float | bool
 _ONE_RULE = "write one rule per entry, such as `- not_null: [customer_id]`"
+
+
+def _check_reaction(word: Any) -> Any:
+    """Return the word; refuse `quarantine`, which this version does not have."""
+    if word == "quarantine":
+        raise Refused(
+            "a failed rule cannot withhold rows: the lake equals the source",
+            "write `on: warn`, or leave such rows out in a derived table",
+        )
+    return word
 
 
 class Range(Section):
@@ -74,9 +86,12 @@ class RuleEntry(Section):
         default=None, ge=60, description="Seconds that the newest change may be old."
     )
     row_count: RowCount | None = Field(default=None, description="Number of live rows.")
+    on: Annotated[Literal["warn"], BeforeValidator(_check_reaction)] = Field(
+        default="warn", description="A failed rule is reported; rows cannot be withheld."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> RuleEntry:
-        if len(self.model_fields_set) != 1:
+        if len(self.model_fields_set - {"on"}) != 1:
             raise Refused("an entry of `checks:` is not one rule", _ONE_RULE)
         return self

@@ -12,9 +12,10 @@ import sys
 from pathlib import Path
 
 from cdclake import naming
+from cdclake.control_objects import DerivedProgress, derived_name
 from cdclake.errors import CdcError
 from cdclake.jobs.reader.point_in_time import NOW
-from cdclake.jobs.reader.relations import is_applied
+from cdclake.jobs.reader.relations import is_applied, progress_now
 from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.local.lake.job_schedules import scheduled_tables
 from cdclake.local.lake.lake import LocalLake, open_lake
@@ -54,10 +55,26 @@ def run(lake: LocalLake, job: str, table: str | None = None) -> int:
     if job == naming.APPLY_JOB and not tables:
         log.info("nothing to apply")
         return 0
+    if job == naming.REFRESH_JOB and table is not None and _is_refreshed(lake, table):
+        log.info("%s: nothing has changed", table)
+        return 0
     answer = run_job(lake, job, tables)
     for line in answer["tables"]:
         log.info("%s", line)
     return 0 if answer["ok"] else _FAILED
+
+
+def _is_refreshed(lake: LocalLake, name: str) -> bool:
+    """Check whether no source of a derived table has changed since its last refresh."""
+    plan = lake.plan
+    derived, stored = plan.derived_table(name), lake.control.read(derived_name(name))
+    if stored is None:
+        return False
+    known = DerivedProgress.from_json(stored.content)
+    sources = [plan.table(source) for source in derived.sources]
+    loaded = lake_reader(lake).load(sources, quarantine=False)
+    now = {t.name: progress_now(t, loaded[t.name], loaded[t.changes]) for t in sources}
+    return known.definition == plan.definition_of(derived) and known.sources == now
 
 
 def _behind(lake: LocalLake) -> list[str]:

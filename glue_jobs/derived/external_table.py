@@ -56,7 +56,7 @@ class ExternalTable:
             raise TableError(
                 self._name,
                 "the catalog has another table of this name, which may be an Iceberg table",
-                "rename the derived table, or drop the other one if nobody needs it",
+                "rename the derived table, or drop the other table",
             )
         write = self._glue.update_table if known else self._glue.create_table
         write(DatabaseName=self._database, TableInput=entry)

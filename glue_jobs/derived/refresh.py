@@ -46,7 +46,7 @@ def refresh(job: TableJob, table: DerivedTable) -> int:
     """
     with job.leases.hold(table.name):
         sources = [open_source(job.lake, job.plan.table(name)) for name in table.sources]
-        definition = table.definition(_source_columns(sources))
+        definition = job.plan.definition_of(table)
         known = _known(job, table, definition)
         now = {source.table.name: source.progress for source in sources}
         if known is not None and known.sources == now:
@@ -75,14 +75,6 @@ def _known(job: TableJob, table: DerivedTable, definition: str) -> DerivedProgre
         return None
     known = DerivedProgress.from_json(stored.content)
     return known if known.definition == definition else None
-
-
-def _source_columns(sources: Sequence[SourceSnapshot]) -> dict[str, str]:
-    return {
-        f"{source.table.name}.{column.name}": column.type
-        for source in sources
-        for column in source.table.columns
-    }
 
 
 def _write(

@@ -7,13 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
+from cdclake.control_objects import SourceProgress
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.views import AppliedThrough, current_view, history_view
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
-from cdclake.jobs.reader.point_in_time import Moment
+from cdclake.jobs.reader.point_in_time import NOW, Moment
 from cdclake.plan import Table
 
 TOO_EARLY = "cdclake: "  # start of the message of a query before a table's first snapshot
@@ -106,6 +107,17 @@ def is_applied(state: CatalogTable, log: CatalogTable, moment: Moment) -> bool:
     if stamped is None or stamped.stamp is None:
         return applied.sequence >= newest.sequence
     return applied.ingested >= ChangesStamp.from_json(stamped.stamp).ingested_through
+
+
+def progress_now(table: Table, state: CatalogTable, log: CatalogTable) -> SourceProgress:
+    """Return how far a derived table that is refreshed now would have read this table."""
+    newest, floor = NOW.of(log), applied_at(state, NOW).floor
+    if table.delivery == "firehose":
+        return SourceProgress(0 if newest is None else newest.sequence, floor)
+    stamped = log.stamped(newest)
+    if stamped is None or stamped.stamp is None:
+        return SourceProgress(0, floor)
+    return SourceProgress(ChangesStamp.from_json(stamped.stamp).ingested_through, floor)
 
 
 def live_rows(state: CatalogTable, *, schema: str) -> str:

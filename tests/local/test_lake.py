@@ -247,6 +247,12 @@ def test_derived_tables_follow_their_sources(lake: RunningLake, tmp_path: Path) 
     assert report["tables"][0]["rows_applied"] < len(lines), "only what has changed is written"
     jobs = {job["job"] for job in lake.run("status")["schedules"]}
     assert "refresh_derived-order_lines" in jobs
+    # As the supervisor starts it: without a change it starts no Spark.
+    run = ("-m", "cdclake.local.scheduled_job", "--home", str(lake.home))
+    words = (*run, "--job", "refresh_derived", "--table", "order_lines")
+    ended = subprocess.run([sys.executable, *words], capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert b"order_lines: nothing has changed" in ended.stdout
 
 
 def test_planted_differences_are_found(lake: RunningLake) -> None:

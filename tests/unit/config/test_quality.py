@@ -59,7 +59,7 @@ def problem(tmp_path: Path, rule: str) -> Problem:
     ("rule", "name", "violated"),
     [
         ("not_null: [status]", "not_null(status)", "`status` IS NULL"),
-        ("not_null: [Id]", "not_null(Id)", "`id` IS NULL"),
+        ("{not_null: [Id], on: warn}", "not_null(Id)", "`id` IS NULL"),
         ("in: {status: [new, it's]}", "in(status)", r"NOT (`status` IN ('new', 'it\'s'))"),
         (
             "in: {total: [1, 2.5]}", "in(total)",
@@ -118,6 +118,8 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
         ("references: {customer_id: customer}", "no table 'customer'", "customers"),
         ("references: {customer_id: lines}", "the key of 'lines' has 2 columns", "one column"),
         ("references: {customer: customers}", "no column 'customer'", "customer_id"),
+        ("{not_null: [Id], on: quarantine}", "cannot withhold rows", "`on: warn`"),
+        ("{on: warn}", "not one rule", "one rule per entry"),
         ("{not_null: [Id], freshness: 90}", "not one rule", "one rule per entry"),
         ("freshness: 5", "cannot be 5", "60"),
         ("unique: [Id]", "unique", ""),
