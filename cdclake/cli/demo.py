@@ -36,7 +36,7 @@ def demo(
     from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
-    from cdclake.local.demo.workspace import demo_home
+    from cdclake.local.demo.workspace import temporary_home
     from cdclake.local.process.home import Home
 
     if delivery not in PIPELINES:
@@ -47,7 +47,7 @@ def demo(
     watch = Stopwatch()
     show = _show(watch, json_output, f"cdclake demo: {rate:g} rows/s for {seconds:g} s")
     base = Home.from_environment().path
-    with ending_in_order(), demo_home(base, keep=keep) as home, show.open():
+    with ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
         answer = run_demo(home, Options(seconds, rate, seed, delivery, keep), watch, show)
     answer["seconds_total"] = round(watch.elapsed, 1)
     answer["steps"] = watch.seconds()

@@ -28,6 +28,7 @@ from cdclake.cli.output import emit_error, say
 from cdclake.cli.pause import pause
 from cdclake.cli.psql import psql
 from cdclake.cli.redrive import redrive
+from cdclake.cli.rehearse import rehearse
 from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
 from cdclake.cli.resync import resync
@@ -46,7 +47,7 @@ VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (doctor, init, validate, schema, up, down, demo),
     "Look": (status, logs, sql, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
-    "Deploy and connect": (cost, views, connector, dbt),
+    "Deploy and connect": (rehearse, cost, views, connector, dbt),
 }
 
 # Commands of two words, by the first.

@@ -62,6 +62,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "resume": [(0, ())],
     "views": [(0, ("FILE",))],
     "doctor": [(0, ()), (0, ("FILE",))],
+    "rehearse": [(0, ("FILE", "--schema", "SCHEMA", "--migration", "SCRIPT"))],
     "cost": [(0, ("FILE",))],
     "connector": [(0, ("FILE", "--host", "db"))],
     "dbt": [(0, ("FILE",))],
@@ -76,6 +77,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
     folder = tmp_path_factory.mktemp("lake")
     (folder / "json.yaml").write_text(PIPELINE)
     (folder / "script.sql").write_text("CREATE TABLE more (n int);\n")
+    (folder / "schema.sql").write_text("CREATE TABLE orders (id bigint PRIMARY KEY, n int);\n")
     with lake_in(folder) as running:
         with running.connect() as connection:
             connection.execute(CREATED)
@@ -90,6 +92,7 @@ def run(lake: RunningLake, *words: str) -> tuple[int, dict[str, Any]]:
         "FILE": str(lake.home.parent / "json.yaml"),
         "WRITTEN": str(lake.home.parent / "written.yaml"),
         "SCRIPT": str(lake.home.parent / "script.sql"),
+        "SCHEMA": str(lake.home.parent / "schema.sql"),
     }
     done = subprocess.run(
         [sys.executable, "-c", INSTALLED, *(files.get(word, word) for word in words), "--json"],

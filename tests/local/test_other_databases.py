@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 from pathlib import Path
 
 import psycopg
@@ -10,7 +11,7 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.local.process.home import Home
 from cdclake.postgres.quoting import identifier
-from tests.local.running import SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
+from tests.local.running import PROJECT, SHOP, SHOP_SQL, RunningLake, ShopWriter, lake_in
 from tests.local.source_database import load_dump
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -57,6 +58,41 @@ def test_pagila(lake: RunningLake, tmp_path: Path) -> None:
     assert tables["film"]["omitted_columns"] == ["revenue_projection"]
     assert tables["customer"]["omitted_columns"] == ["active"]
     lake.assert_each_identity_once("rental", "rental_id")
+    _derive_addresses(lake, tmp_path)
+
+
+def _derive_addresses(lake: RunningLake, folder: Path) -> None:
+    """The derived table of docs/coming-from.md equals the join in the source, twice."""
+    page = (PROJECT / "docs" / "coming-from.md").read_text(encoding="utf-8")
+    [declared] = re.findall(r"```yaml\n(derived:.*?)```", page, re.S)
+    file = folder / "pagila.yaml"
+    file.write_text((PROJECT / "pipelines" / "pagila.yaml").read_text() + declared)
+    lake.run("up", str(file))
+    joined = (
+        "select address_id, address, district, postal_code, c.city_id, city, k.country_id::text,"
+        " country, 'pagila' from address a join city c using (city_id)"
+        " join country k using (country_id) order by 1"
+    )
+    shown = (
+        "select address_id, address, state_province, postal_code, city_id, city, country_id,"
+        " country, source from address_book order by 1"
+    )
+    changed = (
+        "update address set district = 'Moved', city_id = 300 where address_id between 40 and 60",
+        "update country set country = 'Renamed' where country_id = 103",
+        "update city set country_id = 44 where city_id = 300",
+    )
+    with lake.connect() as connection:
+        for statement in ("select 1", *changed):
+            connection.execute(statement)
+            lake.assert_equal("--table", "address", "--wait", "300")
+            lake.assert_equal("--table", "city")
+            lake.assert_equal("--table", "country")
+            report = lake.run("job", "refresh_derived")
+            assert report["ok"], report
+            rows = [list(row) for row in connection.execute(joined).fetchall()]
+            assert lake.sql(shown) == rows
+            assert len(rows) > 600
 
 
 def _change_pagila(connection, pick: random.Random, changes: int) -> None:

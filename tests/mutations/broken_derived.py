@@ -24,7 +24,7 @@ DERIVED = (
           "WHEN MATCHED AND false THEN DELETE"),),
     ),
     Mutation(
-        "a new snapshot of a source is a change of its keys", (_TESTS, "-k", "new_snapshot"),
+        "a new snapshot of a source is a change of its keys", (_TESTS, "-k", "firehose"),
         ((_SOURCE, "if self.progress.floor != since.floor:", "if False:"),),
     ),
     Mutation(

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
+from cdclake.derived_table import DerivedTable
 from cdclake.errors import TableError
 from cdclake.jobs.derived import refresh as refreshing
+from cdclake.jobs.table_jobs.table_job import TableJob
 from tests.spark.derived import DerivedLake
-from tests.spark.events import Engine
+from tests.spark.events import Engine, FreeLeases, MemoryStore, plan_of
+from tests.spark.firehose_log import FirehoseLog
+from tests.spark.test_firehose_log import rows
 
 pytestmark = pytest.mark.spark
 
@@ -206,6 +211,48 @@ def test_rows_move_between_partitions(spark: SparkSession) -> None:
     name = lake.address.lake.qualified(lake.table.name)
     spread = lake.spark.sql(f"SELECT partition.country FROM {name}.partitions").collect()
     assert {row[0] for row in spread} >= {"Peru", "Uganda", None}
+
+
+HOUR = 3_600_000_000
+
+
+@pytest.mark.slow
+def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
+    spark: SparkSession,
+) -> None:
+    """Commits are counted, since rows of a later one may have been ingested earlier."""
+    log = FirehoseLog(spark, plan_of())
+    table, e = log.table, log.engine.event
+    derived = DerivedTable(
+        name=f"derived_{table.name}",
+        sql=f"SELECT id, v FROM {table.name}_current",
+        key=("id",),
+        schedule="rate(1 hour)",
+        sources=(table.name,),
+        source_keys={table.name: {"id": "id"}},
+    )
+    plan = replace(log.plan, derived=(derived,))
+    store = MemoryStore()
+    job = TableJob(plan, log.engine.lake, FreeLeases(), store, named=False)  # type: ignore[arg-type]
+
+    def refreshed() -> list[tuple[Any, ...]]:
+        refreshing.refresh(job, derived)
+        stored = log.engine.lake.read(derived.name).collect()
+        return sorted(tuple(row) for row in stored)
+
+    first, second, late = rows(
+        log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("u", 20, 20, v="c"),
+    )  # fmt: skip
+    second["cdc_ingested_at"] += 2 * HOUR
+    late["cdc_ingested_at"] += HOUR
+    log.commit([first, second])
+    assert refreshed() == [(1, "a"), (2, "b")]
+    log.apply(epoch=1)
+    log.commit([late])
+    assert refreshed() == [(1, "c"), (2, "b")]
+    log.commit(rows(log, e("r", 50, 50, v="new", epoch=2), first=3))
+    log.apply(epoch=2)
+    assert refreshed() == [(1, "new")]
 
 
 @pytest.mark.slow

@@ -40,6 +40,10 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "resume": [(3, ()), (2, ("--target", "aws"))],
     "views": [(0, ("FILE",)), (2, ("BROKEN",)), (2, ("FILE", "--table", "nothing"))],
     "doctor": [(0, ()), (2, ("--target", "aws")), (2, ("BROKEN",))],
+    "rehearse": [
+        (2, ("FILE",)),
+        (2, ("FILE", "--schema", "NOWHERE", "--migration", "NOWHERE")),
+    ],
     "cost": [(2, ("BROKEN",)), (2, ("FILE", "--prices", "NOWHERE"))],
     "connector": [
         (0, ("FILE", "--host", "db")),

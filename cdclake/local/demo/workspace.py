@@ -1,4 +1,4 @@
-"""The lake's folder of one demo, which is always removed afterwards unless it is kept."""
+"""The folder of a lake that is removed afterwards, unless it is kept: a demo's, a rehearsal's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PREFIX = "demo-"
 
 
 @contextmanager
-def demo_home(base: Path, *, keep: bool) -> Iterator[Home]:
+def temporary_home(base: Path, *, keep: bool) -> Iterator[Home]:
     """Create a home below `base`; afterwards stop everything and remove the home.
 
     After a failure the logs are kept. With `keep`, the lake of a successful demo keeps running.

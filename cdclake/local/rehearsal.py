@@ -1,0 +1,108 @@
+"""Rehearsal of a schema change: what the lake does when a migration runs in the source."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg import sql
+
+from cdclake.config.resolve import load_plan
+from cdclake.errors import CdcError
+from cdclake.local import lifecycle
+from cdclake.local.lake.lake import open_lake, running_source
+from cdclake.local.lake.source_script import run_local_script
+from cdclake.local.process.home import Home
+from cdclake.local.status import lake_status
+from cdclake.local.verify import verify_lake
+from cdclake.plan import Plan, Table
+
+log = logging.getLogger("cdclake.rehearsal")
+
+STOPS, DIFFERS, REPORTED, GOES_ON = "stops", "differs", "reported", "goes on"
+_WAIT_S = 60.0
+
+
+def rehearse(home: Home, file: Path, schema: Path, migration: Path) -> dict[str, Any]:
+    """Run the migration in a lake of `file` over the schema's tables; return what the lake did.
+
+    `home` is an empty lake home. One row of each table is updated, to the values that it has, after
+    the migration: an event shows what the declaration alone does not. `ok` is False if a table
+    stops or no longer equals the source.
+
+    Raises:
+        InputError: if a SQL file cannot be read or a statement of it fails, with its line
+    """
+    plan = load_plan(file)
+    lifecycle.up_bare(home, plan, None)
+    run_local_script(home, schema, keep_owners=False)
+    lifecycle.up(home, plan, str(file), None, wait=lifecycle.ROWS)
+    done = run_local_script(home, migration, keep_owners=False)
+    touched = {table.name: _touched(home, table) for table in plan.tables}
+    equal, obstacle = _compared(home, plan)
+    status = lake_status(home)
+    tables = [_outcome(line, touched[line["table"]], equal) for line in status["tables"]]
+    return {
+        "ok": all(table["outcome"] not in (STOPS, DIFFERS) for table in tables),
+        "statements": done["statements"],
+        "obstacle": obstacle,
+        "tables": tables,
+    }
+
+
+def _touched(home: Home, table: Table) -> str | None:
+    """Update one row to the values that it has; return why that was not possible."""
+    name = sql.Identifier(table.schema, table.table)
+    keys = [sql.Identifier(column.source) for column in table.key_columns]
+    update = sql.SQL("UPDATE {} SET {} = {} WHERE ctid = (SELECT ctid FROM {} LIMIT 1)").format(
+        name, keys[0], keys[0], name
+    )
+    dsn, _ = running_source(home)
+    try:
+        with psycopg.connect(dsn, autocommit=True) as session:
+            changed = session.execute(update).rowcount
+    except psycopg.Error as error:
+        return str(error).splitlines()[0]
+    return None if changed else "it has no rows: only its declaration was compared"
+
+
+def _compared(home: Home, plan: Plan) -> tuple[Mapping[str, bool], str | None]:
+    """Return by table whether lake and source are equal, and what prevented a comparison."""
+    equal: dict[str, bool] = {}
+    obstacle = None
+    for table in plan.tables:
+        try:
+            report = verify_lake(open_lake(home), _WAIT_S, table.name)
+        except CdcError as error:
+            log.info("%s was not compared: %s", table.name, error)
+            obstacle = str(error)
+            continue
+        equal |= {compared.table: compared.ok for compared in report.tables}
+    return equal, obstacle
+
+
+def _outcome(
+    line: Mapping[str, Any], untouched: str | None, equal: Mapping[str, bool]
+) -> dict[str, Any]:
+    changes = [*(line["source_changes"] or ()), *(line["relation_changes"] or ())]
+    is_equal = equal.get(line["table"])
+    outcome = GOES_ON
+    if line["state"] == "stopped":
+        outcome = STOPS
+    elif is_equal is False:
+        outcome = DIFFERS
+    elif changes or is_equal is None:
+        outcome = REPORTED
+    return {
+        "table": line["table"],
+        "source": line["source"],
+        "outcome": outcome,
+        "equal": is_equal,
+        "quarantined": line["quarantined"],
+        "error": line["last_error"],
+        "changes": [{"message": c["message"], "remedy": c["remedy"]} for c in changes],
+        "untouched": untouched,
+    }

@@ -1,0 +1,73 @@
+"""A rehearsed migration: what each table of the lake does, on a lake that is gone afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.local.running import RunningLake
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+
+SCHEMA = """
+CREATE TABLE widened (id int PRIMARY KEY, n int);
+CREATE TABLE grown (id int PRIMARY KEY);
+CREATE TABLE narrowed (id int PRIMARY KEY, note text);
+CREATE TABLE same (id int PRIMARY KEY);
+CREATE TABLE bare (id int PRIMARY KEY);
+COPY widened (id, n) FROM stdin;
+1\t10
+2\t20
+\\.
+INSERT INTO grown VALUES (1);
+INSERT INTO narrowed VALUES (1, 'x');
+INSERT INTO same VALUES (1);
+"""
+MIGRATION = """
+ALTER TABLE widened ALTER n TYPE bigint;
+UPDATE widened SET n = 3000000000 WHERE id = 1;
+ALTER TABLE grown ADD COLUMN added text DEFAULT 'd';
+ALTER TABLE narrowed DROP COLUMN note;
+"""
+PIPELINE = """\
+version: 1
+name: rehearsed
+source: {database: shop}
+tables:
+  public.widened: {key: [id], columns: {id: int, n: int}}
+  public.grown: {key: [id], columns: {id: int}}
+  public.narrowed: {key: [id], columns: {id: int, note: text}}
+  public.same: {key: [id], columns: {id: int}}
+  public.bare: {key: [id], columns: {id: int}}
+"""
+
+
+def test_each_table_is_reported(tmp_path: Path) -> None:
+    files = {"shop.yaml": PIPELINE, "schema.sql": SCHEMA, "migration.sql": MIGRATION}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    lake = RunningLake(tmp_path / "home")
+    words = ("--schema", str(tmp_path / "schema.sql"))
+    report = lake.run(
+        "rehearse", str(tmp_path / "shop.yaml"), *words,
+        *("--migration", str(tmp_path / "migration.sql")), expect=None,
+    )  # fmt: skip
+    assert report["statements"] == 4, report
+    tables = {table["table"]: table for table in report["tables"]}
+    outcomes = {name: table["outcome"] for name, table in tables.items()}
+    assert (outcomes["same"], outcomes["grown"]) == ("goes on", "reported"), report
+    assert "added" in tables["grown"]["changes"][0]["message"]
+    assert tables["widened"]["equal"], tables["widened"]
+    assert outcomes["narrowed"] == "stops", tables["narrowed"]
+    assert tables["narrowed"]["error"]
+    assert "no rows" in tables["bare"]["untouched"]
+    assert not report["ok"]
+    assert not list((tmp_path / "home").glob("demo-*")), "the lake is removed"
+    broken = tmp_path / "broken.sql"
+    broken.write_text("SELECT 1;\nALTER TABLE nothing ADD COLUMN a int;\n")
+    refused = lake.run(
+        "rehearse", str(tmp_path / "shop.yaml"), *words, "--migration", str(broken), expect=2
+    )
+    assert "broken.sql:2" in refused["error"]["message"], refused
+    assert lake.processes() == []
