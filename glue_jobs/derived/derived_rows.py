@@ -39,14 +39,14 @@ def changed_rows(
     stored = lake.read(table.name)
     marks = {name: _renamed(keys, table.source_keys[name]) for name, keys in changed.items()}
     found = [
-        stored.join(F.broadcast(keys), [*keys.columns], "left_semi").select(*table.key)
+        stored.join(keys, [*keys.columns], "left_semi").select(*table.key)
         for keys in marks.values()
     ]
     with persisted(reduce(DataFrame.unionByName, found).distinct()) as before:
         result = lake.spark.sql(table.sql)
         for number, keys in enumerate((*marks.values(), before)):
             marked = keys.withColumn(f"{_FOUND}{number}", F.lit(True))
-            result = result.join(F.broadcast(marked), [*keys.columns], "left")
+            result = result.join(marked, [*keys.columns], "left")
         is_found = [f"{_FOUND}{number}" for number in range(len(marks) + 1)]
         with persisted(result.where(" OR ".join(is_found)).drop(*is_found)) as live:
             gone = before.join(live, [*table.key], "left_anti")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Collection
 from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame
@@ -45,11 +46,11 @@ def write_files(lake: LakeTables, table: DerivedTable) -> int:
     for path in storage.list(folder):
         if path not in kept:  # of a task that was repeated
             storage.delete(path)
-    partitions = sorted({tuple(json.loads(row["partition"])) for row in written})
+    partitions = folder_values(table, {tuple(json.loads(row["partition"])) for row in written})
     reach("before_derived_files")
     catalog = ExternalTable(lake.database, table.name)
     before = catalog.location()
-    catalog.publish(table, folder, columns, _checked(table, partitions))
+    catalog.publish(table, folder, columns, partitions)
     for path in storage.list(base):
         if not path.startswith((f"{folder}/", f"{before}/")):
             storage.delete(path)
@@ -82,17 +83,17 @@ def _arranged(table: DerivedTable, rows: DataFrame) -> DataFrame:
     return chosen.repartition(*table.partition_by).sortWithinPartitions(*table.partition_by)
 
 
-def _checked(
-    table: DerivedTable, partitions: list[tuple[str | None, ...]]
+def folder_values(
+    table: DerivedTable, partitions: Collection[tuple[str | None, ...]]
 ) -> list[tuple[str, ...]]:
-    """Return the partitions; raise TableError for a value that the catalog cannot list."""
+    """Sort the partitions' values; raise TableError for one that the catalog cannot list."""
     for values in partitions:
         for name, value in zip(table.partition_by, values, strict=True):
             if value is None or value != value.strip() or not value or _NO_FOLDER & {*value}:
                 raise TableError(
                     table.name,
-                    f"{value!r} cannot name a folder of {name}: a folder needs text without"
-                    " comma, slash, percent sign and blanks around it, for the catalog's list",
+                    f"{value!r} cannot name a folder of {name}: it is empty, has blanks around it,"
+                    " or has a comma, a slash or a percent sign",
                     f"have the query return another value, such as coalesce({name}, 'none')",
                 )
-    return [tuple(str(value) for value in values) for values in partitions]
+    return sorted(tuple(str(value) for value in values) for values in partitions)

@@ -19,6 +19,7 @@ from cdclake.derived_table import DerivedTable, FileFormat
 from cdclake.errors import TableError
 from cdclake.jobs.derived import partition_files
 from cdclake.jobs.derived.external_table import ExternalTable, table_input
+from cdclake.jobs.derived.file_copy import folder_values
 from cdclake.jobs.derived.partition_files import LINE, FileWriter
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.reader.file_tables import file_rows
@@ -117,6 +118,14 @@ def test_the_catalogs_entry_lists_the_folders() -> None:
     assert entry["PartitionKeys"] == [{"Name": "country", "Type": "string"}]
     columns = entry["StorageDescriptor"]["Columns"]
     assert columns == [{"Name": "id", "Type": "bigint"}, {"Name": "total", "Type": "decimal(38,2)"}]
+
+
+@pytest.mark.parametrize("value", [None, "", "a,b", "a/b", "50%", " a"])
+def test_a_value_that_cannot_name_a_folder_is_refused(value: str | None) -> None:
+    table = derived("json", "country")
+    assert folder_values(table, {("b",), ("a",)}) == [("a",), ("b",)]
+    with pytest.raises(TableError, match="cannot name a folder of country"):
+        folder_values(table, {("a",), (value,)})
 
 
 @mock_aws
