@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
+import psycopg
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
 
 from cdclake import naming
@@ -12,6 +14,7 @@ from tests.faults.fault import Fault, FaultyLake
 from tests.model_lake.shapes import PIPELINE
 
 _COPIED = 300
+_LONGEST_ALTER_S = 120.0
 
 
 def _records(kafka: Broker, topic: str) -> list[Message]:
@@ -134,9 +137,25 @@ def _idle_tables(lake: FaultyLake) -> None:
 def _columns_change(lake: FaultyLake) -> None:
     """Add and drop columns that the file does not declare, under load."""
     for number in range(3):
-        lake.execute(f"ALTER TABLE accounts ADD extra{number} text DEFAULT 'x'")
+        _alter(lake, f"ALTER TABLE accounts ADD extra{number} text DEFAULT 'x'")
         lake.pause_s(2, 4)
-        lake.execute(f"ALTER TABLE accounts DROP extra{number}")
+        _alter(lake, f"ALTER TABLE accounts DROP extra{number}")
+
+
+def _alter(lake: FaultyLake, statement: str) -> None:
+    """Alter a table as a migration should: without waiting for its lock in front of the writers.
+
+    A writer's session may wait for another session of the same writer, which would then never end.
+    """
+    deadline = time.monotonic() + _LONGEST_ALTER_S
+    while True:
+        try:
+            lake.execute("SET lock_timeout = '200ms'", statement)
+        except psycopg.errors.LockNotAvailable:
+            assert time.monotonic() < deadline, "the table was never free"
+            lake.pause_s(0.05, 0.3)
+        else:
+            return
 
 
 def _file_changes(lake: FaultyLake) -> None:
