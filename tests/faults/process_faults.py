@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+import psycopg
 
 from cdclake.fail_points import FAIL_POINT_KEY
 from tests.faults.fault import Fault, FaultyLake
@@ -34,9 +40,40 @@ def _dies_between_tables(lake: FaultyLake) -> None:
 
 
 def _dies_often(lake: FaultyLake) -> None:
-    for number in range(KILLS):
-        point = STREAM_POINTS[number % len(STREAM_POINTS)]
-        lake.stream_dies_at(point, lake.random.randint(1, 5))
+    with _written(lake):
+        for number in range(KILLS):
+            point = STREAM_POINTS[number % len(STREAM_POINTS)]
+            lake.stream_dies_at(point, lake.random.randint(1, 5))
+
+
+@contextmanager
+def _written(lake: FaultyLake) -> Iterator[None]:
+    """Write rows until the block ends: the histories end before, and then no commit is made."""
+    ended, failures = threading.Event(), list[Exception]()
+    first = lake.random.randrange(10**12, 10**13, 10**6)
+
+    def write() -> None:
+        try:
+            with lake.lake.connect() as connection:
+                for key in itertools.count(first):
+                    connection.execute(
+                        "INSERT INTO accounts (id, v, note) VALUES (%s, 1, 'written')", [key]
+                    )
+                    connection.execute("UPDATE accounts SET v = 2 WHERE id = %s", [key - 1])
+                    connection.execute("DELETE FROM accounts WHERE id = %s", [key - 5])
+                    if ended.wait(0.5):
+                        return
+        except psycopg.Error as error:
+            failures.append(error)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join()
+    assert not failures, failures
 
 
 def _stream_sleeps(lake: FaultyLake) -> None:
