@@ -50,8 +50,11 @@ class FaultyLake:
     def stream_dies_at(self, point: str, visit: int) -> None:
         """Let the stream run into a fail point, and heal it."""
         armed = {FAIL_POINT_KEY: f"{point}@{visit}"}
-        self.lake.run("up", str(self.file), expect=None, **armed)
-        self.wait_for_death("stream")
+        answer = self.lake.run("up", str(self.file), expect=None, **armed)
+        try:
+            self.wait_for_death("stream")
+        except AssertionError as error:
+            raise AssertionError(f"no death at {point}@{visit}; up said {answer}") from error
         self.heal()
 
     @contextmanager
