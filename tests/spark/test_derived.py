@@ -243,14 +243,15 @@ def test_what_firehose_commits_late_and_what_a_sweep_removes_are_in_the_result(
     first, second, late = rows(
         log, e("c", 10, 10, v="a"), e("c", 10, 11, id=2, v="b"), e("u", 20, 20, v="c"),
     )  # fmt: skip
-    second["cdc_ingested_at"] += 2 * HOUR
-    late["cdc_ingested_at"] += HOUR
+    late["cdc_ingested_at"] -= HOUR
     log.commit([first, second])
     assert refreshed() == [(1, "a"), (2, "b")]
     log.apply(epoch=1)
     log.commit([late])
     assert refreshed() == [(1, "c"), (2, "b")]
-    log.commit(rows(log, e("r", 50, 50, v="new", epoch=2), first=3))
+    [read] = rows(log, e("r", 50, 50, v="new", epoch=2), first=3)
+    read["cdc_ingested_at"] += HOUR
+    log.commit([read])
     log.apply(epoch=2)
     assert refreshed() == [(1, "new")]
 
