@@ -30,6 +30,11 @@ def history_name(table: str) -> str:
     return f"{table}_history"
 
 
+def lake_objects(table: str) -> tuple[str, ...]:
+    """Return the names of a lake table and of the relations that belong to it."""
+    return table, *(f"{table}{suffix}" for suffix in DERIVED_SUFFIXES)
+
+
 def rebuilt_name(table: str) -> str:
     """Return the name of the rows that `verify --deep` rebuilds from the changelog."""
     return f"cdc__rebuilt_{table}"

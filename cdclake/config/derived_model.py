@@ -6,16 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from cdclake.config import partition
 from cdclake.config.problems import check_distinct
-from cdclake.config.schedule import parse_schedule
+from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
-from cdclake.config.table_model import LakeName
-
-
-def _check_transform(spelling: str) -> str:
-    partition.parse_transform(spelling)
-    return spelling
+from cdclake.config.table_model import LakeName, Transform
 
 
 class DerivedEntry(Section):
@@ -28,7 +22,7 @@ class DerivedEntry(Section):
     key: Annotated[list[LakeName], AfterValidator(check_distinct)] = Field(
         min_length=1, description="Columns of the result that tell its rows apart."
     )
-    partition_by: list[Annotated[str, AfterValidator(_check_transform)]] = Field(
+    partition_by: list[Transform] = Field(
         default_factory=list,
         description="Iceberg's partition transforms over columns of the result; for files only"
         " columns, which become folders such as `country=Peru`.",
@@ -38,7 +32,7 @@ class DerivedEntry(Section):
         description="iceberg: a table. parquet, json: files compressed by gzip, registered in the"
         " catalog as an external table.",
     )
-    schedule: Annotated[str, AfterValidator(parse_schedule)] = Field(
+    schedule: Schedule = Field(
         default="rate(1 hour)",
         description="When the table is refreshed, as `rate(...)` or `cron(...)`.",
     )

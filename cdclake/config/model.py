@@ -12,7 +12,7 @@ from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
 from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
-from cdclake.config.schedule import parse_schedule
+from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
 from cdclake.config.table_model import LakeName, TableEntry
 from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
@@ -43,7 +43,6 @@ def _check_environment_name(name: str) -> str:
     return name
 
 
-Schedule = Annotated[str, AfterValidator(parse_schedule)]
 EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
 SourceName = Annotated[str, AfterValidator(check_source_name)]
 

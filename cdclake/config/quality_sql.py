@@ -129,7 +129,8 @@ def _is_of(state: str, value: Any) -> bool:
         if base in _NUMBERS:
             return Decimal(str(value)).is_finite()
         if base in _TIMES:
-            return _TIMES[base].fromisoformat(str(value)) is not None
+            _TIMES[base].fromisoformat(str(value))
+            return True
     except (InvalidOperation, ValueError):
         return False
     return base == "string" and isinstance(value, str)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from typing import Annotated
+
+from pydantic import AfterValidator
 
 from cdclake.config.problems import Refused
 from cdclake.schedule_times import MONTHS, WEEKDAYS, cron_minutes, rate_minutes
@@ -107,3 +110,6 @@ def _fits(item: str, least: int, greatest: int, words: list[str]) -> bool:
     if match is None:
         return False
     return all(least <= int(n) <= greatest for n in match.groups()[:2] if n is not None)
+
+
+Schedule = Annotated[str, AfterValidator(parse_schedule)]

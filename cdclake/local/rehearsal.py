@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import psycopg
-from psycopg import sql
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import CdcError
@@ -19,6 +18,7 @@ from cdclake.local.process.home import Home
 from cdclake.local.status import lake_status
 from cdclake.local.verify import verify_lake
 from cdclake.plan import Plan, Table
+from cdclake.postgres.quoting import identifier, qualified
 
 log = logging.getLogger("cdclake.rehearsal")
 
@@ -55,15 +55,12 @@ def rehearse(home: Home, file: Path, schema: Path, migration: Path) -> dict[str,
 
 def _touched(home: Home, table: Table) -> str | None:
     """Update one row to the values that it has; return why that was not possible."""
-    name = sql.Identifier(table.schema, table.table)
-    keys = [sql.Identifier(column.source) for column in table.key_columns]
-    update = sql.SQL("UPDATE {} SET {} = {} WHERE ctid = (SELECT ctid FROM {} LIMIT 1)").format(
-        name, keys[0], keys[0], name
-    )
+    name, key = qualified(table.schema, table.table), identifier(table.key_columns[0].source)
+    update = f"UPDATE {name} SET {key} = {key} WHERE ctid = (SELECT ctid FROM {name} LIMIT 1)"
     dsn, _ = running_source(home)
     try:
         with psycopg.connect(dsn, autocommit=True) as session:
-            changed = session.execute(update).rowcount
+            changed = session.execute(update.encode()).rowcount
     except psycopg.Error as error:
         return str(error).splitlines()[0]
     return None if changed else "it has no rows: only its declaration was compared"

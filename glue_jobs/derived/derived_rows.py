@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import TableError
+from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
 
@@ -59,7 +60,9 @@ def _renamed(keys: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
 def check_keys(table: DerivedTable, rows: DataFrame) -> None:
     """Raise TableError if rows have the same key, or none."""
-    lacking = rows.where(" OR ".join(f"`{column}` IS NULL" for column in table.key)).limit(1)
+    lacking = rows.where(
+        " OR ".join(f"{SPARK.name(column)} IS NULL" for column in table.key)
+    ).limit(1)
     if (row := lacking.first()) is not None:
         raise TableError(
             table.name,

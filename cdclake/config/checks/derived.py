@@ -7,6 +7,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.config import partition
+from cdclake.config.checks.web_logs import web_log_tables
 from cdclake.config.derived_sql import QueryFacts, SourceColumns, analyze
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline, try_parse
@@ -22,12 +23,14 @@ def check_derived(document: Document, tables: Sequence[TableOutline]) -> Iterato
         name: table.spelled
         for table in tables
         if table.name
-        for name in (table.name, *(f"{table.name}{s}" for s in naming.DERIVED_SUFFIXES))
+        for name in naming.lake_objects(table.name)
     }
+    taken |= dict.fromkeys(web_log_tables(document), "weblogs")
+    taken[naming.QUARANTINE] = "cdclake"
     for name, entry in document.mapping(_SECTION).items():
         place = (_SECTION, name)
-        if name in taken or name == naming.QUARANTINE:
-            message = f"the lake already has {name!r}, of {taken.get(name, 'cdclake')!r}"
+        if name in taken:
+            message = f"the lake already has {name!r}, of {taken[name]!r}"
             yield document.key_problem(place, message, "rename the derived table")
         sql = entry.get("sql") if isinstance(entry, dict) else None
         if not isinstance(sql, str):

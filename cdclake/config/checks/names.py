@@ -35,7 +35,7 @@ def check_table_keys(document: Document, tables: Sequence[TableOutline]) -> Iter
 def check_lake_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Check that no lake object has the name of another table's object, or a reserved one."""
     owners: dict[str, TableOutline] = {}
-    taken = {name for table in tables if table.name for name in _objects(table.name)}
+    taken = {name for table in tables if table.name for name in naming.lake_objects(table.name)}
     for table in tables:
         if table.name is None:
             continue
@@ -48,7 +48,7 @@ def check_lake_names(document: Document, tables: Sequence[TableOutline]) -> Iter
             message = f"{table.spelled!r} would be {table.name!r} in the lake, which is reserved"
             yield document.key_problem(place, message, remedy)
             continue
-        met = [name for name in _objects(table.name) if name in owners]
+        met = [name for name in naming.lake_objects(table.name) if name in owners]
         if met:
             other = owners[met[0]]
             yield document.key_problem(
@@ -57,11 +57,7 @@ def check_lake_names(document: Document, tables: Sequence[TableOutline]) -> Iter
                 remedy,
             )
             continue
-        owners.update(dict.fromkeys(_objects(table.name), table))
-
-
-def _objects(name: str) -> list[str]:
-    return [name, *(f"{name}{suffix}" for suffix in naming.DERIVED_SUFFIXES)]
+        owners.update(dict.fromkeys(naming.lake_objects(table.name), table))
 
 
 def _free_name(table: TableOutline, taken: set[str]) -> str:
@@ -70,7 +66,7 @@ def _free_name(table: TableOutline, taken: set[str]) -> str:
     for suffix in naming.DERIVED_SUFFIXES:
         base = f"{base}_table" if base.endswith(suffix) else base
     names = [base, *(f"{base}_{n}" for n in range(2, len(taken) + 3))]
-    return next(name for name in names if not taken.intersection(_objects(name)))
+    return next(name for name in names if not taken.intersection(naming.lake_objects(name)))
 
 
 def check_topics(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:

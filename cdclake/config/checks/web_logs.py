@@ -38,7 +38,7 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
         name: repr(table.spelled)
         for table in tables
         if table.name
-        for name in (table.name, *(f"{table.name}{s}" for s in naming.DERIVED_SUFFIXES))
+        for name in naming.lake_objects(table.name)
     }
     taken[naming.QUARANTINE] = "cdclake"
     domains = document.mapping("firehose", "domains")
@@ -54,6 +54,12 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
                 yield document.key_problem(place, message, "rename the web logs")
                 break
             taken[made] = f"the web logs {name!r}"
+
+
+def web_log_tables(document: Document) -> Iterator[str]:
+    """Yield the tables of the valid web logs."""
+    for name, entry in _entries(document).items():
+        yield from request_tables(name, entry.route, tuple(entry.statuses))
 
 
 def check_settings(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
