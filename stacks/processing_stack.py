@@ -322,7 +322,11 @@ class ProcessingStack(PipelineStack):
                 f"Refresh-{table.name}",
                 schedule=table.schedule,
                 job=jobs[naming.REFRESH_JOB].name,
-                arguments={"--tables": table.name},
+                # The runs of other tables write their reports under other names.
+                arguments={
+                    "--tables": table.name,
+                    "--run": f"{naming.REFRESH_JOB}-{table.name}",
+                },
             )
 
     def _check_source(self, schedules: JobSchedules) -> None:

@@ -60,16 +60,14 @@ def _renamed(keys: DataFrame, names: Mapping[str, str]) -> DataFrame:
 
 def check_keys(table: DerivedTable, rows: DataFrame) -> None:
     """Raise TableError if rows have the same key, or none."""
-    lacking = rows.where(
-        " OR ".join(f"{SPARK.name(column)} IS NULL" for column in table.key)
-    ).limit(1)
-    if (row := lacking.first()) is not None:
+    is_null = " OR ".join(f"{SPARK.name(column)} IS NULL" for column in table.key)
+    if (row := rows.where(is_null).first()) is not None:
         raise TableError(
             table.name,
             f"a row of the query has NULL in the key ({_shown(table, row.asDict())})",
             "leave such rows out in the query, or choose another `key:`",
         )
-    doubled = rows.groupBy(*table.key).count().where("count > 1").limit(1)
+    doubled = rows.groupBy(*table.key).count().where("count > 1")
     if (row := doubled.first()) is not None:
         raise TableError(
             table.name,

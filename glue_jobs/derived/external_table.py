@@ -37,19 +37,18 @@ class ExternalTable:
         self._database, self._name = database, name
         self._glue = boto3.client("glue")
 
-    def location(self) -> str | None:
-        """Return the folder that readers read; None before the first refresh."""
-        entry = self._entry()
-        return None if entry is None else str(entry["StorageDescriptor"]["Location"])
-
     def publish(
         self,
         table: DerivedTable,
         folder: str,
         columns: Mapping[str, str],
         partitions: Sequence[Sequence[str]],
-    ) -> None:
-        """Let readers read the folder, with these columns and types, from now on."""
+    ) -> str | None:
+        """Let readers read the folder, with these columns and types, from now on.
+
+        Returns the folder that they read until now; None the first time. Raises TableError if the
+        catalog has another table of this name.
+        """
         entry = table_input(table, folder, columns, partitions)
         known = self._entry()
         if known and known.get("Parameters", {}).get("classification") not in ("parquet", "json"):
@@ -60,6 +59,7 @@ class ExternalTable:
             )
         write = self._glue.update_table if known else self._glue.create_table
         write(DatabaseName=self._database, TableInput=entry)
+        return None if known is None else str(known["StorageDescriptor"]["Location"])
 
     def _entry(self) -> dict[str, Any] | None:
         try:

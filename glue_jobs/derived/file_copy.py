@@ -49,8 +49,7 @@ def write_files(lake: LakeTables, table: DerivedTable) -> int:
     partitions = folder_values(table, {tuple(json.loads(row["partition"])) for row in written})
     reach("before_derived_files")
     catalog = ExternalTable(lake.database, table.name)
-    before = catalog.location()
-    catalog.publish(table, folder, columns, partitions)
+    before = catalog.publish(table, folder, columns, partitions)
     for path in storage.list(base):
         if not path.startswith((f"{folder}/", f"{before}/")):
             storage.delete(path)

@@ -124,6 +124,11 @@ def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
         yield plan.table(name)
 
 
+def chosen_checked(plan: Plan, names: str | None) -> Iterator[Table]:
+    """Yield the tables that `--tables a,b` names, or all with quality rules."""
+    yield from chosen_tables(plan, names) if names else filter(lambda t: t.checks, plan.tables)
+
+
 def chosen_derived(plan: Plan, names: str | None) -> Iterator[DerivedTable]:
     """Yield the derived tables that `--tables a,b` names, or all; InputError for an unknown one."""
     yield from map(plan.derived_table, names.split(",")) if names else plan.derived

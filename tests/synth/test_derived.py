@@ -26,7 +26,10 @@ def test_each_derived_table_is_refreshed_on_its_own_schedule(
     assert refreshed == {
         f"shop-refresh-{table}": (
             schedule,
-            {"JobName": "shop-refresh_derived", "Arguments": {"--tables": table}},
+            {
+                "JobName": "shop-refresh_derived",
+                "Arguments": {"--tables": table, "--run": f"refresh_derived-{table}"},
+            },
         )
         for table, schedule in (("noted_orders", "rate(30 minutes)"), ("notes", "rate(1 hour)"))
     }

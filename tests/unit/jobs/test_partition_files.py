@@ -134,10 +134,13 @@ def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     glue = boto3.client("glue", region_name="us-east-1")
     glue.create_database(DatabaseInput={"Name": "db"})
     catalog = ExternalTable("db", "t")
-    assert catalog.location() is None
+    before = None
     for folder in ("s3://b/t/one", "s3://b/t/two"):
-        catalog.publish(derived("json", "country"), folder, COLUMNS, [("Peru",)])
-        assert catalog.location() == folder
+        table = derived("json", "country")
+        assert catalog.publish(table, folder, COLUMNS, [("Peru",)]) == before
+        before = folder
+        stored = glue.get_table(DatabaseName="db", Name="t")["Table"]
+        assert stored["StorageDescriptor"]["Location"] == folder
     iceberg: Any = {
         "Name": "i",
         "StorageDescriptor": {"Location": "s3://b/i"},
@@ -146,4 +149,5 @@ def test_an_entry_of_another_kind_is_left_alone(monkeypatch: pytest.MonkeyPatch)
     glue.create_table(DatabaseName="db", TableInput=iceberg)
     with pytest.raises(TableError, match="another table of this name"):
         ExternalTable("db", "i").publish(derived("json"), "s3://b/i/x", COLUMNS, [])
-    assert ExternalTable("db", "i").location() == "s3://b/i"
+    kept = glue.get_table(DatabaseName="db", Name="i")["Table"]
+    assert kept["StorageDescriptor"]["Location"] == "s3://b/i"
