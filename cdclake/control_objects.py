@@ -183,7 +183,7 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How far a derived table has read one of its sources.
+    """Progress of a derived table in one of its sources.
 
     `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
     changelog that Firehose writes. `floor` is the greatest truncate that the state had applied.
@@ -195,7 +195,7 @@ class SourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class DerivedProgress:
-    """What a derived table contains: the result of a definition over its sources."""
+    """Content of a derived table: the result of a definition over its sources."""
 
     definition: str
     sources: Mapping[str, SourceProgress]

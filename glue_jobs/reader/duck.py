@@ -6,7 +6,7 @@ been created, file access is restricted to the lake's bucket and the configurati
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -255,28 +255,31 @@ def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
     )
 
 
+def plain_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
+    """Return the Iceberg tables without changelog that the query may read, or all of them.
+
+    They are those of web logs, and derived ones once they are written.
+    """
+    requests = (name for logs in reader.plan.web_logs for name in logs.tables)
+    derived = [name for table in reader.plan.derived for name in table.stored]
+    return (*_mentioned_names(requests, query), *_written(reader, derived, query))
+
+
 def file_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
-    """Return the derived tables in plain files that are written, and that the query may read."""
-    named = [table.name for table in reader.plan.derived if not table.stored]
-    lowered = "" if query is None else query.lower()
-    asked = [name for name in named if query is None or name in lowered]
-    written = reader.catalog.names() if asked else ()
-    return tuple(name for name in asked if name in written)
+    """Return the derived tables in plain files that are written, as `plain_tables` does."""
+    files = [table.name for table in reader.plan.derived if not table.stored]
+    return _written(reader, files, query)
 
 
-def mentioned_plain(reader: Reader, query: str) -> tuple[str, ...]:
-    """Return the tables of `plain_tables` that the query may read."""
-    lowered = query.lower()
-    return tuple(name for name in plain_tables(reader) if name in lowered)
+def _written(reader: Reader, names: Iterable[str], query: str | None) -> tuple[str, ...]:
+    asked = _mentioned_names(names, query)
+    stored = reader.catalog.names() if asked else ()
+    return tuple(name for name in asked if name in stored)
 
 
-def plain_tables(reader: Reader) -> tuple[str, ...]:
-    """Return the tables without changelog: of web logs, and derived ones once they are written."""
-    plan = reader.plan
-    derived = [name for table in plan.derived for name in table.stored]
-    written = reader.catalog.names() if derived else ()
-    requests = (name for logs in plan.web_logs for name in logs.tables)
-    return (*requests, *(name for name in derived if name in written))
+def _mentioned_names(names: Iterable[str], query: str | None) -> tuple[str, ...]:
+    lowered = None if query is None else query.lower()
+    return tuple(name for name in names if lowered is None or name in lowered)
 
 
 def extension_file(extension: str) -> Path:

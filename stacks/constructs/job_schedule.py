@@ -40,7 +40,7 @@ class JobSchedules(Construct):
         job: str,
         arguments: Mapping[str, str] | None = None,
     ) -> None:
-        """Start the Glue job on this schedule, with these arguments beside its own."""
+        """Start the Glue job on this schedule, with these arguments in addition to its own."""
         given = {"Arguments": dict(arguments)} if arguments else {}
         self._add(
             construct_id,

@@ -65,7 +65,7 @@ class DerivedLake:
 
     @property
     def job(self) -> TableJob:
-        """What the job works with."""
+        """The job's inputs and services."""
         plan: Plan = replace(self.address.plan, tables=tuple(self.sources), derived=(self.table,))
         return TableJob(plan, self.address.lake, FreeLeases(), self.control, named=False)  # type: ignore[arg-type]
 

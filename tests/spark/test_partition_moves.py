@@ -30,7 +30,7 @@ SHAPES = [
 
 
 def old(engine: Engine, **values: Any) -> dict[str, Any]:
-    """What an event says of the row before: all of it with full identity."""
+    """The event's `before`: the whole row, with full replica identity."""
     return {"before": values} if engine.table.replica_identity == "full" else {}
 
 

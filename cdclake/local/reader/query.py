@@ -19,7 +19,6 @@ from cdclake.jobs.reader.duck import (
     Reader,
     file_tables,
     mentioned,
-    mentioned_plain,
     mentioned_removed,
     plain_tables,
 )
@@ -83,9 +82,9 @@ def _query(
     as_of: int | None = None,
 ) -> Answer:
     tables = _tables(reader.plan, query)
-    plain = plain_tables(reader) if tables is None else mentioned_plain(reader, query)
+    named = None if tables is None else query
+    plain, files = plain_tables(reader, named), file_tables(reader, named)
     moment = NOW if at is None else _moment(reader, at)
-    files = file_tables(reader, None if tables is None else query)
     with reader.open(
         tables, moment, plain=plain, files=files, removed=removed, as_of=as_of
     ) as session:

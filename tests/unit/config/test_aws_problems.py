@@ -66,7 +66,7 @@ CASES = {
         top("aws: {kafka: {existing: {cluster_arn: 'arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b2c3d-0a1b-4c5d-8e9f-0a1b2c3d4e5f-s1', bootstrap_brokers: 'b:9098', security_group: sg-0a}}}"),
         2, 39, "MSK Serverless", "provisioned",
     ),
-    "mail to nobody": (
+    "mail without a recipient": (
         top("aws: {monitoring: {email: [on-call]}}"), 2, 28, "cannot be 'on-call'", "on-call@",
     ),
     "mail twice": (
