@@ -79,7 +79,7 @@ def test_our_own_expiry_keeps_the_stamp_that_stands_behind_a_compaction(
 
 
 def expire_all_but_the_newest(engine: Engine, table: str) -> None:
-    """Compact the table as another tool does, without a stamp."""
+    """Expire snapshots as another tool does, whatever stamps they carry."""
     engine.spark.sql(
         f"CALL lake.system.expire_snapshots(table => 'cdc.{table}', "
         f"older_than => TIMESTAMP '2100-01-01 00:00:00', retain_last => 1)"
