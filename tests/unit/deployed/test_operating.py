@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -21,7 +22,6 @@ from tests.unit.config.pipelines import VALID
 
 PREFIX = "shop-dev"
 CONF = "spark.sql.catalog.lake.warehouse=s3://warehouse --conf a=b=c"
-NOW = datetime.now(UTC)
 Run = Callable[..., tuple[object, str]]
 
 
@@ -108,7 +108,12 @@ def publish(name: str, value: float, namespace: str = metrics.NAMESPACE) -> None
     boto3.client("cloudwatch").put_metric_data(
         Namespace=namespace,
         MetricData=[
-            {"MetricName": name, "Dimensions": dimensions, "Value": value, "Timestamp": NOW}
+            {
+                "MetricName": name,
+                "Dimensions": dimensions,
+                "Value": value,
+                "Timestamp": datetime.now(UTC),
+            }
         ],
     )
 
@@ -192,7 +197,7 @@ def test_pause_and_resume_leave_word_for_the_keeper(run, deployed, monkeypatch):
 
 def test_logs_of_all_components_are_merged_by_time(run, deployed):
     logs = boto3.client("logs")
-    at = int(NOW.timestamp() * 1000)
+    at = int(datetime.now(UTC).timestamp() * 1000)
     for group, shift, text in (
         (f"/aws/vendedlogs/{PREFIX}/connect", 2, "second"),
         (f"/aws-glue/jobs/{PREFIX}/stream_changes/output", 1, "first"),
@@ -221,7 +226,7 @@ def test_logs_of_all_components_are_merged_by_time(run, deployed):
 
 def test_a_followed_log_loses_no_late_line(run, deployed, monkeypatch):
     logs = boto3.client("logs")
-    at = int(NOW.timestamp() * 1000) - 10_000
+    at = int(datetime.now(UTC).timestamp() * 1000) - 10_000
     groups = {part: f"/aws/vendedlogs/{PREFIX}/{part}" for part in ("connect", "kafka")}
     for group in groups.values():
         logs.create_log_group(logGroupName=group)
@@ -240,7 +245,8 @@ def test_a_followed_log_loses_no_late_line(run, deployed, monkeypatch):
             raise KeyboardInterrupt
         write(*event)
 
-    monkeypatch.setattr("cdclake.log_line.time.sleep", sleep)
+    # Not `time.sleep` itself, which other threads of the test run call as well.
+    monkeypatch.setattr("cdclake.log_line.time", SimpleNamespace(sleep=sleep))
     write("connect", at, "first")
     code, out = run("logs", "--follow")
     assert code == 130
