@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_one_component_and_what_is_new(home: Home, monkeypatch: pytest.MonkeyPat
         with home.log("stream").open("a") as log:
             log.write(' a line"}\n2026-11-26 06:00:03,000 INFO more\n')
 
-    monkeypatch.setattr("cdclake.log_line.time.sleep", goes_on)
+    monkeypatch.setattr("cdclake.log_line.time", SimpleNamespace(sleep=goes_on))
     lines = log_lines(home, "stream", LONG, follow=True)
     assert [next(lines).text for _ in range(4)][2:] == ['{"half a line"}', "INFO more"]
 
