@@ -12,6 +12,7 @@
 | `relations.json` | `up`, `resync`, on AWS the source check | these and `status` |
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
+| `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
@@ -22,7 +23,7 @@ in `cdclake.naming`. `cdclake.control_access` lists which deployed job may write
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 Json = dict[str, Any]
@@ -30,7 +31,7 @@ REPLAY, RESYNC = "replay", "resync"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
 VERIFIED, PAUSE = "verified.json", "pause.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
-DERIVED = "derived"
+DERIVED, POLLS = "derived", "polls"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 
@@ -58,6 +59,11 @@ def lease_name(table: str) -> str:
 def derived_name(table: str) -> str:
     """Return the name of a derived table's progress."""
     return f"{DERIVED}/{table}.json"
+
+
+def poll_name(table: str) -> str:
+    """Return the name of a polled table's progress."""
+    return f"{POLLS}/{table}.json"
 
 
 def split_request_name(name: str) -> tuple[str, str]:
@@ -215,6 +221,27 @@ class DerivedProgress:
         """Parse the content of the control object."""
         sources = {name: SourceProgress(*at) for name, at in content["sources"].items()}
         return DerivedProgress(content["definition"], sources, content["maintained_at"])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PollProgress:
+    """Last poll of a table. Times are microseconds since 1970, by the source's clock."""
+
+    read_at: int  # when it took its snapshot
+    swept_at: int  # when the last poll did that read the whole table
+    bound: int  # no transaction that the snapshot lacks began before
+    lsn: int  # in the positions of its rows
+    slot: int  # in the offsets of its rows
+    refused: int  # rows that it could not store
+
+    def to_json(self) -> Json:
+        """Return the content of the control object."""
+        return asdict(self)
+
+    @staticmethod
+    def from_json(content: Mapping[str, Any]) -> PollProgress:
+        """Parse the content of the control object."""
+        return PollProgress(**content)
 
 
 def outcome_content(request: str, result: Mapping[str, Any]) -> Json:

@@ -16,6 +16,7 @@ from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
+from cdclake.polling import Polling
 from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
@@ -58,7 +59,8 @@ class Table:
     key: tuple[str, ...]  # lake names, in declared order
     columns: tuple[Column, ...]  # flowing columns in declared order
     excluded: tuple[str, ...] = ()  # source names declared with `exclude`
-    delivery: Literal["stream", "firehose"] = "stream"
+    delivery: Literal["stream", "firehose", "poll"] = "stream"
+    polling: Polling | None = None  # with delivery "poll", and only then
     apply: Literal["each_batch", "scheduled"] = "each_batch"
     state_freshness: int = 60  # seconds that the state may lag behind the changelog under load
     replica_identity: Literal["default", "full", "index"] = "default"
@@ -100,6 +102,8 @@ class Table:
     @property
     def writer(self) -> str:
         """Return the component that writes the changelog."""
+        if self.delivery == "poll":
+            return naming.POLL_JOB
         is_streamed = self.delivery == "stream"
         return naming.STREAM_COMPONENT if is_streamed else naming.FIREHOSE_COMPONENT
 
@@ -151,10 +155,25 @@ class Plan:
     oversized_records: Literal["quarantine", "stop"] = "quarantine"
     new_columns: Literal["ignore", "declare", "stop"] = "ignore"
     widened_columns: Literal["widen", "stop"] = "widen"
-    tables: tuple[Table, ...]
+    tables: tuple[Table, ...]  # whose changes Debezium reads from the log
+    polled: tuple[Table, ...] = ()  # whose changes queries find
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
+
+    @property
+    def all_tables(self) -> tuple[Table, ...]:
+        """Return the tables with a changelog and a state: those from the log, and polled ones."""
+        return (*self.tables, *self.polled)
+
+    @property
+    def polls(self) -> Mapping[str, tuple[Table, ...]]:
+        """Return the polled tables by their schedule: one run reads all tables of a schedule."""
+        found: dict[str, tuple[Table, ...]] = {}
+        for table in self.polled:
+            assert table.polling is not None
+            found[table.polling.every] = (*found.get(table.polling.every, ()), table)
+        return found
 
     @property
     def streams(self) -> tuple[DeliveryStream, ...]:
@@ -179,12 +198,12 @@ class Plan:
     @property
     def is_salted(self) -> bool:
         """Check whether a column has `mask: hash`."""
-        return any(c.mask == "hash" for table in self.tables for c in table.columns)
+        return any(c.mask == "hash" for table in self.all_tables for c in table.columns)
 
     @property
     def is_checked(self) -> bool:
         """Check whether a table has quality rules."""
-        return any(table.checks for table in self.tables)
+        return any(table.checks for table in self.all_tables)
 
     @property
     def notification_topic(self) -> str:
@@ -217,15 +236,15 @@ class Plan:
 
         Raises InputError, which mentions `of`, if there is no such table.
         """
-        for table in self.tables:
+        for table in self.all_tables:
             if name in (table.name, table.source):
                 return table
-        names = ", ".join(table.name for table in self.tables)
+        names = ", ".join(table.name for table in self.all_tables)
         raise InputError(f"the {of} has no table {name!r}", f"choose one of {names}")
 
     def definition_of(self, derived: DerivedTable) -> str:
         """Compute a digest of a derived table's query and of the columns that it may read."""
-        tables = [table for table in self.tables if table.name in derived.sources]
+        tables = [table for table in self.all_tables if table.name in derived.sources]
         columns = {f"{t.name}.{c.name}": c.type for t in tables for c in t.columns}
         return derived.definition(columns)
 
@@ -260,6 +279,7 @@ class Plan:
                 f"plan version {raw.get('version')!r} is not {PLAN_VERSION}; deploy again"
             )
         tables = tuple(_table_from(entry) for entry in raw.pop("tables"))
+        raw["polled"] = tuple(_table_from(entry) for entry in raw.get("polled", ()))
         raw.pop("aws", None)  # older plans contain the deployment's sizes
         raw["readers"] = tuple(raw["readers"])
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
@@ -274,7 +294,14 @@ def _table_from(raw: dict[str, Any]) -> Table:
         name: tuple(raw.pop(name, ())) for name in ("key", "excluded", "partition_by", "sort_by")
     }
     checks = tuple(map(QualityRule.from_raw, raw.pop("checks", ())))
-    return Table(columns=columns, checks=checks, **lists, **raw)
+    polling = raw.pop("polling", None)
+    return Table(
+        columns=columns,
+        checks=checks,
+        polling=None if polling is None else Polling.from_raw(polling),
+        **lists,
+        **raw,
+    )
 
 
 def _column_from(raw: dict[str, Any]) -> Column:

@@ -45,7 +45,7 @@ def _render_problems(invalid: InvalidPipeline) -> None:
 
 def _summary(plan: Plan) -> dict[str, Any]:
     size = changelog_metadata(plan)
-    tables = [{"source": table.source, "table": table.name} for table in plan.tables]
+    tables = [{"source": table.source, "table": table.name} for table in plan.all_tables]
     logs = [{"web_logs": each.name, "tables": [*each.tables]} for each in plan.web_logs]
     return {
         "ok": True,
@@ -58,11 +58,11 @@ def _summary(plan: Plan) -> dict[str, Any]:
 
 
 def _render_plan(file: Path, plan: Plan) -> None:
-    columns = sum(len(table.columns) for table in plan.tables)
+    columns = sum(len(table.columns) for table in plan.all_tables)
     say(f"{file}: valid")
-    if plan.tables:
+    if plan.all_tables:
         say(
-            f"pipeline {plan.name}: {len(plan.tables)} tables, {columns} columns, "
+            f"pipeline {plan.name}: {len(plan.all_tables)} tables, {columns} columns, "
             f"database {plan.source_database} -> {plan.lake_database}"
         )
         size = changelog_metadata(plan)

@@ -42,7 +42,7 @@ def views(
             f"{file} does not list Athena among `lake: readers:`",
             "add it there; the views are for Athena only",
         )
-    tables = [plan.table(name, of="file") for name in table] if table else plan.tables
+    tables = [plan.table(name, of="file") for name in table] if table else plan.all_tables
     statements = {
         name: statement
         for each in tables

@@ -24,7 +24,7 @@ def dbt_sources(plan: Plan, database: str, warn_after_hours: int) -> dict[str, A
     """
     tables = [
         each
-        for table in plan.tables
+        for table in plan.all_tables
         for each in (_rows(table), _changelog(table, warn_after_hours))
     ]
     return {

@@ -24,6 +24,7 @@ from cdclake.config.yaml_reader import read_document
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.plan import Column, Plan, Table
+from cdclake.polling import Polling
 from cdclake.quality_rule import QualityRule
 
 
@@ -95,7 +96,8 @@ def _plan_of(document: Document) -> Plan:
 def resolve_plan(file: PipelineFile) -> Plan:
     """Return the plan of a valid file."""
     keys = {_table_name(key, e): [*map(naming.lake_name, e.key)] for key, e in file.tables.items()}
-    tables = {key: _resolve_table(file.name, key, e, keys) for key, e in file.tables.items()}
+    every = {key: _resolve_table(file.name, key, e, keys) for key, e in file.tables.items()}
+    tables = {key: table for key, table in every.items() if table.polling is None}
     return Plan(
         name=file.name,
         source_database=file.source.database if file.source else "",
@@ -114,10 +116,11 @@ def resolve_plan(file: PipelineFile) -> Plan:
         new_columns=file.policies.new_columns,
         widened_columns=file.policies.widened_columns,
         tables=tuple(tables.values()),
+        polled=tuple(table for table in every.values() if table.polling is not None),
         deliveries=tuple(resolve_deliveries(file, tables)),
         web_logs=tuple(resolve_web_logs(file)),
         derived=tuple(
-            _resolve_derived(name, entry, tuple(tables.values()))
+            _resolve_derived(name, entry, tuple(every.values()))
             for name, entry in file.derived.items()
         ),
     )
@@ -134,6 +137,7 @@ def _resolve_table(
     table_name = _table_name(spelled, entry)
     lake_names = {source: _lake_name(source, column) for source, column in entry.columns.items()}
     identity = literals.parse_replica_identity(entry.replica_identity or "default")
+    polling = _resolve_polling(entry, lake_names)
     return Table(
         schema=schema,
         table=table,
@@ -146,9 +150,11 @@ def _resolve_table(
             if not column.exclude
         ),
         excluded=tuple(source for source, column in entry.columns.items() if column.exclude),
-        delivery=entry.delivery,
+        delivery=entry.delivery if polling is None else "poll",
+        polling=polling,
         apply=entry.apply or ("each_batch" if entry.delivery == "stream" else "scheduled"),
-        replica_identity=identity.kind,
+        # A poll reads whole rows, so that no value is ever unsent.
+        replica_identity=identity.kind if polling is None else "full",
         replica_identity_index=identity.index_name,
         replica_identity_declared=entry.replica_identity is not None,
         partition_by=tuple(
@@ -160,6 +166,20 @@ def _resolve_table(
         deletes=entry.deletes,
         shard=entry.shard,
         checks=tuple(_resolve_checks(table_name, entry, keys)),
+    )
+
+
+def _resolve_polling(entry: TableEntry, lake_names: Mapping[str, str]) -> Polling | None:
+    if entry.capture is None:
+        return None
+    poll = entry.capture.poll
+    return Polling(
+        by=lake_names[poll.by],
+        every=poll.every,
+        deletes=poll.deletes,
+        sweep_every=poll.sweep_every or "",
+        overlap_minutes=poll.overlap_minutes,
+        query=(poll.query or "").strip().removesuffix(";"),
     )
 
 

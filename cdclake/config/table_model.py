@@ -17,6 +17,7 @@ from pydantic_core import CoreSchema
 
 from cdclake import naming
 from cdclake.config import literals, partition
+from cdclake.config.poll_model import Capture
 from cdclake.config.problems import Refused
 from cdclake.config.quality_model import RuleEntry
 from cdclake.config.section import Section
@@ -194,6 +195,12 @@ class TableEntry(Section):
     )
     columns: dict[str, ColumnEntry] = Field(
         min_length=1, description="Every column that flows, in the source's exact spelling."
+    )
+    capture: Capture | None = Field(
+        default=None,
+        description="How changes are found. Default: Debezium reads them from the log. With `poll`:"
+        " queries on a schedule, for tables without a log that can be read.",
+        examples=[{"poll": {"by": "last_update", "every": "rate(5 minutes)"}}],
     )
     delivery: Literal["stream", "firehose"] = Field(
         default="stream",

@@ -15,6 +15,7 @@ LSN_DIGITS = 16
 
 SNAPSHOT_PHASE = 0
 STREAM_PHASE = 1
+POLL_PHASE = 2  # a row that a query has read; above every change that was committed before
 
 # This prefix is comparable between partitions; the offset after it is not.
 HISTORY_LENGTH = EPOCH_DIGITS + 1 + LSN_DIGITS + 1 + 1 + 1 + LSN_DIGITS

@@ -101,7 +101,7 @@ def _connector(lake: DeployedLake) -> list[dict[str, Any]]:
 
 def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
     plan, verified = lake.plan, read_verified(lake.control)
-    names = [name for table in plan.tables for name in (table.name, table.changes)]
+    names = [name for table in plan.all_tables for name in (table.name, table.changes)]
     catalog = lake.reader(spill=Path(gettempdir())).catalog
     with ThreadPoolExecutor(_THREADS) as pool:
         rows = dict(zip(names, pool.map(partial(_rows, catalog), names), strict=True))
@@ -112,7 +112,7 @@ def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
             "state_rows": rows[table.name],
             "last_verified": asdict(verified[table.name]) if table.name in verified else None,
         }
-        for table in plan.tables
+        for table in plan.all_tables
     ]
 
 

@@ -87,7 +87,7 @@ def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Diale
     tail, so it is completed again.
     """
     late = f"{naming.INGESTED_AT} > {dialect.instant(applied.ingested)}"
-    if table.delivery == "stream" or not table.may_be_unsent:
+    if table.delivery != "firehose" or not table.may_be_unsent:
         return late
     lowest = f"(SELECT min({naming.LSN}) FROM {changes} WHERE {late})"
     return f"{late} OR ({lacks_values()} AND {naming.LSN} >= {lowest})"
@@ -101,7 +101,7 @@ def _waiting_creations(
     A late event precedes an applied one: it comes from another Kafka partition or from quarantine.
     Engines read only the creations' facts before they know that there are any.
     """
-    if table.delivery != "stream" or not set(applied.carried) & {*table.may_be_unsent}:
+    if table.delivery == "firehose" or not set(applied.carried) & {*table.may_be_unsent}:
         return ""
     newest = dialect.text(history_of(applied.newest))  # the two events of a pair differ by offset
     lowest = (

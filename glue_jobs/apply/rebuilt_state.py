@@ -79,7 +79,7 @@ def _with_dropped(lake: LakeTables, table: Table, rows: DataFrame) -> DataFrame:
 
 def _whole_log(lake: LakeTables, table: Table, floor: str) -> tuple[DataFrame, AppliedThrough]:
     """Read every row of the changelog, and the progress of a state that holds them."""
-    if table.delivery == "stream":
+    if table.delivery != "firehose":
         through = ingested_through(lake, table)
         rows = lake.read(table.changes)
         ingested = rows.where(f"{naming.INGESTED_AT} <= {SPARK.instant(through)}")

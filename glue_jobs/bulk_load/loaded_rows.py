@@ -1,8 +1,9 @@
-"""Conversion of the source's rows to rows of the changelog."""
+"""Conversion of rows that a query has read from the source to rows of the changelog."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from pyspark.sql import Column as Expression
 from pyspark.sql import DataFrame
@@ -24,28 +25,56 @@ SNAPSHOT_OP = "r"
 _ROW_BITS = 46
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadPlace:
+    """Place, in the order of events, of the rows that one reading of the source has found."""
+
+    epoch: int
+    prev_commit_lsn: int = 0
+    phase: int = SNAPSHOT_PHASE
+    lsn: int
+    partition: int = LOAD_PARTITION
+    read_at: int  # microseconds since 1970
+
+    @property
+    def start(self) -> Position:
+        """Return the position of the first row."""
+        return Position(self.epoch, self.prev_commit_lsn, self.phase, self.lsn, 0)
+
+
 def loaded_events(snapshot: ExportedSnapshot, table: Table, plan: Plan, *, epoch: int) -> DataFrame:
-    """Read the source's rows as changelog rows, with `REFUSAL` and the columns of `RECORD`.
+    """Read all rows of the source as changelog rows; see `read_events`.
+
+    Each evaluation reads the source and gives the same rows.
+    """
+    place = ReadPlace(epoch=epoch, lsn=snapshot.lsn, read_at=snapshot.read_at)
+    return read_events(snapshot.rows(table), _offset(epoch), table, plan, place)
+
+
+def read_events(
+    source_rows: DataFrame, offset: Expression, table: Table, plan: Plan, place: ReadPlace
+) -> DataFrame:
+    """Return rows of the source as changelog rows, with `REFUSAL` and the columns of `RECORD`.
 
     The columns are those of the changelog without `cdc_ingested_at`, as `EventDecoder.decode`
     returns them for a snapshot by the connector. `RECORD` is the event that the connector would
-    have sent; it decodes to the same row. Each evaluation reads the source and gives the same rows.
+    have sent; for a load it decodes to the same row. `source_rows` has the columns `value_name`,
+    and `offset` tells its rows apart.
     """
-    source_rows = snapshot.rows(table)
     raw = [F.col(value_name(index)) for index, _ in enumerate(table.columns)]
     values = [_as_events_spell(F.col(value_name(i)), c) for i, c in enumerate(table.columns)]
     lost = list(_lost(table))
     events = source_rows.select(
         *(value.alias(c.name) for value, c in zip(values, table.columns, strict=True)),
         *(raw[index].alias(_raw_name(index)) for index in lost),
-        _offset(epoch).alias(naming.OFFSET),
+        offset.alias(naming.OFFSET),
     )
-    events = events.select("*", *_facts(snapshot, epoch))
+    events = events.select("*", *_facts(place))
     return events.select(
         *(F.col(SPARK.name(column.name)) for column in table.columns),
         *FACT_COLUMNS,
         _refusal(table, plan).alias(REFUSAL),
-        *_record(snapshot, table, epoch),
+        *_record(place, table),
     )
 
 
@@ -73,20 +102,20 @@ def _raw_name(index: int) -> str:
     return f"cdc__raw_{index}"
 
 
-def _facts(snapshot: ExportedSnapshot, epoch: int) -> list[Expression]:
-    """Return the event columns: equal for all rows (the snapshot's place), except the offset."""
-    start = history_part(str(Position(epoch, 0, SNAPSHOT_PHASE, snapshot.lsn, 0)))
+def _facts(place: ReadPlace) -> list[Expression]:
+    """Return the event columns: equal for all rows, except the offset."""
+    start = history_part(str(place.start))
     offset = F.lpad(F.lower(F.hex(F.col(naming.OFFSET))), 16, "0")
     facts = {
         naming.OP: F.lit(SNAPSHOT_OP),
         naming.POSITION: F.concat(F.lit(f"{start}."), offset),
         naming.TX_ID: F.lit(None).cast("bigint"),
-        naming.COMMITTED_AT: F.timestamp_micros(F.lit(snapshot.read_at)),
-        naming.PARTITION: F.lit(LOAD_PARTITION),
-        naming.EPOCH: F.lit(epoch),
-        naming.LSN: F.lit(snapshot.lsn).cast("bigint"),
-        naming.PREV_COMMIT_LSN: F.lit(0).cast("bigint"),
-        naming.PHASE: F.lit(SNAPSHOT_PHASE),
+        naming.COMMITTED_AT: F.timestamp_micros(F.lit(place.read_at)),
+        naming.PARTITION: F.lit(place.partition),
+        naming.EPOCH: F.lit(place.epoch),
+        naming.LSN: F.lit(place.lsn).cast("bigint"),
+        naming.PREV_COMMIT_LSN: F.lit(place.prev_commit_lsn).cast("bigint"),
+        naming.PHASE: F.lit(place.phase),
         naming.UNAVAILABLE: F.lit(None).cast("array<string>"),
     }
     return [value.alias(name) for name, value in facts.items()]
@@ -111,24 +140,23 @@ def _unsendable(table: Table) -> list[Reason]:
     return reasons
 
 
-def _record(snapshot: ExportedSnapshot, table: Table, epoch: int) -> list[Expression]:
+def _record(place: ReadPlace, table: Table) -> list[Expression]:
     """Build key and value as the connector would have sent them, for the quarantine.
 
     The row is left out if one of its values cannot be written: a replay must not read it as NULL.
     """
     by_source = {c.source: F.col(SPARK.name(c.name)).alias(c.source) for c in table.columns}
-    place = f'[null,"{snapshot.lsn}"]'
     source = F.struct(
-        F.lit(snapshot.lsn).alias("lsn"),
-        F.lit(place).alias("sequence"),
-        F.lit(snapshot.read_at).alias("ts_us"),
+        F.lit(place.lsn).alias("lsn"),
+        F.lit(f'[null,"{place.lsn}"]').alias("sequence"),
+        F.lit(place.read_at).alias("ts_us"),
     )
     unsendable = first_reason([*_unsendable(table), (F.lit(False), "")])
     event = F.struct(
         F.when(unsendable.isNull(), F.struct(*by_source.values())).alias("after"),
         source.alias("source"),
         F.lit(SNAPSHOT_OP).alias("op"),
-        F.lit(str(epoch)).alias(naming.EPOCH),
+        F.lit(str(place.epoch)).alias(naming.EPOCH),
     )
     key = F.struct(*(by_source[column.source] for column in table.key_columns))
     return [

@@ -48,7 +48,7 @@ class SourceSnapshot:
         """Return a time before the ingestion of every change since then; None without a change."""
         if self.progress == since:
             return None
-        if self.table.delivery == "stream":
+        if self.table.delivery != "firehose":
             return since.through
         commits = commits_since(self.lake, self.table, since.through)
         return None if commits is None else commits.after

@@ -84,7 +84,7 @@ def _deletes(log: DataFrame, table: Table, position: str) -> DataFrame:
     keys = [F.col(SPARK.name(name)) for name in table.key]
     stale = _stale_keys(log, table, history_of(position)).select(*keys)
     return log.limit(0).unionByName(
-        stale.withColumns(_event_columns(table, position)), allowMissingColumns=True
+        stale.withColumns(delete_columns(table, position)), allowMissingColumns=True
     )
 
 
@@ -116,7 +116,8 @@ def _newest_value(column: str) -> Expression:
     return F.expr(f"max(IF({brought}, {naming.POSITION}, NULL))")
 
 
-def _event_columns(table: Table, position: str) -> dict[str, Expression]:
+def delete_columns(table: Table, position: str) -> dict[str, Expression]:
+    """Return the changelog's columns outside the key of a synthetic delete at this position."""
     at = Position.parse(position)
     # The delete has no values: values that a later event lacks as well stay as they were.
     carried = [F.lit(name) for name in table.toastable]

@@ -90,7 +90,7 @@ class Reader:
         `naming.rebuilt_name`. With `as_of`, microseconds since 1970, the relations are those of
         that commit time.
         """
-        wanted = self.plan.tables if tables is None else tuple(tables)
+        wanted = self.plan.all_tables if tables is None else tuple(tables)
         others = [*plain, *removed, *(naming.changes_name(name) for name in removed)]
         loaded = self.load(wanted, quarantine=tables is None, plain=others)
         try:
@@ -241,12 +241,12 @@ def _create_view(session: duckdb.DuckDBPyConnection, schema: str, name: str, sel
 def mentioned(plan: Plan, query: str) -> tuple[Table, ...]:
     """Return the tables that the query may read, because its text contains one of their names."""
     lowered = query.lower()
-    return tuple(t for t in plan.tables if any(name in lowered for name in names_of(t)))
+    return tuple(t for t in plan.all_tables if any(name in lowered for name in names_of(t)))
 
 
 def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
     """Return the tables that the query may read and that only an earlier plan had."""
-    known = {*plain_tables(reader), *(table.name for table in reader.plan.tables)}
+    known = {*plain_tables(reader), *(table.name for table in reader.plan.all_tables)}
     stored, lowered = reader.catalog.names(), query.lower()
     return tuple(
         name

@@ -155,7 +155,7 @@ def rebuilt_rows(table: Table, log: CatalogTable, applied: AppliedThrough, *, sc
         InputError: if Firehose writes the changelog, and the snapshot that the state was updated
             from has expired.
     """
-    if table.delivery == "stream":
+    if table.delivery != "firehose":
         applied_log = (
             f"SELECT * FROM {relation(schema, table.changes)}"
             f" WHERE {naming.INGESTED_AT} <= {DUCKDB.instant(applied.ingested)}"

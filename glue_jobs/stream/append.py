@@ -23,8 +23,8 @@ from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.partition_summary import PartitionSummary
 from cdclake.jobs.stream.row_files import write_rows
 
-# Partitions of rows without a Kafka record: sweeps and deletes of stale rows; bulk loads.
-SYNTHETIC_PARTITION, LOAD_PARTITION = -1, -2
+# Partitions of rows without a Kafka record: sweeps and deletes of stale rows; bulk loads; polls.
+SYNTHETIC_PARTITION, LOAD_PARTITION, POLL_PARTITION = -1, -2, -3
 
 
 def append_changes(

@@ -33,6 +33,11 @@ _TYPES: Mapping[str, pa.DataType] = {
 }
 
 
+def arrow_type(kind: str) -> pa.DataType:
+    """Return the Arrow type of one of the changelog's Spark types."""
+    return _TYPES[kind]
+
+
 def decoded_columns(table: Table) -> dict[str, str]:
     """Return names and Spark types of the columns of the table's decoded events, in order."""
     columns = {column.name: column.column_type.log for column in table.columns}

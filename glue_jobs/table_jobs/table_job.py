@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
 
@@ -45,24 +45,33 @@ class TableJob:
     leases: Leases
     control: ObjectStore
     named: bool  # whether --tables lists the tables
+    arguments: Mapping[str, str] = field(default_factory=dict)
 
 
 def run_over_tables(
     name: str,
     work: Callable[[TableJob, T], int],
     choose: Callable[[Plan, str | None], Iterator[T]],
+    *,
+    required: Sequence[str] = (),
+    optional: Sequence[str] = (),
 ) -> int:
     """Do `work` for each table chosen by `--tables`, write the report, return the exit code.
 
     Arguments: --JOB_NAME --plan s3://.../plan.json --control s3://.../control
-    [--tables a,b] [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch].
+    [--tables a,b] [--run ID: the report's name] [--metrics NAME of the deployment in CloudWatch],
+    and the `required` and `optional` ones of the job.
     """
     log_to_stdout()
-    arguments = read_arguments(["JOB_NAME", "plan", "control"], ["tables", "run", "metrics"])
+    arguments = read_arguments(
+        ["JOB_NAME", "plan", "control", *required], ["tables", "run", "metrics", *optional]
+    )
     control = ObjectStore(arguments["control"])
     plan = PlanWatcher(arguments["plan"], control).read()
     lake = LakeTables(open_session(arguments["JOB_NAME"]), plan.lake_database)
-    job = TableJob(plan, lake, Leases(control, name), control, named="tables" in arguments)
+    job = TableJob(
+        plan, lake, Leases(control, name), control, named="tables" in arguments, arguments=arguments
+    )
     reports = report_tables(job, list(choose(plan, arguments.get("tables"))), work)
     report = save_report(control, arguments.get("run", name), reports)
     for line in report["tables"]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.derived_table import DerivedTable
-from cdclake.errors import CdcError, RulesFailed
+from cdclake.errors import CdcError, InputError, RulesFailed
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -118,7 +118,7 @@ def _told(table: str, failure: Exception) -> str:
 def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
     """Yield the tables that `--tables a,b` names, or all; InputError for an unknown name."""
     if not names:
-        yield from plan.tables
+        yield from plan.all_tables
         return
     for name in names.split(","):
         yield plan.table(name)
@@ -126,7 +126,18 @@ def chosen_tables(plan: Plan, names: str | None) -> Iterator[Table]:
 
 def chosen_checked(plan: Plan, names: str | None) -> Iterator[Table]:
     """Yield the tables that `--tables a,b` names, or all with quality rules."""
-    yield from chosen_tables(plan, names) if names else filter(lambda t: t.checks, plan.tables)
+    yield from chosen_tables(plan, names) if names else filter(lambda t: t.checks, plan.all_tables)
+
+
+def chosen_polled(plan: Plan, names: str | None) -> Iterator[Table]:
+    """Yield the polled tables that `--tables a,b` names, or all; InputError for another one."""
+    for table in chosen_tables(plan, names) if names else plan.polled:
+        if table.polling is None:
+            raise InputError(
+                f"{table.name} is not polled: its changes come from the log",
+                "name a table with `capture: {poll: ...}`",
+            )
+        yield table
 
 
 def chosen_derived(plan: Plan, names: str | None) -> Iterator[DerivedTable]:
@@ -144,7 +155,7 @@ def worst_sizes(plan: Plan, reports: Sequence[TableReport]) -> dict[Metric, floa
 
     Small files are those that a table has beyond what its bytes need. Both are metrics.
     """
-    maintained = {table.name for table in plan.tables if table.maintenance != "none"}
+    maintained = {table.name for table in plan.all_tables if table.maintenance != "none"}
     sizes = [each for each in reports if each.table in maintained]
     return {
         SMALL_FILES: max(

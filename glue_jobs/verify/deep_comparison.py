@@ -68,7 +68,7 @@ def compare_deep(session: duckdb.DuckDBPyConnection, table: Table) -> DeepCompar
     for query in (
         _rebuilt_differences(table),
         _doubled_rows(table),
-        *([_doubled_events(table)] if table.delivery == "stream" else []),
+        *([_doubled_events(table)] if table.delivery != "firehose" else []),
         _history_differences(table),
     ):
         session.execute(f"CREATE OR REPLACE TEMP TABLE {_FOUND} AS {query}")

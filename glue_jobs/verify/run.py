@@ -168,4 +168,4 @@ def _omitted(dsn: str, tables: Sequence[Table]) -> dict[str, tuple[str, ...]]:
 
 def chosen_tables(plan: Plan, name: str | None) -> tuple[Table, ...]:
     """Return the table of `--table`, given by its name in the lake or the source, or all tables."""
-    return plan.tables if name is None else (plan.table(name),)
+    return plan.all_tables if name is None else (plan.table(name),)

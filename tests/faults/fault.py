@@ -54,8 +54,21 @@ class FaultyLake:
         try:
             self.wait_for_death("stream")
         except AssertionError as error:
-            raise AssertionError(f"no death at {point}@{visit}; up said {answer}") from error
+            said = answer.get("did", answer)
+            raise AssertionError(
+                f"no death at {point}@{visit}; up said {said}; status: {self.stream_seen()}"
+            ) from error
         self.heal()
+
+    def stream_seen(self) -> str:
+        """What `status` says of the tables, and the end of the stream's log, for a report."""
+        seen = self.lake.run("status", expect=None)
+        tables = {
+            each["table"]: {k: each.get(k) for k in ("state", "lag", "error", "state_age_s")}
+            for each in seen.get("tables", [])
+        }
+        log = self.lake.home / "logs" / "stream.log"
+        return f"{tables}\n{''.join(log.read_text().splitlines(keepends=True)[-40:])}"
 
     @contextmanager
     def suspended(self, component: str) -> Iterator[None]:

@@ -26,8 +26,8 @@ from cdclake.postgres.pipeline_text import render_pipeline
 
 
 @contextmanager
-def running_server() -> Iterator[str]:
-    """The DSN of a superuser on a server that lives as long as the block."""
+def running_server(*settings: str) -> Iterator[str]:
+    """The DSN of a superuser on a server that lives as long as the block, with more settings."""
     folder = Path(tempfile.mkdtemp(prefix="cdclake-source-"))
     home = Home(folder)
     home.create()
@@ -36,7 +36,7 @@ def running_server() -> Iterator[str]:
     spec = postgres.component(home, port).spec
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(
-            spec.argv,
+            [*spec.argv, *(word for setting in settings for word in ("-c", setting))],
             env={**spec.shell, **spec.env},
             cwd=spec.cwd,
             user=spec.user,

@@ -131,7 +131,7 @@ def _moment(reader: Reader, at: str) -> Moment:
     number = snapshot_id(at)
     if number is None:
         return at_time(at)
-    loaded = reader.load(reader.plan.tables, plain=plain_tables(reader))
+    loaded = reader.load(reader.plan.all_tables, plain=plain_tables(reader))
     return at_snapshot(number, loaded.values())
 
 
@@ -234,8 +234,8 @@ def _remedy(reader: Reader, query: str) -> str:
     """Name the relations of the tables that the query means, or some of the lake's."""
     words = {word.lower() for word in re.findall(r"\w+", query)}
     plan = reader.plan
-    meant = [t for t in plan.tables if {t.table.lower(), t.name.lower()} & words]
-    chosen = meant or plan.tables
+    meant = [t for t in plan.all_tables if {t.table.lower(), t.name.lower()} & words]
+    chosen = meant or plan.all_tables
     named = [f"{table.name}_current" for table in chosen[:3]]
     shown = ", ".join([*named, *([] if meant else plain_tables(reader))][:3])
     of = f" for {', '.join(table.source for table in meant[:3])}" if meant else ""

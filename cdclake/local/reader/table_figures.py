@@ -32,8 +32,8 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """
     reader = lake_reader(lake)
     made = set(_made(lake))
-    tables = [t for t in lake.plan.tables if {t.name, t.changes} <= made]
-    figures: dict[str, dict[str, Any]] = {t.name: dict(_NOTHING) for t in lake.plan.tables}
+    tables = [t for t in lake.plan.all_tables if {t.name, t.changes} <= made]
+    figures: dict[str, dict[str, Any]] = {t.name: dict(_NOTHING) for t in lake.plan.all_tables}
     try:
         figures |= _read(reader, tables)
     except duckdb.Error:  # a table lacks a column that the stream will add

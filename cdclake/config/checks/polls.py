@@ -1,0 +1,100 @@
+"""Checks of polled tables: the column that tells their changes, and what polls cannot do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cdclake.config.document import Document
+from cdclake.config.partial_model import TableOutline
+from cdclake.config.problems import Problem, did_you_mean
+from cdclake.debezium.types import ColumnType
+from cdclake.postgres.event_values import NOT_LOADED
+
+_OF_THE_LOG = ("domain", "delivery", "apply", "replica_identity", "state_freshness")
+_TIMES = ("timestamptz", "timestamp")
+
+
+def check_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Refuse polls by a column that tells no change, and settings that only the log has."""
+    for table in tables:
+        capture = table.entry.get("capture")
+        poll = capture.get("poll") if isinstance(capture, dict) else None
+        if not isinstance(poll, dict):
+            continue
+        yield from _check_settings(document, table, poll)
+        yield from _check_by(document, table, poll)
+        yield from _check_columns(document, table)
+    if tables and all("capture" in table.entry for table in tables):
+        yield document.problem(
+            ("tables",),
+            "every table is polled, and a lake needs one whose changes Debezium reads from the log",
+            "remove `capture:` from one table",
+        )
+
+
+def _check_settings(
+    document: Document, table: TableOutline, poll: dict[str, object]
+) -> Iterator[Problem]:
+    for setting in _OF_THE_LOG:
+        if setting in table.entry:
+            yield document.problem(
+                (*table.location, setting),
+                f"{table.spelled!r} is polled, and `{setting}` is for tables from the log",
+                f"remove `{setting}`, or `capture:`",
+            )
+    if "sweep_every" in poll and poll.get("deletes") == "none":
+        yield document.problem(
+            (*table.location, "capture", "poll", "sweep_every"),
+            "`deletes: none` never sweeps",
+            "remove `sweep_every`, or write `deletes: sweep`",
+        )
+
+
+def _check_by(
+    document: Document, table: TableOutline, poll: dict[str, object]
+) -> Iterator[Problem]:
+    by = poll.get("by")
+    if not isinstance(by, str):
+        return
+    location = (*table.location, "capture", "poll", "by")
+    column = table.column(by)
+    if column is None or column.excluded:
+        names = [each.source for each in table.columns if not each.excluded]
+        yield document.problem(
+            location,
+            f"{table.spelled!r} has no column {by!r} that flows",
+            did_you_mean(by, names) or f"name one of: {', '.join(names)}",
+        )
+    elif column.masked or (column.type is not None and not _tells_time(column.type)):
+        yield document.problem(
+            location,
+            f"{by!r} of {table.spelled!r} does not say when a row was written",
+            "name a column of type timestamptz or timestamp without `mask:`, that every insert and"
+            " update sets to now()",
+        )
+
+
+def _tells_time(column_type: ColumnType) -> bool:
+    return column_type.base in _TIMES and not column_type.array
+
+
+def _check_columns(document: Document, table: TableOutline) -> Iterator[Problem]:
+    for column in table.columns:
+        if column.excluded:
+            continue
+        if column.type is not None and column.type.base in NOT_LOADED:
+            yield document.problem(
+                column.location,
+                f"a poll cannot read {column.type} as the connector does ({column.source!r} of"
+                f" {table.spelled!r})",
+                "write `exclude: true` here, or remove `capture:`",
+            )
+        declared = table.entry.get("columns", {}).get(column.source)
+        mask = declared.get("mask") if isinstance(declared, dict) else None
+        if isinstance(mask, str) and mask.startswith("truncate"):
+            yield document.problem(
+                column.location,
+                f"a poll cannot truncate values as the connector does ({column.source!r} of"
+                f" {table.spelled!r})",
+                "write `mask: hash` here, or remove `capture:`",
+            )

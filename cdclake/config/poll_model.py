@@ -1,0 +1,53 @@
+"""Model of `capture:`: tables that queries read, instead of Debezium from the log."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from cdclake.config.schedule import Schedule
+from cdclake.config.section import Section
+
+
+class PollEntry(Section):
+    """Polls: queries that read the rows which have changed since the query before."""
+
+    by: str = Field(
+        min_length=1,
+        description="Column of type timestamptz or timestamp that every insert and update sets to"
+        " now(), as the transaction's start.",
+        examples=["last_update"],
+    )
+    every: Schedule = Field(
+        default="rate(5 minutes)", description="When to poll, as `rate(...)` or `cron(...)`."
+    )
+    deletes: Literal["sweep", "none"] = Field(
+        default="sweep",
+        description="sweep: read the whole table, and delete the lake's rows that it lacks. none:"
+        " rows deleted in the source stay in the lake.",
+    )
+    sweep_every: Schedule | None = Field(
+        default=None,
+        description="When to sweep; other polls read only changed rows. Default: each poll sweeps.",
+        examples=["rate(1 day)"],
+    )
+    overlap_minutes: int | None = Field(
+        default=None,
+        ge=1,
+        le=1440,
+        description="Minutes to read again at each poll: for a read replica, where the primary's"
+        " transactions cannot be seen (default there: 15). Default on a primary: as long as the"
+        " oldest transaction ran.",
+    )
+    query: str | None = Field(
+        default=None,
+        description="SELECT, such as a join, whose result has the declared columns; instead of a"
+        " table or view of the entry's name.",
+    )
+
+
+class Capture(Section):
+    """Capture of a table's changes by polls."""
+
+    poll: PollEntry = Field(description="Queries that read changed rows on a schedule.")

@@ -1,0 +1,77 @@
+"""SQL of polls: since when rows must be read again, where a snapshot is, and its rows.
+
+A transaction sets `by` to now(), its start, and its rows become visible when it commits. So a poll
+reads all rows of transactions that began since the start of the oldest transaction that the poll
+before could not see. A transaction has no id before its first write, so ids would not tell.
+"""
+
+from __future__ import annotations
+
+from cdclake.plan import Table
+from cdclake.polling import Polling
+from cdclake.postgres.bulk_read import PLACE, value_name
+from cdclake.postgres.event_values import log_value
+from cdclake.postgres.quoting import identifier, literal, qualified
+
+DEFAULT_OVERLAP_MINUTES = 15
+# A session shows its transaction an instant after its now(): this much is read again.
+_SHOWN_AFTER = "interval '10 seconds'"
+_MICROS = "(extract(epoch FROM {}) * 1000000)::bigint"
+
+SESSION = "SELECT pg_is_in_recovery(), pg_has_role('pg_read_all_stats', 'USAGE')"
+
+# Prepared transactions have no session, and nothing says when they began. A session that prepares
+# its transaction between the two queries is in the first one.
+TRANSACTIONS = (
+    "SELECT "
+    + _MICROS.format(f"least(clock_timestamp(), min(xact_start)) - {_SHOWN_AFTER}")
+    + " FROM pg_stat_activity WHERE datname = current_database()"
+)
+PREPARED = "SELECT count(*) FROM pg_prepared_xacts WHERE database = current_database()"
+
+SNAPSHOT = f"SELECT pg_export_snapshot(), {_MICROS.format('clock_timestamp()')}"
+LSN = (
+    "SELECT ((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()"
+    " ELSE pg_current_wal_insert_lsn() END) - '0/0'::pg_lsn)::bigint"
+)
+
+
+def overlapping(minutes: int) -> str:
+    """Return a SELECT of the time from which the next poll reads again; NULL if none is known.
+
+    On a replica it counts from the commit of the last transaction that was replayed.
+    """
+    now = (
+        "CASE WHEN pg_is_in_recovery() THEN pg_last_xact_replay_timestamp()"
+        " ELSE clock_timestamp() END"
+    )
+    return f"SELECT {_MICROS.format(f'({now}) - make_interval(mins => {minutes:d})')}"
+
+
+def relation(table: Table) -> str:
+    """Return what a table's rows are read from: the table, or its query in parentheses."""
+    if table.polling is not None and table.polling.query:
+        return f"({table.polling.query}\n) AS polled"
+    return qualified(table.schema, table.table)
+
+
+def rows(table: Table, *, in_chunks: bool) -> str:
+    """Return a SELECT of every row in the changelog's form; with its `PLACE` for chunks."""
+    values = [f"{log_value(c, table)} AS {value_name(i)}" for i, c in enumerate(table.columns)]
+    selected = [*values, *([f"ctid AS {PLACE}"] if in_chunks else [])]
+    return f"SELECT {', '.join(selected)} FROM {relation(table)}"
+
+
+def changed_since(table: Table, polling: Polling, bound: int, read_at: int, zone: str) -> str:
+    """Return the SELECT of `rows` for those written since `bound` (microseconds since 1970).
+
+    A column without time zone holds the time of `zone`, the server's, which may have set its clocks
+    back between `bound` and `read_at`.
+    """
+    column = next(c for c in table.columns if c.name == polling.by)
+    by, since = identifier(column.source), f"to_timestamp({bound} / 1000000.0)"
+    if column.column_type.base == "timestamp":
+        now, at = f"to_timestamp({read_at} / 1000000.0)", f"AT TIME ZONE {literal(zone)}"
+        utc = "AT TIME ZONE 'UTC'"
+        since = f"least({since} {at}, {since} {utc} + ({now} {at} - {now} {utc}))"
+    return f"{rows(table, in_chunks=False)} WHERE {by} >= {since} OR {by} IS NULL"

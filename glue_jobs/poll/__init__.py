@@ -1,0 +1,1 @@
+"""Polls: rows that queries find, for tables whose log is not read."""

@@ -1,0 +1,66 @@
+"""Reading of source rows in a Spark task, within the snapshot of a poll."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+from psycopg.conninfo import make_conninfo
+
+from cdclake.jobs.runtime.source import connect
+from cdclake.postgres.bulk_read import import_snapshot, value_name
+from cdclake.postgres.event_values import SALT_SETTING
+
+_FETCHED = 1000  # rows that a task holds at once, regardless of their width
+_CHUNK = 1 << 22  # more rows than a chunk of a table has
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowReader:
+    """Query that each task runs for its chunks."""
+
+    dsn: str
+    authorities: str  # PEM; "" if the DSN names no file
+    salt: str
+    snapshot: str
+    query: str
+    types: tuple[pa.DataType, ...]
+
+    def read(self, chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of these chunks (number and condition), numbered within the poll."""
+        for batch in chunks:
+            for chunk, condition in zip(*(c.to_pylist() for c in batch.columns), strict=True):
+                yield from self._rows(chunk * _CHUNK, condition)
+
+    def _rows(self, first: int, condition: str) -> Iterator[pa.RecordBatch]:
+        names = [value_name(index) for index, _ in enumerate(self.types)]
+        query = f"SELECT {', '.join(names)} FROM ({self.query}) AS source_rows WHERE {condition}"
+        with self._dsn() as dsn, connect(dsn) as connection, connection.transaction():
+            connection.execute(import_snapshot(self.snapshot).encode())
+            connection.execute("SELECT set_config(%s, %s, true)", (SALT_SETTING, self.salt))
+            with connection.cursor("cdclake_poll") as cursor:
+                cursor.execute(query.encode())
+                while rows := cursor.fetchmany(_FETCHED):
+                    yield self._batch(names, rows, first)
+                    first += len(rows)
+
+    def _batch(self, names: list[str], rows: list[tuple[Any, ...]], first: int) -> pa.RecordBatch:
+        values = zip(*rows, strict=True)
+        arrays = [pa.array(v, kind) for v, kind in zip(values, self.types, strict=True)]
+        numbers = pa.array(range(first, first + len(rows)), pa.int64())
+        return pa.RecordBatch.from_arrays([*arrays, numbers], [*names, "cdc__row"])
+
+    @contextmanager
+    def _dsn(self) -> Iterator[str]:
+        if not self.authorities:
+            yield self.dsn
+            return
+        with TemporaryDirectory() as folder:
+            file = Path(folder) / "authorities.pem"
+            file.write_text(self.authorities)
+            yield make_conninfo(self.dsn, sslrootcert=str(file))

@@ -1,0 +1,227 @@
+"""One poll of a table: read, keep what has changed, append, apply, remember.
+
+A poll that is killed is repaired by the next one: it applies what was appended, then reads the same
+rows again, of which those that are stored already are unchanged.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from pyspark.sql import Column as Expression
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from cdclake import naming
+from cdclake.control_objects import PollProgress, poll_name
+from cdclake.debezium.position import POLL_PHASE
+from cdclake.debezium.worker import SALT_KEY
+from cdclake.errors import TableError
+from cdclake.fail_points import reach
+from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.jobs.apply.rebuilt_state import ingested_through
+from cdclake.jobs.apply.state_table import apply_changes
+from cdclake.jobs.apply.state_update import StateUpdate
+from cdclake.jobs.bulk_load.loaded_rows import RECORD, ReadPlace, read_events
+from cdclake.jobs.control.progress import Progress
+from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
+from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
+from cdclake.jobs.iceberg.persistence import persisted
+from cdclake.jobs.iceberg.table_handle import TableHandle
+from cdclake.jobs.poll.changed_rows import changed, deletes_of_gone_rows, refuse_repeated_keys
+from cdclake.jobs.poll.polled_snapshot import (
+    PolledSnapshot,
+    SourceLogin,
+    first_offset,
+    polled_snapshot,
+)
+from cdclake.jobs.runtime.source import deployed_dsn, secret_value
+from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
+from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.quarantine import quarantine_rows
+from cdclake.jobs.table_jobs.table_job import TableJob
+from cdclake.plan import Plan, Table
+from cdclake.polling import Polling
+from cdclake.schedule_times import next_start
+
+_SLOT_S = 4  # shorter than any poll: each has its own offsets, even if one was never remembered
+
+log = logging.getLogger("cdclake.poll")
+
+
+def poll_table(job: TableJob, table: Table) -> int:
+    """Poll the table under its lease; return the number of rows appended."""
+    salt = job.arguments.get("mask_salt")
+    with deployed_dsn(job.arguments) as dsn, job.leases.hold(table.name):
+        login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
+        return TablePoll(job.lake, job.plan, job.control, table).run(login)
+
+
+@dataclass(frozen=True, slots=True)
+class TablePoll:
+    """Poll of one table; the caller holds its lease."""
+
+    lake: LakeTables
+    plan: Plan
+    control: ObjectStore
+    table: Table
+
+    def run(self, login: SourceLogin) -> int:
+        """Poll once; return the number of rows appended.
+
+        Raises TableError, with nothing appended, if two rows have the same key, or if more rows
+        than `stop_table_after` cannot be stored.
+        """
+        for schema in (changes_schema, state_schema):
+            self.lake.create(schema(self.table, self.plan))
+        self.lake.create(quarantine_schema(self.plan))
+        self._apply()
+        stored = self.control.read(poll_name(self.table.name))
+        before = None if stored is None else PollProgress.from_json(stored.content)
+        with polled_snapshot(self.lake.spark, login, self.table) as snapshot:
+            progress = self._progress(snapshot, before)
+            since = None if progress.swept_at == snapshot.read_at else progress_bound(before)
+            appended, refused = self._append(snapshot, progress, since)
+        self._apply()
+        reach("before_poll_progress")
+        self.control.write(poll_name(self.table.name), replace(progress, refused=refused).to_json())
+        log.info("%s: %d rows appended, %d refused", self.table.name, appended, refused)
+        return appended
+
+    @property
+    def polling(self) -> Polling:
+        """Settings of the polls."""
+        assert self.table.polling is not None
+        return self.table.polling
+
+    def _apply(self) -> None:
+        through = ingested_through(self.lake, self.table)
+        apply_changes(StateUpdate(self.lake, self.table), through=through)
+
+    def _progress(self, snapshot: PolledSnapshot, before: PollProgress | None) -> PollProgress:
+        """Return the progress that this poll reaches; it sweeps if `swept_at` is its own time."""
+        slot = int(time.time()) // _SLOT_S
+        bound = snapshot.bound
+        if before is None:  # also after the table's changes came from the log
+            return PollProgress(
+                read_at=snapshot.read_at, swept_at=snapshot.read_at, bound=bound or 0,
+                lsn=snapshot.lsn, slot=slot, refused=0,
+            )  # fmt: skip
+        swept_at = snapshot.read_at if self._is_sweep_due(before, snapshot) else before.swept_at
+        return PollProgress(
+            read_at=snapshot.read_at,
+            swept_at=swept_at,
+            bound=before.bound if bound is None else max(bound, before.bound),
+            lsn=max(snapshot.lsn, before.lsn + 1),  # rows of a later poll win, whatever the LSN
+            slot=max(slot, before.slot + 1),
+            refused=0,
+        )
+
+    def _is_sweep_due(self, before: PollProgress, snapshot: PolledSnapshot) -> bool:
+        if self.polling.deletes == "none":
+            return False
+        if not self.polling.sweep_every:
+            return True
+        last = datetime.fromtimestamp(before.swept_at / 1_000_000, UTC)
+        due = next_start(self.polling.sweep_every, last)
+        return due is not None and due.timestamp() * 1_000_000 <= snapshot.read_at
+
+    def _append(
+        self, snapshot: PolledSnapshot, progress: PollProgress, since: int | None
+    ) -> tuple[int, int]:
+        """Append what has changed; return the numbers of rows appended and refused."""
+        stamped = self.lake.stamped(self.table.changes)
+        before = ChangesStamp.from_json(stamped.stamp) if stamped.stamp else ChangesStamp()
+        place = ReadPlace(
+            epoch=max(Progress.load(self.control).epoch, before.epoch, 1),
+            prev_commit_lsn=progress.lsn,
+            phase=POLL_PHASE,
+            lsn=progress.lsn,
+            partition=POLL_PARTITION,
+            read_at=progress.read_at,
+        )
+        offset = F.col("cdc__row") + F.lit(first_offset(progress.slot))
+        rows = snapshot.rows(self.table, since)
+        with persisted(read_events(rows, offset, self.table, self.plan, place)) as events:
+            refused = self._quarantine(events)
+            with persisted(self._changes(events, place, since)) as changes:
+                appended = changes.count()
+                if appended:
+                    self._commit(changes, stamped, before, place.epoch)
+        return appended, refused
+
+    def _changes(self, events: DataFrame, place: ReadPlace, since: int | None) -> DataFrame:
+        accepted = events.where(F.col(REFUSAL).isNull())
+        refuse_repeated_keys(accepted, self.table)
+        state = self.lake.read(self.table.name)
+        fresh = changed(accepted, self.table, self.lake, self._since(state, since))
+        if since is not None:
+            return fresh.select(*self._columns)
+        # Refused rows are in the source, too.
+        gone = deletes_of_gone_rows(events, self.table, self.lake, state, str(place.start))
+        return fresh.select(*self._columns).unionByName(gone.select(*self._columns))
+
+    def _since(self, state: DataFrame, since: int | None) -> DataFrame:
+        """Return the state's rows that may equal one of those read: unchanged, so is their time."""
+        if since is None:
+            return state
+        by = SPARK.name(self.polling.by)
+        day_before = since - 86_400_000_000  # a time without zone is that of a zone
+        return state.where(f"{by} >= {SPARK.instant(day_before)} OR {by} IS NULL")
+
+    @property
+    def _columns(self) -> list[str]:
+        names = [name for name, _ in changes_schema(self.table, self.plan).columns]
+        return [SPARK.name(name) for name in names if name != naming.INGESTED_AT]
+
+    def _quarantine(self, events: DataFrame) -> int:
+        """Quarantine refused rows, unless an earlier poll has found the same; return how many."""
+        refused = events.where(F.col(REFUSAL).isNotNull())
+        count = refused.count()
+        if count >= self.plan.stop_table_after:
+            reason = refused.first()
+            assert reason is not None
+            raise TableError(
+                self.table.name,
+                f"{count} rows of {self.table.source} cannot be stored: {reason[REFUSAL]}",
+                "correct them, or exclude the column; nothing of this poll was stored",
+            )
+        if count:
+            known = self.lake.read(naming.QUARANTINE).where(F.col("table") == self.table.name)
+            same = refused.alias("new").join(
+                known.alias("known"),
+                (F.col(f"new.{RECORD['key']}") == F.col("known.key"))
+                & _row_of(f"new.{RECORD['value']}").eqNullSafe(_row_of("known.value")),
+                "left_anti",
+            )
+            quarantine_rows(same, RECORD, self.lake, self.table)
+        return count
+
+    def _commit(
+        self, changes: DataFrame, stamped: StampedSnapshot, before: ChangesStamp, epoch: int
+    ) -> None:
+        ingested_at = moment_after(before)
+        moment = F.timestamp_micros(F.lit(ingested_at))
+        names = [SPARK.name(name) for name, _ in changes_schema(self.table, self.plan).columns]
+        append_changes(
+            changes.withColumn(naming.INGESTED_AT, moment).select(*names),
+            TableHandle(self.lake, self.table.changes),
+            read_from=stamped.snapshot_id,
+            follows=before.ingested_through,
+            stamp=replace(before, ingested_through=ingested_at, epoch=epoch),
+        )
+
+
+def progress_bound(before: PollProgress | None) -> int | None:
+    """Return the time since which a poll reads rows; None if it reads all."""
+    return None if before is None else before.bound
+
+
+def _row_of(record: str) -> Expression:
+    """Return the row in the bytes of a refused record, without where it was read."""
+    return F.get_json_object(F.col(record).cast("string"), "$.after")
