@@ -13,6 +13,7 @@ from cdclake.control_objects import (
     DERIVED,
     LEASES,
     OUTCOMES,
+    POLLS,
     PROGRESS,
     REQUESTS,
     RESUMES,
@@ -41,6 +42,9 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
     **dict.fromkeys(TABLE_JOBS, ControlAccess(writes=(_LEASES, _REPORTS), deletes=(_LEASES,))),
     naming.REFRESH_JOB: ControlAccess(
         writes=(_LEASES, _REPORTS, f"{DERIVED}/*"), deletes=(_LEASES,)
+    ),
+    naming.POLL_JOB: ControlAccess(
+        writes=(_LEASES, _REPORTS, f"{POLLS}/*"), deletes=(_LEASES, f"{POLLS}/*")
     ),
     naming.CHECK_JOB: ControlAccess(writes=(_REPORTS,)),
     # It notes widened types, and requests the replay of what they quarantined.

@@ -13,6 +13,7 @@
 | `pause.json` | `pause --target aws`, removed by `resume` | the stream keeper, the stream |
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
 | `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |
+| `polls/<table>.error.json` | `poll_tables`: why the last poll failed | status, verify |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
@@ -64,6 +65,11 @@ def derived_name(table: str) -> str:
 def poll_name(table: str) -> str:
     """Return the name of a polled table's progress."""
     return f"{POLLS}/{table}.json"
+
+
+def poll_error_name(table: str) -> str:
+    """Return the name of the reason why a table's last poll failed."""
+    return f"{POLLS}/{table}.error.json"
 
 
 def split_request_name(name: str) -> tuple[str, str]:
@@ -227,12 +233,14 @@ class DerivedProgress:
 class PollProgress:
     """Last poll of a table. Times are microseconds since 1970, by the source's clock."""
 
-    read_at: int  # when it took its snapshot
-    swept_at: int  # when the last poll did that read the whole table
-    bound: int  # no transaction that the snapshot lacks began before
-    lsn: int  # in the positions of its rows
-    slot: int  # in the offsets of its rows
-    refused: int  # rows that it could not store
+    read_at: int = 0  # when it took its snapshot
+    swept_at: int = 0  # when the last poll did that read the whole table
+    bound: int = 0  # no transaction that the snapshot lacks began before
+    lsn: int = 0  # in the positions of its rows
+    slot: int = 0  # in the offsets of its rows
+    refused: int = 0  # rows that it could not store
+    ingested: int = 0  # newest time of ingestion in the changelog
+    definition: str = ""  # digest of what was read
 
     def to_json(self) -> Json:
         """Return the content of the control object."""

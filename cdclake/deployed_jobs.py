@@ -18,11 +18,13 @@ TABLE_JOBS = (
     naming.REBUILD_JOB,
     naming.REFRESH_JOB,
     naming.CHECK_JOB,
+    naming.POLL_JOB,
 )
 JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
 # Jobs that query the source and need extra packages, which Glue does not have.
-AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB)
-_AT_KAFKA = (naming.STREAM_JOB, *AT_SOURCE)
+AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB)
+_AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB)
+_SALTED = (naming.VERIFY_JOB, naming.POLL_JOB)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
 _SIGNED_BY_IAM = {
@@ -76,7 +78,7 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         arguments["--source"] = places.source
         arguments["--login"] = places.login
         arguments["--authorities"] = places.authorities
-    if job == naming.VERIFY_JOB and places.salt is not None:
+    if job in _SALTED and places.salt is not None:
         arguments["--mask_salt"] = places.salt
     if job == naming.OPERATE_JOB:
         arguments["--offsets"] = naming.offsets_topic(places.pipeline)

@@ -18,6 +18,7 @@ class Polling:
     sweep_every: str = ""  # schedule of the polls that read the whole table; "": each one does
     overlap_minutes: int | None = None  # read again at each poll; None: as long as transactions ran
     query: str = ""  # SELECT to read instead of a table of the name
+    reads: tuple[str, ...] = ()  # `schema.table` of what the query reads
 
     @property
     def schedule_name(self) -> str:
@@ -31,4 +32,4 @@ class Polling:
     @staticmethod
     def from_raw(raw: Mapping[str, Any]) -> Polling:
         """Parse an entry of the plan's JSON."""
-        return Polling(**raw)
+        return Polling(**{**raw, "reads": tuple(raw["reads"])})

@@ -23,7 +23,8 @@ def job(
     name: Annotated[
         str,
         typer.Argument(
-            help="apply_changes, maintain_tables, rebuild_tables, refresh_derived or check_tables."
+            help="apply_changes, maintain_tables, rebuild_tables, refresh_derived, check_tables"
+            " or poll_tables."
         ),
     ],
     table: Annotated[

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
+from cdclake.config.poll_sql import relations_of
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
+
+
+def _check_query(query: str) -> str:
+    relations_of(query)
+    return query
 
 
 class PollEntry(Section):
@@ -40,10 +46,10 @@ class PollEntry(Section):
         " transactions cannot be seen (default there: 15). Default on a primary: as long as the"
         " oldest transaction ran.",
     )
-    query: str | None = Field(
+    query: Annotated[str, AfterValidator(_check_query)] | None = Field(
         default=None,
         description="SELECT, such as a join, whose result has the declared columns; instead of a"
-        " table or view of the entry's name.",
+        " table or view of the entry's name. It names tables with their schema.",
     )
 
 

@@ -14,6 +14,7 @@ from cdclake.config.derived_sql import SourceColumns, analyze
 from cdclake.config.document import Document
 from cdclake.config.model import PipelineFile
 from cdclake.config.partial_model import outline_tables
+from cdclake.config.poll_sql import relations_of
 from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_mean, sort_problems
 from cdclake.config.quality_sql import RuleTable, resolve_rule
 from cdclake.config.resolve_firehose import resolve_deliveries, resolve_web_logs, topic_of
@@ -180,6 +181,7 @@ def _resolve_polling(entry: TableEntry, lake_names: Mapping[str, str]) -> Pollin
         sweep_every=poll.sweep_every or "",
         overlap_minutes=poll.overlap_minutes,
         query=(poll.query or "").strip().removesuffix(";"),
+        reads=() if poll.query is None else relations_of(poll.query),
     )
 
 

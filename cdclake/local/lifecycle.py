@@ -25,6 +25,7 @@ from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.mask_history import add_to_history
 from cdclake.local.operations_backend import local_operations
 from cdclake.local.plan_diff import PlanDiff, compare
+from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
@@ -84,18 +85,23 @@ def up(
     state.save(home)
     if wait == ROWS and not state.paused:
         await_rows(replace(lake, state=state))
+    polled = [] if state.paused else poll_new_tables(lake, streamed)
     return {
-        **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
-        **_outcome(before, state, change, checked),
+        **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
+        **_outcome(before, state, change, checked, polled),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
 
 
 def _outcome(
-    before: LakeState, after: LakeState, change: PlanDiff, checked: CheckedRelations
+    before: LakeState,
+    after: LakeState,
+    change: PlanDiff,
+    checked: CheckedRelations,
+    polled: Sequence[str],
 ) -> dict[str, Any]:
     return {
-        "did": _did(before, after, change),
+        "did": [*_did(before, after, change), *polled],
         "paused": after.paused,
         "relation_changes": checked.to_json(),
     }

@@ -77,9 +77,10 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
         return PlanDiff(is_first=True, joining=after.tables)
     problems = _lake_problems(before, after)
     known = {table.source: table for table in before.tables}
-    for table in after.tables:
-        if table.source in known:
-            problems += _table_problems(known[table.source], table)
+    stored = {table.source: table for table in before.all_tables}
+    for table in after.all_tables:
+        if table.source in stored:
+            problems += _table_problems(stored[table.source], table)
     if problems:
         raise InputError(
             "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
@@ -134,7 +135,10 @@ def _lake_problems(before: Plan, after: Plan) -> list[str]:
 
 def _table_problems(before: Table, after: Table) -> list[str]:
     problems = []
-    if before.delivery != after.delivery:
+    if "poll" in (before.delivery, after.delivery):
+        if "firehose" in (before.delivery, after.delivery):
+            problems.append(f"{after.source}: Firehose's changelog cannot be continued by polls")
+    elif before.delivery != after.delivery:
         problems.append(f"{after.source}: `delivery` changed to {after.delivery}")
     elif before.topic != after.topic:
         problems.append(f"{after.source}: its topic changed from {before.topic} to {after.topic}")

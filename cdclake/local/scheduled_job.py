@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a scheduled job once.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--job", required=True)
-    parser.add_argument("--table", help="the derived table to refresh")
+    parser.add_argument("--table", help="the tables to refresh or to poll")
     given = parser.parse_args()
     try:
         return run(open_lake(Home(given.home)), given.job, given.table)
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def run(lake: LocalLake, job: str, table: str | None = None) -> int:
-    """Run the job on a running lake, for one derived table if it is given."""
+    """Run the job on a running lake, for the derived or polled tables that are given."""
     if job == naming.VERIFY_JOB:
         report = verify_lake(lake)
         for compared in report.tables:

@@ -27,6 +27,7 @@ from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, tables_replacing, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
+from cdclake.local.polls import poll_shown, read_poll, read_poll_error
 from cdclake.local.process.home import Home
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.local.web_logs.web_log_figures import web_log_figures
@@ -97,11 +98,11 @@ def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
 def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if "aws" not in running:
         error = "the local S3 and Glue are not running"
-        return [_unknown(table, error) for table in lake.plan.tables]
+        return [_unknown(table, error) for table in lake.plan.all_tables]
     read = known(lambda: (Progress.load(lake.control), table_figures(lake)), None)
     if read is None:
         error = "the local S3 and Glue do not answer yet"
-        return [_unknown(table, error) for table in lake.plan.tables]
+        return [_unknown(table, error) for table in lake.plan.all_tables]
     progress, figures = read
     lines = Lines(lake.state.pipeline_file)
     ends, arrived, loads, gaps = (
@@ -121,7 +122,31 @@ def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
         lines=lines,
         verified=known(lambda: _verified(lake), {}),
     )
-    return [_table(table, facts, figures[table.name], running) for table in lake.plan.tables]
+    return [
+        *(_table(table, facts, figures[table.name], running) for table in lake.plan.tables),
+        *(_polled(lake, table, facts, figures[table.name]) for table in lake.plan.polled),
+    ]
+
+
+def _polled(
+    lake: LocalLake, table: Table, facts: _Facts, figures: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the line of a table that queries read: it has no topic, and its changes no log."""
+    found = known(lambda: read_poll(lake.control, table), None)
+    error = known(lambda: read_poll_error(lake.control, table), None)
+    state = "paused" if lake.state.paused else "polling" if found is not None else "loading"
+    return {
+        **_unknown(table, ""),
+        **figures,
+        "state": state,
+        "state_age_s": 0.0,
+        "last_error": error,
+        "failed": 0,
+        "polled": None if found is None else poll_shown(found, time.time()),
+        "source_changes": [],
+        "relation_changes": [],
+        "last_verified": facts.verified.get(table.name),
+    }
 
 
 def _verified(lake: LocalLake) -> dict[str, dict[str, Any]]:
@@ -189,6 +214,7 @@ def _table(
         "lines": [facts.lines.of(table, column) for column in progress.columns],
         "source_changes": _shown(facts.changes, table),
         "relation_changes": _shown(facts.relations, table),
+        "polled": None,
         "last_verified": facts.verified.get(table.name),
     }
 
@@ -256,6 +282,7 @@ def _unknown(table: Table, error: str) -> dict[str, Any]:
         "lines": [],
         "source_changes": None,
         "relation_changes": None,
+        "polled": None,
         "last_verified": None,
     }
 

@@ -16,6 +16,7 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.operations_backend import LocalBackend
+from cdclake.local.polls import waiting_for_polls
 from cdclake.local.reader.duck import lake_reader
 
 
@@ -48,7 +49,7 @@ def verify_lake(
         dsn=lake.dsn,
         salt=lake.mask_salt,
         reader=reader,
-        wait=arrival.wait,
+        wait=waiting_for_polls(lake, arrival.wait),
         sample=sample,
         deep=deep,
         quarantined=partial(quarantined_events, reader),

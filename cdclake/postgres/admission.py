@@ -37,7 +37,7 @@ def check_table(
     `version`: the server's version number.
     """
     if actual is None:
-        return [_missing(declared, known)]
+        return [missing(declared, known)]
     broken = check_kind(actual)
     if broken:
         return broken
@@ -47,7 +47,17 @@ def check_table(
     return refusals + _check_rights(actual, role, sees_all_rows)
 
 
-def _missing(declared: Table, known: Collection[TableId]) -> Refusal:
+def check_polled(
+    declared: Table, actual: SourceTable | None, known: Collection[TableId]
+) -> list[Refusal]:
+    """Return the reasons why queries cannot read the table or view as it is declared."""
+    if actual is None:
+        return [missing(declared, known)]
+    return check_columns(declared, actual)
+
+
+def missing(declared: Table, known: Collection[TableId]) -> Refusal:
+    """Refuse a table that the source lacks, and suggest similar names."""
     spelled = {f"{schema}.{table}": (schema, table) for schema, table in known}
     elsewhere = [name for name, (_, table) in spelled.items() if table == declared.table]
     lowered = {name.lower(): name for name in spelled}
@@ -123,7 +133,7 @@ def check_column(column: Column, declared: Table, actual: SourceTable) -> Refusa
     if present is None:
         return _gone(column, declared, actual)
     found = actual.by_name[present]
-    if found.generated:
+    if found.generated and declared.polling is None:
         return Refusal(
             actual.source,
             f"column {column.source!r} is generated, and generated columns are not in the stream",

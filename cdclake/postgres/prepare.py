@@ -36,6 +36,7 @@ _PUBLICATION_OPTIONS = (
 )
 
 ColumnList = tuple[str, ...] | None  # None: all
+_WITH_PLACES = "rp"  # kinds of relations with system columns: tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def prepare(
         *_own_schema(),
         *_role(plan.source_object, password_verifier, replication_grant),
         *_without_truncates(lists),
-        *_grants(plan, database, lists, granted),
+        *_grants(plan, database, lists | polled_lists(plan, tables), granted),
+        *_sight_of_transactions(plan),
         *_publication(plan.source_object, lists, publication),
     ]
 
@@ -86,6 +88,42 @@ def column_lists(plan: Plan, tables: Mapping[TableId, SourceTable]) -> dict[Tabl
         for table in plan.tables
     }
     return lists | dict.fromkeys(OWN_TABLES)
+
+
+def polled_lists(plan: Plan, tables: Mapping[TableId, SourceTable]) -> dict[TableId, ColumnList]:
+    """Return every relation that polls read, and the columns that they may read: all of a query's.
+
+    Views have no system columns.
+    """
+    lists: dict[TableId, ColumnList] = {}
+    for table in plan.polled:
+        polling, name = table.polling, (table.schema, table.table)
+        assert polling is not None
+        if polling.query:
+            lists |= dict.fromkeys(parse_table_id(each) for each in polling.reads)
+        elif tables[name].kind in _WITH_PLACES:
+            lists[name] = published_columns(table, tables[name])
+        else:
+            lists[name] = None
+    return lists
+
+
+def parse_table_id(name: str) -> TableId:
+    """Split `schema.table` at its first dot."""
+    schema, _, table = name.partition(".")
+    return schema, table
+
+
+def _sight_of_transactions(plan: Plan) -> list[Statement]:
+    """Let the role see when transactions began, on which polls without an overlap depend."""
+    if all(t.polling and t.polling.overlap_minutes is not None for t in plan.polled):
+        return []
+    role, quoted = identifier(plan.source_object), literal(plan.source_object)
+    grant = (
+        f"DO $do$ BEGIN IF NOT pg_has_role({quoted}, 'pg_read_all_stats', 'USAGE') THEN"
+        f" GRANT pg_read_all_stats TO {role}; END IF; END $do$"
+    )
+    return [Statement("its sight of other sessions' transactions, for polls", grant)]
 
 
 def _own_schema() -> list[Statement]:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from cdclake.errors import InputError
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries, teardown
-from cdclake.postgres.admission import check_table
+from cdclake.postgres.admission import check_polled, check_table
 from cdclake.postgres.catalog import SourceTable, TableId, assemble
 from cdclake.postgres.identity import alterations
 from cdclake.postgres.key_identity import is_unenforced
@@ -182,7 +182,7 @@ def check_session(
     """
     name, is_bulk = plan.source_object, plan.snapshot_mode == "bulk"
     state = read_server(connection, name)
-    named = {(table.schema, table.table) for table in plan.tables}
+    named = {(table.schema, table.table) for table in (*plan.tables, *_polled_by_name(plan))}
     actual = {table.id: table for table in read_catalog(connection, tables=named)}
     plan = _without_missing(plan, actual, kept)
     refusals = check_server(state, name, own_stream=own_stream or embedded, is_bulk=is_bulk)
@@ -222,7 +222,12 @@ def _check_tables(
     embedded: bool,
 ) -> list[Refusal]:
     known = read_names(connection)
-    return [
+    polled = [
+        refusal
+        for table in _polled_by_name(plan)
+        for refusal in check_polled(table, actual.get((table.schema, table.table)), known)
+    ]
+    return polled + [
         refusal
         for table in plan.tables
         for refusal in check_table(
@@ -235,6 +240,11 @@ def _check_tables(
             version=state.version,
         )
     ]
+
+
+def _polled_by_name(plan: Plan) -> list[Table]:
+    """Return the polled tables that are read from a table or view, not by a query."""
+    return [table for table in plan.polled if table.polling and not table.polling.query]
 
 
 def _without_missing(plan: Plan, actual: Collection[TableId], kept: Collection[str]) -> Plan:

@@ -6,6 +6,8 @@ rows again, of which those that are stored already are unchanged.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 import time
 from dataclasses import dataclass, replace
@@ -16,10 +18,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.control_objects import PollProgress, poll_name
+from cdclake.control_objects import PollProgress, poll_error_name, poll_name
 from cdclake.debezium.position import POLL_PHASE
 from cdclake.debezium.worker import SALT_KEY
-from cdclake.errors import TableError
+from cdclake.errors import CdcError, TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
@@ -55,11 +57,21 @@ log = logging.getLogger("cdclake.poll")
 
 
 def poll_table(job: TableJob, table: Table) -> int:
-    """Poll the table under its lease; return the number of rows appended."""
-    salt = job.arguments.get("mask_salt")
-    with deployed_dsn(job.arguments) as dsn, job.leases.hold(table.name):
-        login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
-        return TablePoll(job.lake, job.plan, job.control, table).run(login)
+    """Poll the table under its lease; return the number of rows appended.
+
+    If that fails, the reason is kept for `status` until a poll succeeds.
+    """
+    failed = poll_error_name(table.name)
+    try:
+        with deployed_dsn(job.arguments) as dsn, job.leases.hold(table.name):
+            salt = job.arguments.get("mask_salt")
+            login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
+            appended = TablePoll(job.lake, job.plan, job.control, table).run(login)
+    except CdcError as error:
+        job.control.write(failed, {"error": str(error)})
+        raise
+    job.control.delete(failed)
+    return appended
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +96,14 @@ class TablePoll:
         stored = self.control.read(poll_name(self.table.name))
         before = None if stored is None else PollProgress.from_json(stored.content)
         with polled_snapshot(self.lake.spark, login, self.table) as snapshot:
-            progress = self._progress(snapshot, before)
-            since = None if progress.swept_at == snapshot.read_at else progress_bound(before)
+            since = self._since(before, snapshot)
+            progress = self._progress(before, snapshot, since)
             appended, refused = self._append(snapshot, progress, since)
         self._apply()
+        ingested = ingested_through(self.lake, self.table)
+        progress = replace(progress, refused=refused, ingested=ingested)
         reach("before_poll_progress")
-        self.control.write(poll_name(self.table.name), replace(progress, refused=refused).to_json())
+        self.control.write(poll_name(self.table.name), progress.to_json())
         log.info("%s: %d rows appended, %d refused", self.table.name, appended, refused)
         return appended
 
@@ -103,24 +117,42 @@ class TablePoll:
         through = ingested_through(self.lake, self.table)
         apply_changes(StateUpdate(self.lake, self.table), through=through)
 
-    def _progress(self, snapshot: PolledSnapshot, before: PollProgress | None) -> PollProgress:
-        """Return the progress that this poll reaches; it sweeps if `swept_at` is its own time."""
-        slot = int(time.time()) // _SLOT_S
-        bound = snapshot.bound
-        if before is None:  # also after the table's changes came from the log
-            return PollProgress(
-                read_at=snapshot.read_at, swept_at=snapshot.read_at, bound=bound or 0,
-                lsn=snapshot.lsn, slot=slot, refused=0,
-            )  # fmt: skip
-        swept_at = snapshot.read_at if self._is_sweep_due(before, snapshot) else before.swept_at
+    def _since(self, before: PollProgress | None, snapshot: PolledSnapshot) -> int | None:
+        """Return the time since which rows are read, in microseconds; None if all are.
+
+        All are also read if another writer was there (the stream, while the table's changes came
+        from the log), if the declaration has changed, or if the source's clock was set back.
+        """
+        continues = (
+            before is not None
+            and before.ingested == ingested_through(self.lake, self.table)
+            and before.definition == self._definition
+            and before.read_at <= snapshot.read_at
+            and not self._is_sweep_due(before, snapshot)
+        )
+        return before.bound if before is not None and continues else None
+
+    def _progress(
+        self, before: PollProgress | None, snapshot: PolledSnapshot, since: int | None
+    ) -> PollProgress:
+        """Return the progress that this poll reaches."""
+        last = before or PollProgress()
+        unknown = 0 if since is None else since  # such as while a prepared transaction waits
         return PollProgress(
             read_at=snapshot.read_at,
-            swept_at=swept_at,
-            bound=before.bound if bound is None else max(bound, before.bound),
-            lsn=max(snapshot.lsn, before.lsn + 1),  # rows of a later poll win, whatever the LSN
-            slot=max(slot, before.slot + 1),
-            refused=0,
+            swept_at=snapshot.read_at if since is None else last.swept_at,
+            bound=unknown if snapshot.bound is None else snapshot.bound,
+            lsn=max(snapshot.lsn, last.lsn + 1),  # rows of a later poll win, whatever the LSN
+            slot=max(int(time.time()) // _SLOT_S, last.slot + 1),
+            definition=self._definition,
         )
+
+    @property
+    def _definition(self) -> str:
+        """A digest of what is read: rows that were not written since lack a new column's value."""
+        columns = [(c.source, c.name, c.type, c.mask) for c in self.table.columns]
+        content = json.dumps([columns, self.polling.by, self.polling.query])
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _is_sweep_due(self, before: PollProgress, snapshot: PolledSnapshot) -> bool:
         if self.polling.deletes == "none":
@@ -159,14 +191,14 @@ class TablePoll:
         accepted = events.where(F.col(REFUSAL).isNull())
         refuse_repeated_keys(accepted, self.table)
         state = self.lake.read(self.table.name)
-        fresh = changed(accepted, self.table, self.lake, self._since(state, since))
-        if since is not None:
+        fresh = changed(accepted, self.table, self.lake, self._stored_since(state, since))
+        if since is not None or self.polling.deletes == "none":
             return fresh.select(*self._columns)
         # Refused rows are in the source, too.
         gone = deletes_of_gone_rows(events, self.table, self.lake, state, str(place.start))
         return fresh.select(*self._columns).unionByName(gone.select(*self._columns))
 
-    def _since(self, state: DataFrame, since: int | None) -> DataFrame:
+    def _stored_since(self, state: DataFrame, since: int | None) -> DataFrame:
         """Return the state's rows that may equal one of those read: unchanged, so is their time."""
         if since is None:
             return state
@@ -215,11 +247,6 @@ class TablePoll:
             follows=before.ingested_through,
             stamp=replace(before, ingested_through=ingested_at, epoch=epoch),
         )
-
-
-def progress_bound(before: PollProgress | None) -> int | None:
-    """Return the time since which a poll reads rows; None if it reads all."""
-    return None if before is None else before.bound
 
 
 def _row_of(record: str) -> Expression:

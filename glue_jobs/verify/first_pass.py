@@ -16,8 +16,8 @@ from cdclake.jobs.verify import lake_rows, source_rows
 from cdclake.jobs.verify.mismatches import Mismatches
 from cdclake.naming import current_name
 from cdclake.plan import Plan, Table
+from cdclake.postgres.poll_queries import relation
 from cdclake.postgres.published import as_named_now
-from cdclake.postgres.quoting import qualified
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.compare import differing
 from cdclake.verify.statements import ROWS_PER_BUCKET, Comparable
@@ -66,7 +66,7 @@ def sides_of(table: Table, plan: Plan, connection: Connection) -> Sides:
     view = f"{DUCKDB.name(plan.lake_database)}.{DUCKDB.name(current_name(table.name))}"
     return Sides(
         table,
-        Comparable("postgres", qualified(table.schema, table.table), columns),
+        Comparable("postgres", relation(table), columns),
         Comparable("duckdb", view, columns),
         tuple(column.source for column in table.columns if column.name not in compared),
     )

@@ -66,7 +66,12 @@ def snapshot(dsn: str, salt: str) -> Iterator[Connection]:
 
 
 def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | None]:
-    """Return each column's maximum length in characters by name; None if unlimited."""
+    """Return each column's maximum length in characters by name; None if unlimited.
+
+    The columns of a query's result have none.
+    """
+    if table.polling is not None and table.polling.query:
+        return dict.fromkeys(column.source for column in table.columns)
     return dict(connection.execute(_LENGTHS, (table.schema, table.table)).fetchall())
 
 

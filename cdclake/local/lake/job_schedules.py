@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
 from cdclake import naming
 from cdclake.jobs.control.leases import Leases
@@ -29,12 +30,13 @@ def schedule_jobs(lake: LocalLake) -> None:
         ScheduledJob(table.schedule, _spec(lake, naming.REFRESH_JOB, table.name))
         for table in plan.derived
     ]
-    stack.schedule_jobs(lake.home, [*scheduled, *refreshed])
+    polls = [ScheduledJob(every, _poll_spec(lake, tables)) for every, tables in plan.polls.items()]
+    stack.schedule_jobs(lake.home, [*scheduled, *refreshed, *polls])
 
 
 def free_leases(lake: LocalLake) -> None:
     """Free the leases of jobs that ended with the lake; only while no job runs."""
-    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB):
+    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB, naming.POLL_JOB):
         Leases(lake.control, job).abandon_earlier_runs()
 
 
@@ -43,8 +45,15 @@ def scheduled_tables(plan: Plan) -> list[Table]:
     return [table for table in plan.tables if table.apply == "scheduled"]
 
 
-def _spec(lake: LocalLake, job: str, table: str = "") -> Spec:
-    name = f"{job}-{table}" if table else job
+def _poll_spec(lake: LocalLake, tables: Sequence[Table]) -> Spec:
+    polling = tables[0].polling
+    assert polling is not None
+    named = ",".join(table.name for table in tables)
+    return _spec(lake, naming.POLL_JOB, named, f"{naming.POLL_JOB}-{polling.schedule_name}")
+
+
+def _spec(lake: LocalLake, job: str, table: str = "", name: str = "") -> Spec:
+    name = name or (f"{job}-{table}" if table else job)
     return Spec(
         name=name,
         argv=(

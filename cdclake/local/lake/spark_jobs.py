@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg
+
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import FAIL_POINT_KEY
@@ -57,12 +59,25 @@ def stream_spec(lake: LocalLake) -> Spec:
 
 def run_job(lake: LocalLake, job: str, tables: list[str]) -> dict[str, Any]:
     """Run a job over tables, wait until it ends, and return its report."""
-    running = start_job(lake, job, {"tables": ",".join(tables)} if tables else {})
+    chosen = {"tables": ",".join(tables)} if tables else {}
+    more = _source_arguments(lake) if job == naming.POLL_JOB else {}
+    running = start_job(lake, job, chosen | more)
     try:
         running.process.wait(_JOB_TIMEOUT_S)
     finally:
         running.process.kill()
     return running.report()
+
+
+def _source_arguments(lake: LocalLake) -> dict[str, str]:
+    """Return the arguments of a job that queries the source: its address, and names of secrets."""
+    parts = psycopg.conninfo.conninfo_to_dict(lake.dsn)
+    words = {name: value for name, value in parts.items() if name not in ("user", "password")}
+    return {
+        "source": json.dumps(words, sort_keys=True),
+        "login": naming.login_secret(lake.plan.name),
+        "mask_salt": naming.salt_secret(lake.plan.name),
+    }
 
 
 @dataclass(frozen=True, slots=True)
