@@ -23,7 +23,7 @@ TABLE_JOBS = (
 JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
 # Jobs that query the source and need extra packages, which Glue does not have.
 AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB)
-_AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB)
+AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB)
 _SALTED = (naming.VERIFY_JOB, naming.POLL_JOB)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
@@ -69,7 +69,7 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
     arguments["--metrics"] = places.prefix
     if job == naming.STREAM_JOB:
         arguments["--checkpoint"] = places.checkpoint
-    if job in _AT_KAFKA:
+    if job in AT_KAFKA:
         # Spark creates a new consumer group for every start; the role allows them by this prefix.
         group = {"groupIdPrefix": naming.consumer_group_prefix(places.prefix)}
         arguments["--brokers"] = places.brokers

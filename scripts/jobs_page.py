@@ -75,6 +75,13 @@ JOBS_DESCRIBED = {
         "Started by `schedules.checks`.",
         {"--tables": "orders", "--run": "by-hand-7"},
     ),
+    naming.POLL_JOB: Described(
+        "Reads the rows of [polled tables](polled-tables.md) that have changed since the last poll,"
+        " and applies them. Deployed only if a table has `capture: {poll: ...}`; runs for different"
+        " tables may overlap.",
+        "Started by the schedules of the polled tables, one run for all tables of a schedule.",
+        {"--tables": "orders", "--run": "by-hand-8"},
+    ),
     naming.VERIFY_JOB: Described(
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
@@ -127,8 +134,8 @@ the local lake with the arguments shown here.
 A job is named `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment sets most
 arguments; for a manual run add those in the table "set per run". In the Glue console: *ETL jobs*,
 the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job
-cannot be started while another run of it is active, except `refresh_derived`. Logs are in
-CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
+cannot be started while another run of it is active, except `refresh_derived` and `poll_tables`.
+Logs are in CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.

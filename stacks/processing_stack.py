@@ -14,6 +14,7 @@ from cdclake.config.aws_model import CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
 from cdclake.control_access import CONTROL_ACCESS
 from cdclake.deployed_jobs import (
+    AT_KAFKA,
     AT_SOURCE,
     TABLE_JOBS,
     Places,
@@ -56,6 +57,7 @@ _PURPOSES = {
     naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
+    naming.POLL_JOB: "Reads the rows of polled tables that have changed since the last poll",
     naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
@@ -128,6 +130,9 @@ class ProcessingStack(PipelineStack):
         """Allow committing to the lake's tables, or what less a job does with them."""
         if job == naming.CHECK_JOB:
             return self._lake.grant_read_tables()
+        if job == naming.POLL_JOB:
+            source = self._source.grant_read_login_and_salt()
+            return [*self._lake.grant_commit_tables(creates=True), *source]
         return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 
     def _brokers(self) -> str:
@@ -157,18 +162,23 @@ class ProcessingStack(PipelineStack):
         plan, size = self.deployment.plan, self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_SOURCE:
-            arguments |= {**self._jars(self._login_jar), **package_arguments(self._wheels)}
+            arguments |= package_arguments(self._wheels)
+        if job in AT_KAFKA:
+            arguments |= self._jars(self._login_jar)
         return JobSpec(
             job=job,
             purpose=_PURPOSES[job],
             # Only streaming jobs are documented to have a Kafka client on their class path.
-            streaming=job in AT_SOURCE,
+            streaming=job in AT_KAFKA,
             script=self._files.add(script_of(job)),
             arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
-            # Each derived table has its own schedule, and its lease keeps others away.
-            concurrent_runs=len(plan.derived) if job == naming.REFRESH_JOB else 1,
+            # Each has its schedule, and a table's lease keeps others away.
+            concurrent_runs={
+                naming.REFRESH_JOB: len(plan.derived),
+                naming.POLL_JOB: len(plan.polls),
+            }.get(job, 1),
             grants=[*self._every_job_grants(job), *grants],
         )
 
@@ -243,7 +253,11 @@ class ProcessingStack(PipelineStack):
     def _table_jobs(self) -> list[str]:
         """Return the jobs over tables that the pipeline has work for."""
         plan = self.deployment.plan
-        is_idle = {naming.REFRESH_JOB: not plan.derived, naming.CHECK_JOB: not plan.is_checked}
+        is_idle = {
+            naming.REFRESH_JOB: not plan.derived,
+            naming.CHECK_JOB: not plan.is_checked,
+            naming.POLL_JOB: not plan.polled,
+        }
         return [job for job in TABLE_JOBS if not is_idle.get(job)]
 
     @property
@@ -282,6 +296,7 @@ class ProcessingStack(PipelineStack):
         plan, stream = self.deployment.plan, jobs[naming.STREAM_JOB]
         schedules = JobSchedules(self, "Schedules", ground=self._ground)
         self._schedule_table_jobs(schedules, jobs)
+        self._schedule_polls(schedules, jobs)
         wanted = self.deployment.aws.stream == "on"
         if self._is_kept:
             StreamKeeper(
@@ -326,6 +341,20 @@ class ProcessingStack(PipelineStack):
                 arguments={
                     "--tables": table.name,
                     "--run": f"{naming.REFRESH_JOB}-{table.name}",
+                },
+            )
+
+    def _schedule_polls(self, schedules: JobSchedules, jobs: dict[str, GlueJob]) -> None:
+        for every, tables in self.deployment.plan.polls.items():
+            polling = tables[0].polling
+            assert polling is not None
+            schedules.start_job(
+                f"Poll-{polling.schedule_name}",
+                schedule=every,
+                job=jobs[naming.POLL_JOB].name,
+                arguments={
+                    "--tables": ",".join(table.name for table in tables),
+                    "--run": f"{naming.POLL_JOB}-{polling.schedule_name}",
                 },
             )
 

@@ -29,6 +29,7 @@ from cdclake.jobs.runtime.source import deployed_dsn, secret_value, source_table
 from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
+from cdclake.jobs.verify.poll_wait import PollWait
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
@@ -77,7 +78,7 @@ def compare(
             dsn=dsn,
             salt=secret_value(arguments["mask_salt"], SALT_KEY) if "mask_salt" in arguments else "",
             reader=reader,
-            wait=arrival.wait,
+            wait=PollWait(control=control, streamed=arrival.wait, wait_s=arrival.wait_s).wait,
             sample=None if sample is None else int(sample),
             deep="deep" in arguments,
             quarantined=lambda: quarantined_events(reader),
@@ -109,7 +110,7 @@ def run(arguments: Mapping[str, str]) -> int:
         note_verified(control, {table.table: table.ok for table in found.tables})
     except CdcError as error:
         log.error("%s", error)
-        report, unequal, equal = _failed(error), len(plan.tables), 0
+        report, unequal, equal = _failed(error), len(plan.all_tables), 0
     control.write(naming.report_name(arguments.get("run", naming.VERIFY_JOB)), report)
     for line in report["tables"]:
         log.info("%s", line)

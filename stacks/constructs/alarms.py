@@ -242,7 +242,15 @@ def _of_jobs(
 
 
 def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """Yield the alarms of derived tables and of quality rules, if there are any."""
+    """Yield the alarms of polled tables, derived tables and quality rules, if there are any."""
+    if deployment.plan.polled:
+        yield AlarmSpec(
+            name="poll-failed",
+            description="Within an hour a polled table could not be read, or its rows could not be"
+            " stored.",
+            metric=known.failures(naming.POLL_JOB, HOUR),
+            threshold=0,
+        )
     if deployment.plan.derived:
         yield AlarmSpec(
             name="derived-failed",

@@ -146,7 +146,7 @@ def _upkeep(known: DeploymentMetrics, failed_queue: str) -> Iterator[IWidget]:
     )
     jobs = (
         *(naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB),
-        *(naming.CHECK_JOB, naming.VERIFY_JOB),
+        *(naming.CHECK_JOB, naming.POLL_JOB, naming.VERIFY_JOB),
     )
     failures = [known.own(metrics.FAILED_TABLES, "Sum", job=job) for job in jobs]
     yield _graph("Jobs: failed tables, failed starts", *failures, waiting_messages(failed_queue))

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.local.running import RunningLake, lake_in
@@ -83,7 +85,9 @@ def lake(tmp_path: Path) -> Iterator[RunningLake]:
         yield running
 
 
-def test_polled_tables_equal_the_source_and_move_to_the_log_and_back(lake, tmp_path):
+def test_polled_tables_equal_the_source_and_move_to_the_log_and_back(
+    lake: RunningLake, tmp_path: Path
+) -> None:
     file, logged = tmp_path / "polls.yaml", tmp_path / "logged.yaml"
     file.write_text(FILE.replace("database: polls", f"database: {lake.dsn['dbname']}"))
     answer = lake.run("up", str(file))
@@ -109,7 +113,9 @@ def test_polled_tables_equal_the_source_and_move_to_the_log_and_back(lake, tmp_p
         _moves_to_the_log(lake, connection, file, logged)
 
 
-def _moves_to_the_log(lake, connection, file, logged):
+def _moves_to_the_log(
+    lake: RunningLake, connection: "psycopg.Connection[Any]", file: Path, logged: Path
+) -> None:
     text = file.read_text()
     logged.write_text(re.sub(r"(weight: real.*?\n)    capture:.*\n", r"\1", text))
     lake.run("up", str(logged), "--wait", "rows")

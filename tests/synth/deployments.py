@@ -133,6 +133,20 @@ derived:
     key: [note]
     format: json
 """
+POLLED = """\
+  public.places:
+    key: [place_id]
+    columns: {place_id: bigint, name: {type: text, mask: hash}, changed_at: timestamptz}
+    capture: {poll: {by: changed_at, every: rate(10 minutes)}}
+  public.towns:
+    key: [town_id]
+    columns: {town_id: bigint, changed_at: timestamptz}
+    capture: {poll: {by: changed_at, every: rate(10 minutes), deletes: none}}
+  public.streets:
+    key: [street_id]
+    columns: {street_id: bigint, changed_at: timestamptz}
+    capture: {poll: {by: changed_at, every: "cron(0 4 * * ? *)"}}
+"""
 CHECKED = """\
     checks:
       - not_null: [note]
@@ -146,7 +160,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
-    "governed": PIPELINE + CHECKED + GOVERNED + DERIVED,
+    "governed": PIPELINE + CHECKED + POLLED + GOVERNED + DERIVED,
 }
 
 

@@ -1,0 +1,65 @@
+"""Ways to break polls: what they read again, what they take for a change, and what is kept."""
+
+from __future__ import annotations
+
+from tests.mutations.mutation import Mutation
+
+_TESTS = "tests/spark/test_polls.py"
+_QUERIES = "cdclake/postgres/poll_queries.py"
+_POLL = "glue_jobs/poll/table_poll.py"
+_ROWS = "glue_jobs/poll/changed_rows.py"
+_SNAPSHOT = "glue_jobs/poll/polled_snapshot.py"
+
+POLLS = (
+    Mutation(
+        "a poll reads since the last poll, not since the oldest transaction",
+        (_TESTS, "-k", "open_over"),
+        ((_QUERIES, "least(clock_timestamp(), min(xact_start))", "clock_timestamp()"),),
+    ),
+    Mutation(
+        "a prepared transaction is forgotten",
+        (_TESTS, "-k", "prepared"),
+        ((_SNAPSHOT, "return None if prepared else oldest", "return oldest"),
+         (_QUERIES, "interval '10 seconds'", "interval '0 seconds'"),),
+    ),
+    Mutation(
+        "rows that are read again are appended again",
+        (_TESTS, "-k", "and_a_sweep"),
+        ((_ROWS, 'rows.join(places, naming.POSITION, "left_anti")', "rows"),),
+    ),
+    Mutation(
+        "a sweep deletes nothing",
+        (_TESTS, "-k", "and_a_sweep"),
+        ((_ROWS, '_same_key(table), "left_anti")', '_same_key(table), "left_semi").limit(0)'),),
+    ),
+    Mutation(
+        "a row that is refused now is taken for a deleted one",
+        (_TESTS, "-k", "corrected"),
+        ((_POLL, "deletes_of_gone_rows(events,", "deletes_of_gone_rows(accepted,"),),
+    ),
+    Mutation(
+        "a refused row is quarantined at every poll",
+        (_TESTS, "-k", "corrected"),
+        ((_POLL, "quarantine_rows(same, RECORD", "quarantine_rows(refused, RECORD"),),
+    ),
+    Mutation(
+        "two rows of a poll may have one key",
+        (_TESTS, "-k", "same_key"),
+        ((_ROWS, '.where("count > 1")', '.where("count > 9")'),),
+    ),
+    Mutation(
+        "a poll ignores that the stream has written since",
+        (_TESTS, "-k", "another_writer"),
+        ((_POLL, "and before.ingested == ingested_through(self.lake, self.table)", ""),),
+    ),
+    Mutation(
+        "rows that were not written since keep NULL in a new column",
+        (_TESTS, "-k", "new_column"),
+        ((_POLL, "and before.definition == self._definition", ""),),
+    ),
+    Mutation(
+        "a poll after a restore has lower positions",
+        (_TESTS, "-k", "restored"),
+        ((_POLL, "max(snapshot.lsn, last.lsn + 1)", "snapshot.lsn"),),
+    ),
+)  # fmt: skip

@@ -1,0 +1,54 @@
+"""Polled tables in a deployment: their job, its schedules, and what it may do at the source."""
+
+from __future__ import annotations
+
+import json
+
+from tests.synth.deployments import Synthesized
+from tests.synth.test_derived import schedules
+
+
+def test_tables_with_the_same_schedule_share_a_run(variants: dict[str, Synthesized]) -> None:
+    polls = {
+        name: (each["ScheduleExpression"], json.loads(each["Target"]["Input"])["Arguments"])
+        for name, each in schedules(variants["governed"]).items()
+        if "poll" in name
+    }
+    assert polls == {
+        "shop-poll-rate-10-minutes": (
+            "rate(10 minutes)",
+            {"--tables": "places,towns", "--run": "poll_tables-rate-10-minutes"},
+        ),
+        "shop-poll-cron-0-4": (
+            "cron(0 4 * * ? *)",
+            {"--tables": "streets", "--run": "poll_tables-cron-0-4"},
+        ),
+    }
+
+
+def test_the_job_reads_the_source_and_has_no_kafka(variants: dict[str, Synthesized]) -> None:
+    [job] = [
+        each["Properties"]
+        for each in variants["governed"].resources("AWS::Glue::Job")
+        if each["Properties"]["Name"] == "shop-poll_tables"
+    ]
+    arguments = job["DefaultArguments"]
+    assert {"--source", "--login", "--authorities", "--mask_salt"} <= arguments.keys()
+    assert "--brokers" not in arguments
+    assert job["Command"]["Name"] == "glueetl"
+    assert job["ExecutionProperty"]["MaxConcurrentRuns"] == 2
+
+
+def test_polled_tables_have_no_topics(variants: dict[str, Synthesized]) -> None:
+    topics = [
+        each["Properties"]["TopicName"]
+        for each in variants["governed"].resources("AWS::MSK::Topic")
+    ]
+    assert any("orders" in topic for topic in topics)
+    assert not any("places" in topic or "towns" in topic for topic in topics)
+
+
+def test_without_polled_tables_there_is_no_job(created: Synthesized) -> None:
+    names = [job["Properties"]["Name"] for job in created.resources("AWS::Glue::Job")]
+    assert "shop-verify_tables" in names
+    assert "shop-poll_tables" not in names
