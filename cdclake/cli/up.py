@@ -120,6 +120,8 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"{change['source']}: {change['message']}; {did}")
     for table in answer["tables"]:
         say(f"table     {table['source']} -> {table['table']}")
+    for name, polled in answer.get("polled", {}).items():
+        say(f"polled    {name}: {polled['error'] or str(polled['rows']) + ' rows'}")
     for logs in answer.get("web_logs", ()):
         say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
     if not answer["tables"] and not answer.get("web_logs"):

@@ -85,10 +85,10 @@ def up(
     state.save(home)
     if wait == ROWS and not state.paused:
         await_rows(replace(lake, state=state))
-    polled = [] if state.paused else poll_new_tables(lake, streamed)
     return {
         **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
-        **_outcome(before, state, change, checked, polled),
+        **_outcome(before, state, change, checked),
+        **({} if state.paused else poll_new_tables(lake, streamed)),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
 
@@ -98,10 +98,9 @@ def _outcome(
     after: LakeState,
     change: PlanDiff,
     checked: CheckedRelations,
-    polled: Sequence[str],
 ) -> dict[str, Any]:
     return {
-        "did": [*_did(before, after, change), *polled],
+        "did": _did(before, after, change),
         "paused": after.paused,
         "relation_changes": checked.to_json(),
     }

@@ -14,21 +14,20 @@ from cdclake.local.lake.spark_jobs import run_job
 from cdclake.plan import Plan, Table
 
 
-def poll_new_tables(lake: LocalLake, before: Plan | None) -> list[str]:
-    """Poll the tables that no poll has read since the plan `before`; return a line for each."""
+def poll_new_tables(lake: LocalLake, before: Plan | None) -> dict[str, dict[str, Any]]:
+    """Poll the tables that no poll has read since the plan `before`.
+
+    Returns `polled` as the answer of `up` has it: the rows appended and the error by table.
+    """
     streamed = set() if before is None else {table.source for table in before.tables}
     new = [
         table.name
         for table in lake.plan.polled
         if table.source in streamed or read_poll(lake.control, table) is None
     ]
-    if not new:
-        return []
-    report = run_job(lake, naming.POLL_JOB, new)
-    return [
-        f"{line['table']}: {line['error'] or str(line['rows_applied']) + ' rows polled'}"
-        for line in report["tables"]
-    ]
+    lines = run_job(lake, naming.POLL_JOB, new)["tables"] if new else []
+    rows = {line["table"]: {"rows": line["rows_applied"], "error": line["error"]} for line in lines}
+    return {"polled": rows} if rows else {}
 
 
 def waiting_for_polls(lake: LocalLake, wait: Wait) -> Wait:

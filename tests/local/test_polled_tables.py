@@ -91,7 +91,7 @@ def test_polled_tables_equal_the_source_and_move_to_the_log_and_back(
     file, logged = tmp_path / "polls.yaml", tmp_path / "logged.yaml"
     file.write_text(FILE.replace("database: polls", f"database: {lake.dsn['dbname']}"))
     answer = lake.run("up", str(file))
-    assert "address: 2000 rows polled" in answer["did"]
+    assert answer["polled"]["address"] == {"rows": 2000, "error": None}
     tables = lake.assert_equal("--deep")
     assert tables["places"]["source_rows"] == 200
     assert tables["districts"]["source_rows"] == 1000
