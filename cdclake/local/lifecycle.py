@@ -64,13 +64,13 @@ def up(
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
     plan = still_widened(plan, streamed) if streamed else plan
-    masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
     endpoints = _bring_up(home, dsn, None if before.epoch else plan)
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
-        masks=masks, database=_existing_database(endpoints, plan, before),
+        masks=add_to_history(before.masks, streamed, plan),
+        database=_existing_database(endpoints, plan, before),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
         plan = load_plan(Path(pipeline_file))
@@ -83,12 +83,13 @@ def up(
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
     state.save(home)
+    lake = replace(lake, state=state)
     if wait == ROWS and not state.paused:
-        await_rows(replace(lake, state=state))
+        await_rows(lake)
     return {
         **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
         **_outcome(before, state, change, checked),
-        **({} if state.paused else poll_new_tables(lake, streamed)),
+        **poll_new_tables(lake, streamed),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
 

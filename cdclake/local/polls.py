@@ -17,8 +17,11 @@ from cdclake.plan import Plan, Table
 def poll_new_tables(lake: LocalLake, before: Plan | None) -> dict[str, dict[str, Any]]:
     """Poll the tables that no poll has read since the plan `before`.
 
-    Returns `polled` as the answer of `up` has it: the rows appended and the error by table.
+    Returns `polled` as the answer of `up` has it: the rows appended and the error by table. A
+    paused lake polls nothing.
     """
+    if lake.state.paused:
+        return {}
     streamed = set() if before is None else {table.source for table in before.tables}
     new = [
         table.name

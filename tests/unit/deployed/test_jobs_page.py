@@ -20,14 +20,28 @@ RUNTIME = Path(__file__).resolve().parents[3] / "glue_jobs" / "table_jobs" / "ta
 
 def read_by(job: str) -> tuple[list[str], list[str]]:
     """The names that the job's own code asks for: required, optional."""
-    source = RUNTIME if job in TABLE_JOBS else script_of(job)
+    if job not in TABLE_JOBS:
+        required, optional = call_of("read_arguments", script_of(job)).args
+        return names_in(required), names_in(optional)
+    shared = [names_in(argument) for argument in call_of("read_arguments", RUNTIME).args]
+    given = {k.arg: names_in(k.value) for k in call_of("run_over_tables", script_of(job)).keywords}
+    return shared[0] + given.get("required", []), shared[1] + given.get("optional", [])
+
+
+def call_of(function: str, source: Path) -> ast.Call:
+    """The one call of the function in the file."""
     [call] = [
         node
         for node in ast.walk(ast.parse(source.read_text()))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "read_arguments"
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == function
     ]
-    required, optional = (ast.literal_eval(argument) for argument in call.args)
-    return required, optional
+    return call
+
+
+def names_in(argument: ast.expr) -> list[str]:
+    """The words of a list or tuple, without those that a caller adds."""
+    assert isinstance(argument, ast.List | ast.Tuple)
+    return [ast.literal_eval(e) for e in argument.elts if not isinstance(e, ast.Starred)]
 
 
 def test_the_page_is_the_newest():
