@@ -77,9 +77,7 @@ def up(
         return _told(up(home, plan, pipeline_file, dsn, wait=wait), declared)
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
-    lake = describe_lake(home, replace(state, connector_offsets=topic))
-    lake = lake if change.is_first else follow_source(lake)
-    local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
+    lake = _following(describe_lake(home, replace(state, connector_offsets=topic)), change)
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
     state.save(home)
@@ -92,6 +90,16 @@ def up(
         **poll_new_tables(lake, streamed),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
+
+
+def _following(lake: LocalLake, change: PlanDiff) -> LocalLake:
+    """Return the lake with the types that its source has widened.
+
+    Raises an error if a joining table is still being read.
+    """
+    lake = lake if change.is_first else follow_source(lake)
+    local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
+    return lake
 
 
 def _outcome(
