@@ -24,8 +24,10 @@ from cdclake.jobs.stream.changelog_columns import arrow_type
 from cdclake.plan import Table
 from cdclake.polling import Polling
 from cdclake.postgres import bulk_read, poll_queries
+from cdclake.postgres.admission import check_polled
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
+from cdclake.postgres.source import read_catalog
 
 _SLOT = 1 << 34  # offsets of a poll: above those of all its rows
 
@@ -107,10 +109,12 @@ def polled_snapshot(
 ) -> Iterator[PolledSnapshot]:
     """Take a snapshot of the source, and keep it inside the block.
 
-    Raises TableError if the login may not see what other sessions do, on which a poll depends.
+    Raises TableError if the source has other columns or types than the declared ones, or if the
+    login may not see what other sessions do, on which a poll depends.
     """
     assert table.polling is not None
     with connect(login.dsn) as connection:
+        _check_declared(connection, table, table.polling)
         bound = _bound(connection, table, table.polling)
         zone = str(_row(connection, "SELECT current_setting('TimeZone')")[0])
         with connection.transaction():
@@ -122,6 +126,21 @@ def polled_snapshot(
                 spark=spark, login=login, name=name, lsn=lsn, read_at=read_at,
                 zone=zone, bound=bound, connection=connection,
             )  # fmt: skip
+
+
+def _check_declared(connection: Connection, table: Table, polling: Polling) -> None:
+    """Refuse a source that was altered since `up`; the types of a query are not known."""
+    if polling.query:
+        return
+    name = (table.schema, table.table)
+    actual = {found.id: found for found in read_catalog(connection, tables={name})}
+    refusals = check_polled(table, actual.get(name), ())
+    if refusals:
+        raise TableError(
+            table.name,
+            "; ".join(map(str, refusals)),
+            "; ".join(refusal.remedy for refusal in refusals),
+        )
 
 
 def _bound(connection: Connection, table: Table, polling: Polling) -> int | None:

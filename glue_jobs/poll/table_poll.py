@@ -21,7 +21,7 @@ from cdclake import naming
 from cdclake.control_objects import PollProgress, poll_error_name, poll_name
 from cdclake.debezium.position import POLL_PHASE
 from cdclake.debezium.worker import SALT_KEY
-from cdclake.errors import CdcError, TableError
+from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
@@ -32,6 +32,7 @@ from cdclake.jobs.bulk_load.loaded_rows import RECORD, ReadPlace, read_events
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
+from cdclake.jobs.iceberg.error_policy import hold_reason
 from cdclake.jobs.iceberg.lake_tables import LakeTables, StampedSnapshot
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.iceberg.table_handle import TableHandle
@@ -67,8 +68,8 @@ def poll_table(job: TableJob, table: Table) -> int:
             salt = job.arguments.get("mask_salt")
             login = SourceLogin(dsn=dsn, salt=secret_value(salt, SALT_KEY) if salt else "")
             appended = TablePoll(job.lake, job.plan, job.control, table).run(login)
-    except CdcError as error:
-        job.control.write(failed, {"error": str(error)})
+    except Exception as error:
+        job.control.write(failed, {"error": hold_reason(table.name, error) or str(error)})
         raise
     job.control.delete(failed)
     return appended

@@ -32,7 +32,7 @@ def running_server(*settings: str) -> Iterator[str]:
     home = Home(folder)
     home.create()
     postgres.prepare(home)
-    port = _free_port()
+    port = free_port()
     spec = postgres.component(home, port).spec
     with (folder / "postgres.log").open("wb") as log:
         server = subprocess.Popen(
@@ -56,7 +56,8 @@ def running_server(*settings: str) -> Iterator[str]:
 PASSWORD = "role-secret-1"
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port on which nothing listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

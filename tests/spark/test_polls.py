@@ -1,6 +1,7 @@
 """Polls of a real PostgreSQL: no change is missed, none is stored twice, nothing is invented."""
 
 import hashlib
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -23,9 +24,12 @@ from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.plan import Column, Table
 from cdclake.polling import Polling
 from tests.local.source_database import running_server
+from tests.local.standby import running_standby
 from tests.spark.events import MemoryStore, plan_of
 
 pytestmark = pytest.mark.spark
+
+PREPARED_ALLOWED = "max_prepared_transactions=5"
 
 COLUMNS = tuple(
     Column(source=name, name=name, type=kind)
@@ -40,7 +44,7 @@ COLUMNS = tuple(
 
 @pytest.fixture(scope="module")
 def dsn() -> Iterator[str]:
-    with running_server("max_prepared_transactions=5") as server:
+    with running_server(PREPARED_ALLOWED) as server:
         yield f"{server}/postgres"
 
 
@@ -60,7 +64,7 @@ class PolledTable:
         self.plan = replace(plan, tables=(), polled=plan.tables)
         if self.create:
             self.run(
-                f"CREATE TABLE {self.name} (id bigint PRIMARY KEY, v text, amount numeric,"
+                f"CREATE TABLE {self.name} (id bigint PRIMARY KEY, v text, amount numeric(6,2),"
                 " at timestamptz NOT NULL DEFAULT now())"
             )
 
@@ -113,7 +117,7 @@ class PolledTable:
         """The same rows of the source."""
         with psycopg.connect(self.dsn) as connection:
             return connection.execute(
-                f"SELECT id, v, amount::numeric(6,2) FROM {self.name} ORDER BY id"
+                f"SELECT id, v, amount FROM {self.name} ORDER BY id"
             ).fetchall()
 
     def events(self) -> list[tuple[int, str, str | None]]:
@@ -318,3 +322,49 @@ def test_values_and_masks_are_spelled_as_in_events(spark, dsn):
     assert [row[1] for row in polled.rows()] == [digest, None]
     log = polled.lake.read(polled.table.changes).select(naming.PHASE, naming.PARTITION)
     assert [tuple(row) for row in log.collect()] == [(2, -3)] * 2
+
+
+@pytest.mark.slow
+def test_a_replica_reads_again_what_was_written_within_the_overlap(spark, dsn):
+    polled = PolledTable(spark, dsn, {"deletes": "none"})
+    polled.run(f"INSERT INTO {polled.name} VALUES (1, 'a', 1, '2020-01-01'), (2, 'b', 2, now())")
+    with running_standby(dsn, PREPARED_ALLOWED) as replica:
+        assert polled.poll(replica) == 2
+        with polled.transaction() as long, polled.transaction() as short:
+            for transaction, key, minutes in ((long, 3, 60), (short, 4, 5)):
+                transaction.execute(
+                    f"INSERT INTO {polled.name} VALUES ({key}, 'late', 0,"
+                    f" now() - interval '{minutes} minutes')"
+                )
+            polled.run(f"INSERT INTO {polled.name} VALUES (5, 'c', 0, now())")
+            await_replay(dsn, replica)
+            assert polled.poll(replica) == 1
+        await_replay(dsn, replica)
+        assert polled.poll(replica) == 1
+        assert [row[0] for row in polled.rows()] == [1, 2, 4, 5]  # 3 is older than the overlap
+        assert polled.table.polling is not None
+        sweeping = replace(polled.table.polling, deletes="sweep")
+        polled.plan = replace(polled.plan, polled=(replace(polled.table, polling=sweeping),))
+        assert polled.poll(replica) == 1
+        assert polled.rows() == polled.source_rows()
+
+
+def await_replay(primary: str, replica: str) -> None:
+    """Wait until the replica has everything that the primary has written."""
+    with psycopg.connect(primary) as one, psycopg.connect(replica, autocommit=True) as other:
+        [[lsn]] = one.execute("SELECT pg_current_wal_lsn()").fetchall()
+        replayed = "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn"
+        deadline = time.monotonic() + 30
+        while other.execute(replayed, [lsn]).fetchall() != [(True,)]:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+
+def test_a_table_that_was_altered_in_the_source_is_refused_with_what_to_write(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.run(f"ALTER TABLE {polled.name} ALTER amount TYPE text")
+    with pytest.raises(
+        TableError, match=r"is declared numeric\(6,2\), but has the type text"
+    ) as found:
+        polled.poll()
+    assert "write `amount: text`" in str(found.value)
