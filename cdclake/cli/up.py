@@ -53,10 +53,9 @@ def up(
 
 def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> dict[str, Any]:
     from cdclake.config.resolve import load_plan
-    from cdclake.local import lifecycle
+    from cdclake.local import lifecycle, unstreamed
     from cdclake.local.lake.process_watch import watched
     from cdclake.local.process.home import Home
-    from cdclake.local.web_logs import web_log_lifecycle as web_logs
 
     home = Home.from_environment()
     chosen = _chosen_file(home, file)
@@ -66,7 +65,7 @@ def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> d
         if plan is None or not stream:
             answer = lifecycle.up_bare(home, plan, dsn)
         elif not plan.tables:
-            answer = web_logs.up(home, plan, str(chosen), dsn)
+            answer = unstreamed.up(home, plan, str(chosen), dsn)
         else:
             answer = lifecycle.up(home, plan, str(chosen), dsn, wait=wait)
     return {**answer, "did": [*did, *answer.get("did", [])]}
@@ -101,20 +100,7 @@ def _kept_dsn(home: Any, dsn: str | None) -> str | None:
 def _render(answer: dict[str, Any]) -> None:
     for line in answer["did"] or ["nothing to do: everything runs"]:
         say(line)
-    source = answer["source"]
-    own = source is not None and source["password"] is not None
-    if source is not None:
-        say(
-            f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
-            f"/{source['dbname']}"
-            + ("   (password: the lake's secrets.properties, or --json)" if own else "")
-        )
-        say(f"kafka     {answer['kafka']}")
-    say(f"s3, glue  {answer['s3']}")
-    if "firehose" in answer:
-        say(f"firehose  {answer['firehose']}")
-    say(f"clients   {answer['clients']}: credentials for your own clients")
-    say(f"logs      {answer['logs']}")
+    _render_addresses(answer)
     for change in answer.get("relation_changes", ()):
         did = "it is read again" if change["did"] else change["remedy"]
         say(f"{change['source']}: {change['message']}; {did}")
@@ -128,3 +114,21 @@ def _render(answer: dict[str, Any]) -> None:
         say("no tables are streaming: run `cdclake up FILE`")
     if answer.get("paused"):
         say("the lake is paused and stays so: `cdclake resume` starts the stream")
+
+
+def _render_addresses(answer: dict[str, Any]) -> None:
+    source = answer["source"]
+    if source is not None:
+        own = source["password"] is not None
+        say(
+            f"source    postgresql://{source['user']}@{source['host']}:{source['port']}"
+            f"/{source['dbname']}"
+            + ("   (password: the lake's secrets.properties, or --json)" if own else "")
+        )
+    if answer["kafka"] is not None:
+        say(f"kafka     {answer['kafka']}")
+    say(f"s3, glue  {answer['s3']}")
+    if "firehose" in answer:
+        say(f"firehose  {answer['firehose']}")
+    say(f"clients   {answer['clients']}: credentials for your own clients")
+    say(f"logs      {answer['logs']}")

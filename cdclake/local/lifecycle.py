@@ -7,16 +7,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
 from psycopg.conninfo import make_conninfo
 
-from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
+from cdclake.local.lake.embedded_database import create_database, existing_database
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
@@ -28,6 +27,7 @@ from cdclake.local.plan_diff import PlanDiff, compare
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
 from cdclake.local.streaming_start import await_rows, start_streaming
+from cdclake.local.table_answer import table_answer
 from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan, Table
 
@@ -39,9 +39,9 @@ def up_bare(home: Home, plan: Plan | None, dsn: str | None) -> dict[str, Any]:
     state = LakeState.load(home)
     endpoints = _bring_up(home, dsn, None)
     database = state.database
-    if plan is not None and plan.tables and endpoints.source is not None and not state.epoch:
+    if plan is not None and plan.all_tables and endpoints.source is not None and not state.epoch:
         database = plan.source_database
-        _create_database(make_conninfo(**asdict(endpoints.source)), database)
+        create_database(make_conninfo(**asdict(endpoints.source)), database)
     state = replace(state, external=dsn is not None, database=database)
     state.save(home)
     source = asdict(endpoints.source) if endpoints.source else source_parts(str(dsn))
@@ -70,7 +70,7 @@ def up(
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=add_to_history(before.masks, streamed, plan),
-        database=_existing_database(endpoints, plan, before),
+        database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
         plan = load_plan(Path(pipeline_file))
@@ -155,42 +155,6 @@ def _did(before: LakeState, after: LakeState, change: PlanDiff) -> list[str]:
     return did
 
 
-def _create_database(server: str, name: str) -> None:
-    with psycopg.connect(server, autocommit=True) as connection:
-        if not _has_database(connection, name):
-            connection.execute(
-                psycopg.sql.SQL("CREATE DATABASE {}").format(psycopg.sql.Identifier(name))
-            )
-
-
-def _existing_database(endpoints: Endpoints, plan: Plan, before: LakeState) -> str:
-    """Return the embedded server's database for the pipeline; "" is the server's default database.
-
-    It is the declared database if that exists: `up --no-stream` creates it, so that a later
-    pipeline file finds the tables that were created there. A lake that has streamed keeps its own.
-    """
-    if endpoints.source is None or (before.epoch and before.database):
-        return before.database
-    server = make_conninfo(**asdict(endpoints.source))
-    with psycopg.connect(server, autocommit=True) as connection:
-        return plan.source_database if _has_database(connection, plan.source_database) else ""
-
-
-def _has_database(connection: psycopg.Connection[Any], name: str) -> bool:
-    found = connection.execute("SELECT FROM pg_database WHERE datname = %s", (name,))
-    return found.fetchone() is not None
-
-
-def _table(table: Table) -> dict[str, Any]:
-    return {
-        "table": table.name,
-        "source": table.source,
-        "changes": table.changes,
-        "current": naming.current_name(table.name),
-        "history": naming.history_name(table.name),
-    }
-
-
 def _shown(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
     """Return the source as `up` shows it: the password only of the lake's own PostgreSQL."""
     return source if dsn is None else {**source, "password": None}
@@ -212,5 +176,5 @@ def _answer(
         "connect": endpoints.connect.url,
         "clients": str(home.clients),
         "logs": endpoints.logs,
-        "tables": [_table(table) for table in tables],
+        "tables": [table_answer(table) for table in tables],
     }

@@ -75,17 +75,8 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
     """Compute the difference between two plans; raise InputError if it cannot be applied."""
     if before is None:
         return PlanDiff(is_first=True, joining=after.tables)
-    problems = _lake_problems(before, after)
+    compare_stored(before, after)
     known = {table.source: table for table in before.tables}
-    stored = {table.source: table for table in before.all_tables}
-    for table in after.all_tables:
-        if table.source in stored:
-            problems += _table_problems(stored[table.source], table)
-    if problems:
-        raise InputError(
-            "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
-            _remedy(before, after),
-        )
     kept = [(known[t.source], t) for t in after.tables if t.source in known]
     return PlanDiff(
         is_first=False,
@@ -96,6 +87,20 @@ def compare(before: Plan | None, after: Plan) -> PlanDiff:
         kept=tuple(new for _, new in kept),
         leaving=tuple(t for t in before.tables if t.source not in {new.source for _, new in kept}),
     )
+
+
+def compare_stored(before: Plan, after: Plan) -> None:
+    """Raise InputError if the lake's tables cannot be continued under the plan `after`."""
+    problems = _lake_problems(before, after)
+    stored = {table.source: table for table in before.all_tables}
+    for table in after.all_tables:
+        if table.source in stored:
+            problems += _table_problems(stored[table.source], table)
+    if problems:
+        raise InputError(
+            "cannot apply this pipeline file to the running lake: " + "; ".join(problems),
+            _remedy(before, after),
+        )
 
 
 def _remedy(before: Plan, after: Plan) -> str:

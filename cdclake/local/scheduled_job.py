@@ -55,6 +55,9 @@ def run(lake: LocalLake, job: str, table: str | None = None) -> int:
     if job == naming.APPLY_JOB and not tables:
         log.info("nothing to apply")
         return 0
+    if job == naming.POLL_JOB and lake.state.paused:
+        log.info("the lake is paused")
+        return 0
     if job == naming.REFRESH_JOB and table is not None and _is_refreshed(lake, table):
         log.info("%s: nothing has changed", table)
         return 0

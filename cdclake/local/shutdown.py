@@ -21,7 +21,8 @@ def down(home: Home, *, purge: bool, keep_slot: bool = False) -> dict[str, Any]:
     With `keep_slot`, an external source keeps our objects, and the next `up` continues from them.
     """
     state = LakeState.load(home)
-    is_foreign = bool(state.plan) and state.external and "source_dsn" in home.secret_names()
+    streams = bool(state.plan and Plan.from_json(state.plan).tables)
+    is_foreign = streams and state.external and "source_dsn" in home.secret_names()
     dropped = _leave_source(home, state) if is_foreign and not keep_slot else []
     kept = [f"slot {Plan.from_json(state.plan).source_object}"] if is_foreign and keep_slot else []
     stopped = stack.shut_down(home)
@@ -57,4 +58,7 @@ def pause(home: Home, lake: LocalLake) -> dict[str, Any]:
     stack.stop_component(home, STREAM)
     stack.stop_component(home, component.NAME)
     replace(lake.state, paused=True).save(home)
-    return {"ok": True, "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.tables]}
+    return {
+        "ok": True,
+        "tables": [{"table": t.name, "did": "paused"} for t in lake.plan.all_tables],
+    }

@@ -80,7 +80,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "epoch": state.epoch,
         "paused": state.paused,
         "file": state.pipeline_file,
-        "tables": _tables(lake, running) if lake.plan.tables else [],
+        "tables": _tables(lake, running) if lake.plan.all_tables else [],
         "web_logs": _web_logs(lake, running),
         "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,

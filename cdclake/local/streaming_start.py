@@ -26,11 +26,11 @@ from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
 from cdclake.local.lake.lake import (
-    BUCKET,
     LakeState,
     LocalLake,
     create_bucket_and_database,
     source_parts,
+    write_plan,
 )
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
@@ -88,7 +88,7 @@ def start_streaming(
     web_logs.prepare(lake)
     if not running and not state.paused:
         free_leases(lake)
-    join_tables(lake, change, write_plan=lambda: _write_plan(lake))
+    join_tables(lake, change, write_plan=lambda: write_plan(lake))
     state = _flow(lake, connector, change, checked, _note_loads(lake, change))
     schedule_jobs(lake)
     if lost_offsets and not state.paused:
@@ -289,14 +289,6 @@ def _component_failed(
     remedy = remedy_for(connector_failure, lake.plan.source_object)
     remedy = remedy or f"read its log {log}, then run `cdclake up` again"
     return ComponentFailed(message, remedy, name, log_tail(log))
-
-
-def _write_plan(lake: LocalLake) -> None:
-    lake.client("s3").put_object(
-        Bucket=BUCKET,
-        Key=lake.plan_uri.removeprefix(f"s3://{BUCKET}/"),
-        Body=lake.plan.to_json().encode(),
-    )
 
 
 def _drop_forgotten_slot(lake: LocalLake) -> None:

@@ -29,7 +29,7 @@ def verify_lake(
     deep: bool = False,
 ) -> Report:
     """Compare the lake's tables, or only `table`, with the source."""
-    if not lake.plan.tables and table is None:
+    if not lake.plan.all_tables and table is None:
         return Report(tables=[], sample=sample, rounds=0, seconds=0.0)
     lake = follow_source(lake)
     control, reader = lake.control, lake_reader(lake)

@@ -222,12 +222,7 @@ def _check_tables(
     embedded: bool,
 ) -> list[Refusal]:
     known = read_names(connection)
-    polled = [
-        refusal
-        for table in _polled_by_name(plan)
-        for refusal in check_polled(table, actual.get((table.schema, table.table)), known)
-    ]
-    return polled + [
+    return _check_polled(plan, actual, known) + [
         refusal
         for table in plan.tables
         for refusal in check_table(
@@ -239,6 +234,24 @@ def _check_tables(
             sees_all_rows=state.role_sees_all_rows,
             version=state.version,
         )
+    ]
+
+
+def check_polled_tables(connection: Session, plan: Plan) -> None:
+    """Raise an error with every reason why the plan's polled tables cannot be read as declared."""
+    named = {(table.schema, table.table) for table in _polled_by_name(plan)}
+    actual = {table.id: table for table in read_catalog(connection, tables=named)}
+    if refusals := _check_polled(plan, actual, read_names(connection)):
+        raise refused(refusals)
+
+
+def _check_polled(
+    plan: Plan, actual: Mapping[TableId, SourceTable], known: Collection[TableId]
+) -> list[Refusal]:
+    return [
+        refusal
+        for table in _polled_by_name(plan)
+        for refusal in check_polled(table, actual.get((table.schema, table.table)), known)
     ]
 
 

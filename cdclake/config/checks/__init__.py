@@ -64,4 +64,5 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_shards,
     monitoring.check_freshness,
     web_logs.check_images,
+    polls.check_deployed_polls,
 )

@@ -24,11 +24,15 @@ def check_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[
         yield from _check_settings(document, table, poll)
         yield from _check_by(document, table, poll)
         yield from _check_columns(document, table)
+
+
+def check_deployed_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Refuse a deployment whose tables are all polled: it has a connector and a cluster."""
     if tables and all("capture" in table.entry for table in tables):
         yield document.problem(
             ("tables",),
-            "every table is polled, and a lake needs one whose changes Debezium reads from the log",
-            "remove `capture:` from one table",
+            "every table is polled, and a deployment needs one whose changes come from the log",
+            "remove `capture:` from one table, or run this pipeline as a local lake",
         )
 
 

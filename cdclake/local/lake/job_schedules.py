@@ -21,7 +21,7 @@ def schedule_jobs(lake: LocalLake) -> None:
     jobs = {naming.MAINTAIN_JOB: plan.schedules["maintain"]}
     if scheduled_tables(plan):
         jobs[naming.APPLY_JOB] = plan.schedules["apply"]
-    if plan.tables and "verify" in plan.schedules:
+    if plan.all_tables and "verify" in plan.schedules:
         jobs[naming.VERIFY_JOB] = plan.schedules["verify"]
     if plan.is_checked:
         jobs[naming.CHECK_JOB] = plan.schedules["checks"]

@@ -189,6 +189,15 @@ def create_bucket_and_database(lake: LocalLake) -> None:
             raise
 
 
+def write_plan(lake: LocalLake) -> None:
+    """Publish the plan to the jobs."""
+    lake.client("s3").put_object(
+        Bucket=BUCKET,
+        Key=lake.plan_uri.removeprefix(f"s3://{BUCKET}/"),
+        Body=lake.plan.to_json().encode(),
+    )
+
+
 def source_dsn(home: Home, state: LakeState, endpoints: Endpoints) -> str:
     """Return the DSN of the source for a user that may prepare and compare it."""
     if endpoints.source is None:

@@ -12,12 +12,12 @@ from cdclake.debezium.worker import PASSWORD_KEY, SALT_KEY, USER_KEY
 from cdclake.plan import Plan
 
 
-def keep_login(plan: Plan, password: str) -> str:
-    """Store the role's login, replacing an older one, and return the secret's name.
+def keep_login(plan: Plan, password: str, *, user: str = "") -> str:
+    """Store the login of the role or of `user`, replacing an older one; return the secret's name.
 
     The environment selects the Secrets Manager (`cdclake.local.lake.lake.aws_environment`).
     """
-    login = {USER_KEY: plan.source_object, PASSWORD_KEY: password}
+    login = {USER_KEY: user or plan.source_object, PASSWORD_KEY: password}
     return _keep(naming.login_secret(plan.name), login)
 
 

@@ -59,7 +59,7 @@ class Endpoints:
 def bring_up(home: Home, *, embedded_postgres: bool = True, streaming: bool = True) -> Endpoints:
     """Start the components that are not running, wait until all are ready, and return endpoints.
 
-    With `streaming`, include the components that tables of a database need.
+    With `streaming`, include the components that tables from the log need.
     """
     with home.changing():
         observed = supervisor_client.observe(home)
@@ -204,9 +204,9 @@ def _components(
     home: Home, port: dict[str, int], embedded_postgres: bool, streaming: bool
 ) -> list[Component]:
     """Return the components in the order of starting."""
-    if not streaming:
-        return [aws.component(home, port["aws"])]
     source = [postgres.component(home, port["postgres"])] if embedded_postgres else []
+    if not streaming:
+        return [*source, aws.component(home, port["aws"])]
     return [
         *source,
         aws.component(home, port["aws"]),

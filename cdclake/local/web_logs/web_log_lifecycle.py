@@ -1,11 +1,7 @@
-"""Lifecycle of web logs in a lake, and of a lake that has only web logs.
-
-Without tables of a database a lake runs no PostgreSQL, Kafka, Connect or stream job.
-"""
+"""Lifecycle of web logs in a lake."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from botocore.exceptions import ClientError
@@ -13,49 +9,13 @@ from botocore.exceptions import ClientError
 from cdclake import naming
 from cdclake.errors import InputError
 from cdclake.iceberg.schemas import request_schemas
-from cdclake.local.firehose import component
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, journal_file
-from cdclake.local.lake import stack
-from cdclake.local.lake.client_files import write_client_files
-from cdclake.local.lake.job_schedules import schedule_jobs
-from cdclake.local.lake.lake import LakeState, LocalLake, create_bucket_and_database, describe_lake
+from cdclake.local.lake.lake import LakeState, LocalLake
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
 
 _SHARDS = 2  # on-demand streams on AWS start with four
-
-
-def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
-    """Start or heal a lake that has only web logs, and return the answer of `up`."""
-    component.asked_trouble()
-    before = LakeState.load(home)
-    _refuse_source(before, dsn)
-    refuse_to_leave(home, before, plan)
-    endpoints = stack.bring_up(home, embedded_postgres=False, streaming=False)
-    write_client_files(home, endpoints)
-    state = replace(before, plan=plan.to_json(), pipeline_file=pipeline_file)
-    lake = describe_lake(home, state)
-    create_bucket_and_database(lake)
-    prepare(lake)
-    state.save(home)
-    if not state.paused:
-        component.run(lake)
-    schedule_jobs(lake)
-    return {
-        "ok": True,
-        "source": None,
-        "kafka": None,
-        "connect": None,
-        "s3": lake.s3,
-        "glue": lake.glue,
-        "firehose": lake.endpoints.firehose,
-        "clients": str(home.clients),
-        "logs": lake.endpoints.logs,
-        "tables": [],
-        "web_logs": described(plan),
-        "paused": state.paused,
-    }
 
 
 def described(plan: Plan) -> list[dict[str, Any]]:
@@ -105,16 +65,6 @@ def _direct(plan: Plan) -> set[str]:
         for stream in plan.streams
         if stream.source == "direct_put"
     }
-
-
-def _refuse_source(before: LakeState, dsn: str | None) -> None:
-    if before.epoch:
-        raise InputError(
-            "this lake streams tables, but the pipeline file has none",
-            "add `weblogs:` to the lake's file, or use another CDCLAKE_HOME for this one",
-        )
-    if dsn is not None:
-        raise InputError("the pipeline file has no tables to read from a source", "omit the source")
 
 
 def _create_stream(lake: LocalLake, name: str) -> None:

@@ -115,11 +115,12 @@ def test_values_that_a_query_spells_otherwise_are_refused(
     assert reason in problem.message
 
 
-def test_a_file_without_a_table_of_the_log_is_refused(tmp_path: Path) -> None:
+def test_only_a_local_lake_can_do_without_tables_of_the_log(tmp_path: Path) -> None:
     file = written(tmp_path)
     lines = [line for line in file.read_text().splitlines(True) if "public.orders" not in line]
     file.write_text("".join(lines))
-    [problem] = find_problems(read_document(file))
+    assert load_plan(file).tables == ()
+    [problem] = find_problems(read_document(file), deployed=True)
     assert "every table is polled" in problem.message
 
 

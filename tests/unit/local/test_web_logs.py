@@ -7,6 +7,7 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.errors import InputError
+from cdclake.local import unstreamed
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import PROJECT, Home
@@ -41,9 +42,9 @@ def test_a_lake_that_streams_tables_is_not_turned_into_one_of_web_logs(tmp_path:
     home = Home(tmp_path)
     LakeState(plan=WITHOUT.to_json(), epoch=1).save(home)
     with pytest.raises(InputError, match="streams tables"):
-        web_log_lifecycle.up(home, PLAN, "logs.yaml", None)
+        unstreamed.up(home, PLAN, "logs.yaml", None)
     with pytest.raises(InputError, match="no tables to read"):
-        web_log_lifecycle.up(Home(tmp_path / "fresh"), PLAN, "logs.yaml", "postgresql://h/d")
+        unstreamed.up(Home(tmp_path / "fresh"), PLAN, "logs.yaml", "postgresql://h/d")
 
 
 def test_what_is_acknowledged_and_nowhere_is_missing() -> None:

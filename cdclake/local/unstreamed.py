@@ -1,0 +1,128 @@
+"""Lifecycle of a lake without tables from the log: polled tables, web logs, or both.
+
+It runs no Kafka, no Connect and no stream, and changes nothing in its source: polls use the login
+of the source's DSN. So the source may be a read replica.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from psycopg.conninfo import conninfo_to_dict
+
+from cdclake.errors import InputError
+from cdclake.jobs.runtime.source import connect
+from cdclake.local.firehose import component
+from cdclake.local.lake import stack
+from cdclake.local.lake.client_files import write_client_files
+from cdclake.local.lake.embedded_database import existing_database
+from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
+from cdclake.local.lake.lake import (
+    LakeState,
+    LocalLake,
+    create_bucket_and_database,
+    describe_lake,
+    write_plan,
+)
+from cdclake.local.lake.source_credentials import keep_login, keep_salt
+from cdclake.local.mask_history import add_to_history
+from cdclake.local.plan_diff import compare_stored
+from cdclake.local.polls import poll_new_tables
+from cdclake.local.process.home import Home
+from cdclake.local.table_answer import table_answer
+from cdclake.local.web_logs import web_log_lifecycle as web_logs
+from cdclake.plan import Plan
+from cdclake.postgres.source import check_polled_tables
+
+
+def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
+    """Start or heal a lake that streams no tables, and return the answer of `up`."""
+    component.asked_trouble()
+    before = LakeState.load(home)
+    _refuse_source(before, plan, dsn)
+    web_logs.refuse_to_leave(home, before, plan)
+    known = Plan.from_json(before.plan) if before.plan else None
+    if known is not None and known.polled:
+        compare_stored(known, plan)
+    embedded = bool(plan.polled) and dsn is None
+    if dsn is not None:
+        _check(dsn, plan)
+        home.remember("source_dsn", dsn)
+    endpoints = stack.bring_up(home, embedded_postgres=embedded, streaming=False)
+    write_client_files(home, endpoints)
+    state = replace(
+        before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
+        masks=add_to_history(before.masks, known, plan),
+        database=existing_database(endpoints, plan, before),
+    )  # fmt: skip
+    lake = describe_lake(home, state)
+    if embedded:
+        _check(lake.dsn, plan)
+    polled = _run(lake)
+    return {**_answer(lake, dsn), **polled}
+
+
+def _run(lake: LocalLake) -> dict[str, Any]:
+    """Create what the lake needs, start what it runs, and poll new tables."""
+    create_bucket_and_database(lake)
+    web_logs.prepare(lake)
+    write_plan(lake)
+    if lake.plan.polled:
+        _keep_secrets(lake)
+    lake.state.save(lake.home)
+    if lake.state.paused:
+        return {}
+    if lake.plan.streams:
+        component.run(lake)
+    free_leases(lake)
+    polled = poll_new_tables(lake, None)
+    schedule_jobs(lake)
+    return polled
+
+
+def _keep_secrets(lake: LocalLake) -> None:
+    parts = conninfo_to_dict(lake.dsn)
+    keep_login(lake.plan, str(parts.get("password") or ""), user=str(parts["user"]))
+    keep_salt(lake.plan, lake.mask_salt)
+
+
+def _check(dsn: str, plan: Plan) -> None:
+    """Raise InputError if the source does not answer, or lacks what polls read."""
+    with connect(dsn) as connection:
+        check_polled_tables(connection, plan)
+
+
+def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:
+    source: Mapping[str, Any] | None = None
+    if lake.plan.polled:
+        words = conninfo_to_dict(lake.dsn)
+        shown = {name: words.get(name) for name in ("host", "port", "user", "dbname")}
+        source = {**shown, "password": None if dsn is not None else words.get("password")}
+    tables = lake.plan.polled
+    return {
+        "ok": True,
+        "source": source,
+        "kafka": None,
+        "connect": None,
+        "s3": lake.s3,
+        "glue": lake.glue,
+        **({"firehose": lake.endpoints.firehose} if lake.plan.streams else {}),
+        "clients": str(lake.home.clients),
+        "logs": lake.endpoints.logs,
+        "tables": [table_answer(table) for table in tables],
+        "web_logs": web_logs.described(lake.plan),
+        "paused": lake.state.paused,
+    }
+
+
+def _refuse_source(before: LakeState, plan: Plan, dsn: str | None) -> None:
+    if before.epoch:
+        raise InputError(
+            "this lake streams tables, but the pipeline file has none",
+            "add `weblogs:` or polled tables to the lake's file, or use another CDCLAKE_HOME for"
+            " this one",
+        )
+    if dsn is not None and not plan.polled:
+        raise InputError("the pipeline file has no tables to read from a source", "omit the source")

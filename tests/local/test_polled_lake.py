@@ -1,0 +1,67 @@
+"""A lake with only polled tables, of a read replica that it may not change."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from tests.local.running import lake_in
+from tests.local.source_database import running_server
+from tests.local.standby import running_standby
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
+
+FILE = """
+version: 1
+name: replica
+source: {database: postgres}
+tables:
+  public.city:
+    key: [id]
+    columns: {id: integer, name: text, changed_at: timestamptz}
+    capture: {poll: {by: changed_at, every: rate(1 day)}}
+"""
+
+
+def test_a_read_replica_is_polled_without_kafka_and_without_a_trace(tmp_path: Path) -> None:
+    file = tmp_path / "replica.yaml"
+    file.write_text(FILE)
+    with (
+        running_server() as server,
+        running_standby(primary := f"{server}/postgres") as replica,
+        lake_in(tmp_path) as lake,
+        psycopg.connect(primary, autocommit=True) as connection,
+    ):
+        missing = lake.run("up", str(file), "--source", f"{replica}", expect=2)
+        assert "the source has no such table" in missing["error"]["message"]
+        connection.execute(
+            "create table city (id int primary key, name text, changed_at timestamptz)"
+        )
+        connection.execute(
+            "insert into city select i, 'n' || i, now() from generate_series(1, 50) i"
+        )
+        lake.eventually(lambda: has_rows(replica, 50))
+        answer = lake.run("up", str(file), "--source", f"{replica}")
+        assert answer["kafka"] is None
+        assert answer["source"]["password"] is None
+        assert answer["polled"] == {"city": {"rows": 50, "error": None}}
+        connection.execute("update city set name = 'changed', changed_at = now() where id < 4")
+        connection.execute("delete from city where id = 50")
+        lake.eventually(lambda: has_rows(replica, 49))
+        tables = lake.assert_equal("--deep")
+        assert tables["city"]["lake_rows"] == 49
+        status = lake.run("status")
+        assert status["health"] == "healthy"
+        assert {part["name"] for part in status["components"]} == {"aws"}
+        [city] = status["tables"]
+        assert (city["state"], city["live_rows"], city["polled"]["refused"]) == ("polling", 49, 0)
+        assert lake.run("up", str(file), "--source", f"{replica}").get("polled") is None
+        assert lake.run("down")["dropped"] == []
+        roles = connection.execute("select count(*) from pg_roles where rolname like 'cdclake%'")
+        assert roles.fetchall() == [(0,)]
+
+
+def has_rows(dsn: str, count: int) -> bool:
+    """Whether the replica has as many rows."""
+    with psycopg.connect(dsn) as connection:
+        return connection.execute("select count(*) from city").fetchall() == [(count,)]
