@@ -52,7 +52,7 @@ def test_a_read_replica_is_polled_without_kafka_and_without_a_trace(tmp_path: Pa
         assert tables["city"]["lake_rows"] == 49
         status = lake.run("status")
         assert status["health"] == "healthy"
-        assert {part["name"] for part in status["components"]} == {"aws"}
+        assert {part["name"] for part in status["components"]} == {"aws", "supervisor"}
         [city] = status["tables"]
         assert (city["state"], city["live_rows"], city["polled"]["refused"]) == ("polling", 49, 0)
         assert lake.run("up", str(file), "--source", f"{replica}").get("polled") is None
