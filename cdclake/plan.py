@@ -16,6 +16,7 @@ from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
+from cdclake.hudi_copy import HudiCopy
 from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
@@ -155,6 +156,7 @@ class Plan:
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
+    copies: tuple[HudiCopy, ...] = ()
 
     @property
     def streams(self) -> tuple[DeliveryStream, ...]:
@@ -237,6 +239,14 @@ class Plan:
         names = ", ".join(table.name for table in self.derived) or "it declares none"
         raise InputError(f"the file has no derived table {name!r}", f"choose one of: {names}")
 
+    def copy(self, name: str) -> HudiCopy:
+        """Return the copy with this name; raise InputError if there is none."""
+        for copy in self.copies:
+            if name == copy.name:
+                return copy
+        names = ", ".join(copy.name for copy in self.copies) or "it declares none"
+        raise InputError(f"the file has no copy {name!r}", f"choose one of: {names}")
+
     def streamed(self, name: str, *, of: str = "lake") -> Table:
         """Return the table like `table`; raise InputError if the stream does not write it."""
         table = self.table(name, of=of)
@@ -264,6 +274,7 @@ class Plan:
         raw["readers"] = tuple(raw["readers"])
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
+        raw["copies"] = tuple(map(HudiCopy.from_raw, raw.get("copies", ())))
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
         return Plan(tables=tables, **raw)
 

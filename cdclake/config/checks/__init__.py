@@ -17,6 +17,7 @@ from cdclake.config.checks import (
     firehose,
     monitoring,
     names,
+    publish,
     quality,
     secrets,
     web_logs,
@@ -49,6 +50,7 @@ CHECKS: tuple[Check, ...] = (
     web_logs.check_settings,
     derived.check_derived,
     quality.check_quality,
+    publish.check_publish,
 )
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,
