@@ -75,6 +75,12 @@ JOBS_DESCRIBED = {
         "Started by `schedules.checks`.",
         {"--tables": "orders", "--run": "by-hand-7"},
     ),
+    naming.PUBLISH_JOB: Described(
+        "Brings [copies in Hudi's format](hudi.md) up to date with the states that they copy."
+        " Deployed only if a table has `publish:`; runs for different copies may overlap.",
+        "Started by the schedule of each copy.",
+        {"--tables": "customers_hudi", "--run": "by-hand-8"},
+    ),
     naming.VERIFY_JOB: Described(
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
@@ -127,7 +133,8 @@ the local lake with the arguments shown here.
 A job is named `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment sets most
 arguments; for a manual run add those in the table "set per run". In the Glue console: *ETL jobs*,
 the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job
-cannot be started while another run of it is active, except `refresh_derived`. Logs are in
+cannot be started while another run of it is active, except `refresh_derived` and
+`publish_hudi`. Logs are in
 CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for

@@ -56,6 +56,7 @@ _PURPOSES = {
     naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
+    naming.PUBLISH_JOB: "Brings copies of tables in Hudi's format up to date",
     naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
@@ -128,6 +129,8 @@ class ProcessingStack(PipelineStack):
         """Allow committing to the lake's tables, or what less a job does with them."""
         if job == naming.CHECK_JOB:
             return self._lake.grant_read_tables()
+        if job == naming.PUBLISH_JOB:
+            return self._lake.grant_publish_copies()
         return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 
     def _brokers(self) -> str:
@@ -154,7 +157,7 @@ class ProcessingStack(PipelineStack):
                 return found.resource.get_att_string("Brokers")
 
     def _batch_job(self, job: str, grants: Sequence[Grant]) -> JobSpec:
-        plan, size = self.deployment.plan, self.deployment.aws.jobs.batch
+        size = self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_SOURCE:
             arguments |= {**self._jars(self._login_jar), **package_arguments(self._wheels)}
@@ -167,10 +170,18 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
-            # Each derived table has its own schedule, and its lease keeps others away.
-            concurrent_runs=len(plan.derived) if job == naming.REFRESH_JOB else 1,
+            concurrent_runs=self._concurrent_runs(job),
             grants=[*self._every_job_grants(job), *grants],
         )
+
+    def _concurrent_runs(self, job: str) -> int:
+        """Return one run for each derived table or copy, since each has its own schedule.
+
+        Its lease keeps other runs away.
+        """
+        plan = self.deployment.plan
+        of = {naming.REFRESH_JOB: len(plan.derived), naming.PUBLISH_JOB: len(plan.copies)}
+        return of.get(job, 1)
 
     def _stream(self) -> JobSpec:
         """Specify the stream; in the scheduled mode each run ends by itself."""
@@ -243,7 +254,11 @@ class ProcessingStack(PipelineStack):
     def _table_jobs(self) -> list[str]:
         """Return the jobs over tables that the pipeline has work for."""
         plan = self.deployment.plan
-        is_idle = {naming.REFRESH_JOB: not plan.derived, naming.CHECK_JOB: not plan.is_checked}
+        is_idle = {
+            naming.REFRESH_JOB: not plan.derived,
+            naming.CHECK_JOB: not plan.is_checked,
+            naming.PUBLISH_JOB: not plan.copies,
+        }
         return [job for job in TABLE_JOBS if not is_idle.get(job)]
 
     @property
@@ -317,16 +332,17 @@ class ProcessingStack(PipelineStack):
             schedules.start_job(
                 "Check", schedule=plan.schedules["checks"], job=jobs[naming.CHECK_JOB].name
             )
-        for table in plan.derived:
+        own = (
+            *(("Refresh", naming.REFRESH_JOB, t.name, t.schedule) for t in plan.derived),
+            *(("Publish", naming.PUBLISH_JOB, c.name, c.schedule) for c in plan.copies),
+        )
+        for what, job, name, schedule in own:
             schedules.start_job(
-                f"Refresh-{table.name}",
-                schedule=table.schedule,
-                job=jobs[naming.REFRESH_JOB].name,
+                f"{what}-{name}",
+                schedule=schedule,
+                job=jobs[job].name,
                 # The runs of other tables write their reports under other names.
-                arguments={
-                    "--tables": table.name,
-                    "--run": f"{naming.REFRESH_JOB}-{table.name}",
-                },
+                arguments={"--tables": name, "--run": f"{job}-{name}"},
             )
 
     def _check_source(self, schedules: JobSchedules) -> None:

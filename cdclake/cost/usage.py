@@ -74,6 +74,9 @@ def _jobs(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     if plan.derived:
         runs = sum(runs_a_day(table.schedule) for table in plan.derived)
         yield _runs("refresh_derived", batch, 2 * START_MINUTES * runs)
+    if plan.copies:
+        runs = sum(runs_a_day(copy.schedule) for copy in plan.copies)
+        yield _runs("publish_hudi", batch, 2 * START_MINUTES * runs)
 
 
 def _stream(deployment: Deployment, core_hours_day: float) -> Quantity:

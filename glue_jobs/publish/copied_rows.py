@@ -11,17 +11,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, DataType, TimestampNTZType
 
 from cdclake import naming
-from cdclake.hudi_copy import HudiCopy, columns_digest
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.views import AppliedThrough, history_view
 from cdclake.jobs.apply.changelog_commits import commits_since
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
-from cdclake.jobs.publish.hudi_timeline import CopyStamp
+from cdclake.jobs.publish.copy_stamp import KEY_COLUMN, CopyStamp, record_key
 from cdclake.plan import Table
 
-_KEY = "cdc_key"
-_WHOLE = ("int", "bigint")
 _SEEN = "cdc__position_of_key"
 
 
@@ -37,37 +34,25 @@ class StateSnapshot:
 
     @staticmethod
     def open(lake: LakeTables, table: Table) -> StateSnapshot | None:
-        """Open the state as it is now; None if no change was applied to it yet."""
+        """Open the state as it is now.
+
+        None if no change was applied to it yet, or if it still lacks a column of the plan, which
+        the stream adds when it starts.
+        """
         stored = lake.stamped(table.name)
         if stored.stamp is None:
             return None
         log = lake.stamped(table.changes)
+        state = lake.read(table.name, stored.snapshot_id)
+        if not {column.name for column in table.columns}.issubset(state.columns):
+            return None
         return StateSnapshot(
             lake,
             table,
             state_stamp(stored.stamp),
-            lake.read(table.name, stored.snapshot_id),
+            state,
             lake.read(table.changes, log.snapshot_id),
         )
-
-    @property
-    def record_key(self) -> str:
-        """Return the column that tells the copy's rows apart.
-
-        A key of one whole number is taken as it is. Hudi refuses an empty text as a key, and its
-        texts of several columns are ambiguous: other keys become one column of JSON.
-        """
-        first, *others = self.table.key_columns
-        is_plain = not others and first.column_type.state in _WHOLE
-        return first.name if is_plain else _KEY
-
-    def stamp(self, copy: HudiCopy) -> CopyStamp:
-        """Return the stamp of a copy that equals this state."""
-        is_streamed = self.table.delivery == "stream"
-        through = self.applied.ingested if is_streamed else self.applied.sequence
-        kinds = {field.name: field.dataType.simpleString() for field in self.whole().schema.fields}
-        layout = copy.layout(self.record_key)
-        return CopyStamp(through, self.applied.floor, columns_digest(kinds), layout)
 
     def whole(self) -> DataFrame:
         """Return all rows of the copy."""
@@ -125,9 +110,9 @@ class StateSnapshot:
             if column.name not in self.table.key:
                 value = F.when(is_live, value) if self._keeps_deleted else value
             yield value.alias(column.name)
-        if self.record_key == _KEY:
+        if record_key(self.table) == KEY_COLUMN:
             yield F.to_json(F.array(*(_text(name, kinds[name]) for name in self.table.key))).alias(
-                _KEY
+                KEY_COLUMN
             )
         ours = [naming.OP, naming.POSITION, naming.COMMITTED_AT]
         yield from map(F.col, [*ours, naming.DELETED] if self._keeps_deleted else ours)

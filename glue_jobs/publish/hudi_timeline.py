@@ -1,39 +1,21 @@
 """Timeline of a Hudi table, as far as a copy needs it: the stamp of its newest commit.
 
-Tables are written in version 6 of Hudi's format, whose commits are JSON objects in `.hoodie/`, named
-by their instants. The newest ones stay there; only older ones are archived.
+Tables are written in version 6 of Hudi's format, whose commits are JSON objects in `.hoodie/`,
+named by their instants. The newest ones stay there; only older ones are archived.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.publish.copy_stamp import CopyStamp
 
 STAMP_KEY = "cdclake.stamp"
 _COMMITS = ("commit", "deltacommit", "replacecommit")
-
-
-@dataclass(frozen=True, slots=True)
-class CopyStamp:
-    """Content of a copy, noted in the commit that wrote it.
-
-    `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
-    changelog that Firehose writes: the copy has all changes up to it. `floor` is the greatest
-    truncate, or snapshot of the source, that the state had applied.
-    """
-
-    through: int
-    floor: str
-    columns: str  # digest of names and types
-    layout: str
-
-    def to_json(self) -> str:
-        """Return the stamp as one line of JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +25,11 @@ class HudiCommit:
     stamp: CopyStamp | None
     written: int
     failed: int
+
+
+def copy_folder(warehouse: str, database: str, name: str) -> str:
+    """Return the folder of a copy."""
+    return f"{warehouse}/{database}.db/{name}"
 
 
 def newest_stamped(storage: ObjectStorage, folder: str) -> HudiCommit | None:
@@ -75,7 +62,7 @@ def _parse(content: dict[str, Any]) -> HudiCommit:
     stats = [each for files in content["partitionToWriteStats"].values() for each in files]
     stamp = (content.get("extraMetadata") or {}).get(STAMP_KEY)
     return HudiCommit(
-        None if stamp is None else CopyStamp(**json.loads(stamp)),
+        None if stamp is None else CopyStamp.from_json(stamp),
         sum(each["numWrites"] for each in stats),
         sum(each["totalWriteErrors"] for each in stats),
     )

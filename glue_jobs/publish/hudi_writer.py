@@ -12,7 +12,8 @@ from cdclake import naming
 from cdclake.errors import TableError
 from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
-from cdclake.jobs.publish.hudi_timeline import STAMP_KEY, CopyStamp, HudiCommit, newest_stamped
+from cdclake.jobs.publish.copy_stamp import CopyStamp
+from cdclake.jobs.publish.hudi_timeline import STAMP_KEY, HudiCommit, newest_stamped
 
 Operation = Literal["bulk_insert", "upsert", "insert_overwrite_table"]
 _TYPES = {"cow": "COPY_ON_WRITE", "mor": "MERGE_ON_READ"}

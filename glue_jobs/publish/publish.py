@@ -11,8 +11,9 @@ from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.iceberg.object_storage import ObjectStorage
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.publish.copied_rows import StateSnapshot
+from cdclake.jobs.publish.copy_stamp import record_key, stamp_of
 from cdclake.jobs.publish.hudi_entries import HudiEntries
-from cdclake.jobs.publish.hudi_timeline import HudiCommit, partition_folders
+from cdclake.jobs.publish.hudi_timeline import HudiCommit, copy_folder, partition_folders
 from cdclake.jobs.publish.hudi_writer import HudiWriter
 from cdclake.jobs.table_jobs.table_job import TableJob
 
@@ -38,17 +39,12 @@ def publish(job: TableJob, copy: HudiCopy) -> int:
         return written
 
 
-def copy_folder(warehouse: str, database: str, name: str) -> str:
-    """Return the folder of a copy."""
-    return f"{warehouse}/{database}.db/{name}"
-
-
 def _writer(job: TableJob, copy: HudiCopy, source: StateSnapshot) -> HudiWriter:
     lake, table = job.lake, source.table
     warehouse = lake.spark.conf.get(f"spark.sql.catalog.{naming.CATALOG}.warehouse")
     return HudiWriter(
         copy,
-        source.record_key,
+        record_key(table),
         copy_folder(str(warehouse), lake.database, copy.name),
         ObjectStorage.of(dict(lake.load(table.name).io().properties())),
         keeps_deleted=table.deletes == "soft",
@@ -56,7 +52,7 @@ def _writer(job: TableJob, copy: HudiCopy, source: StateSnapshot) -> HudiWriter:
 
 
 def _write(writer: HudiWriter, source: StateSnapshot) -> int:
-    copy, stamp = writer.copy, source.stamp(writer.copy)
+    copy, stamp = writer.copy, stamp_of(writer.copy, source.table, source.applied)
     known = writer.newest()
     if known is None or known.stamp is None:
         with persisted(source.whole()) as rows:

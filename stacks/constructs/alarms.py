@@ -242,13 +242,21 @@ def _of_jobs(
 
 
 def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """Yield the alarms of derived tables and of quality rules, if there are any."""
+    """Yield the alarms of derived tables, copies and quality rules, if there are any."""
     if deployment.plan.derived:
         yield AlarmSpec(
             name="derived-failed",
             description="Within an hour a derived table could not be refreshed: it keeps the rows"
             " of its last refresh.",
             metric=known.failures(naming.REFRESH_JOB, HOUR),
+            threshold=0,
+        )
+    if deployment.plan.copies:
+        yield AlarmSpec(
+            name="publish-failed",
+            description="Within an hour a Hudi copy could not be brought up to date: it keeps the"
+            " rows of its last publication.",
+            metric=known.failures(naming.PUBLISH_JOB, HOUR),
             threshold=0,
         )
     if deployment.plan.is_checked:

@@ -29,12 +29,16 @@ def schedule_jobs(lake: LocalLake) -> None:
         ScheduledJob(table.schedule, _spec(lake, naming.REFRESH_JOB, table.name))
         for table in plan.derived
     ]
-    stack.schedule_jobs(lake.home, [*scheduled, *refreshed])
+    published = [
+        ScheduledJob(copy.schedule, _spec(lake, naming.PUBLISH_JOB, copy.name))
+        for copy in plan.copies
+    ]
+    stack.schedule_jobs(lake.home, [*scheduled, *refreshed, *published])
 
 
 def free_leases(lake: LocalLake) -> None:
     """Free the leases of jobs that ended with the lake; only while no job runs."""
-    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB):
+    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB, naming.PUBLISH_JOB):
         Leases(lake.control, job).abandon_earlier_runs()
 
 
