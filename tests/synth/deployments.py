@@ -138,6 +138,11 @@ CHECKED = """\
       - not_null: [note]
       - range: {order_id: {min: 1}}
 """
+PUBLISHED = """\
+    publish:
+      - hudi: {type: mor, partition_by: note}
+      - hudi: {name: orders_cow, schedule: rate(30 minutes)}
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -146,7 +151,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
-    "governed": PIPELINE + CHECKED + GOVERNED + DERIVED,
+    "governed": PIPELINE + CHECKED + PUBLISHED + GOVERNED + DERIVED,
 }
 
 
