@@ -93,3 +93,14 @@ def rust_rows(
     for batch in table.read(read):
         for row in pa.record_batch(batch).to_pylist():
             yield tuple(row[column] for column in columns)
+
+
+def spark_rows(
+    folder: str, columns: Sequence[str], read: Mapping[str, str], client: Mapping[str, str]
+) -> list[tuple[Any, ...]]:
+    """The rows of a Hudi table in an S3, read by the process's session with this client."""
+    session = _session[0]
+    for name, value in client.items():
+        session.sparkContext._jsc.hadoopConfiguration().set(f"fs.s3a.{name}", value)  # type: ignore[attr-defined]
+    found = session.read.format("hudi").options(**read).load(folder).select(*columns).collect()
+    return sorted((tuple(row) for row in found), key=repr)
