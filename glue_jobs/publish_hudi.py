@@ -1,4 +1,4 @@
-"""Glue entry point: bring the Hudi copies up to date, or those that `--tables` names."""
+"""Glue entry point: update the Hudi copies, or those that `--tables` names."""
 
 from __future__ import annotations
 

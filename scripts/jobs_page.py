@@ -76,7 +76,7 @@ JOBS_DESCRIBED = {
         {"--tables": "orders", "--run": "by-hand-7"},
     ),
     naming.PUBLISH_JOB: Described(
-        "Brings [copies in Hudi's format](hudi.md) up to date with the states that they copy."
+        "Updates [copies in Hudi's format](hudi.md) from the states that they copy."
         " Deployed only if a table has `publish:`; runs for different copies may overlap.",
         "Started by the schedule of each copy.",
         {"--tables": "customers_hudi", "--run": "by-hand-8"},

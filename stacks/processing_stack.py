@@ -56,7 +56,7 @@ _PURPOSES = {
     naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
-    naming.PUBLISH_JOB: "Brings copies of tables in Hudi's format up to date",
+    naming.PUBLISH_JOB: "Updates the copies of tables in Hudi's format",
     naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",

@@ -29,7 +29,7 @@ class HudiEntry(Section):
     )
     schedule: Schedule = Field(
         default="rate(1 hour)",
-        description="When the copy is brought up to date, as `rate(...)` or `cron(...)`.",
+        description="When the copy is updated, as `rate(...)` or `cron(...)`.",
     )
 
 

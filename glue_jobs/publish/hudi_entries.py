@@ -134,7 +134,7 @@ def _stored_fields(copy: HudiCopy, schema: StructType) -> Iterator[StructField]:
 
 
 def _spark_schema(copy: HudiCopy, fields: Sequence[StructField]) -> Iterator[tuple[str, str]]:
-    """Yield the parameters by which Spark knows the columns and their exact types."""
+    """Yield the parameters that tell Spark the columns and their exact types."""
     text = StructType(list(fields)).json()
     parts = range(0, len(text), _MAX_PART_CHARACTERS)
     yield f"{_SCHEMA}.numParts", str(len(parts))

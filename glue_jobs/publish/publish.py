@@ -21,7 +21,7 @@ log = logging.getLogger("cdclake.job")
 
 
 def publish(job: TableJob, copy: HudiCopy) -> int:
-    """Bring the copy up to date in one commit; return the number of rows written or deleted.
+    """Update the copy in one commit; return the number of rows written or deleted.
 
     The commit notes how far the copy has come, so a run that is killed is done again, with the same
     result. The catalog is compared in every run, since the last one may have died before it.

@@ -254,7 +254,7 @@ def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Al
     if deployment.plan.copies:
         yield AlarmSpec(
             name="publish-failed",
-            description="Within an hour a Hudi copy could not be brought up to date: it keeps the"
+            description="Within an hour a Hudi copy could not be updated: it keeps the"
             " rows of its last publication.",
             metric=known.failures(naming.PUBLISH_JOB, HOUR),
             threshold=0,

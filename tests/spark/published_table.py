@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from cdclake.hudi_copy import HudiCopy, HudiType
+from cdclake.jobs.publish import hudi_writer
 from cdclake.jobs.publish.publish import publish
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan
@@ -52,7 +55,7 @@ class PublishedTable:
         return Path(f"{home}/cdc.db/{self.copy.name}")
 
     def publish(self) -> int:
-        """Bring the copy up to date; the number of rows written or deleted."""
+        """Update the copy; the number of rows written or deleted."""
         plan = replace(self.engine.plan, copies=(self.copy,))
         job = TableJob(plan, self.engine.lake, FreeLeases(), MemoryStore(), named=False)  # type: ignore[arg-type]
         return publish(job, self.copy)
@@ -78,11 +81,19 @@ class PublishedTable:
                 found[path.stem] = json.loads(path.read_text())["operationType"]
         return found
 
-    def forget_last_commit(self) -> None:
-        """Leave the newest commit as a process leaves it that is killed before completing it."""
-        newest = max(self.commits())
-        [path] = (self.folder / ".hoodie").glob(f"{newest}.*commit")
-        path.unlink()
+    def publish_and_fail(self) -> None:
+        """Publish, and fail when all files are written and only the commit is missing."""
+        validator = "org.apache.hudi.client.validator.SqlQuerySingleResultPreCommitValidator"
+        refused = {
+            "hoodie.precommit.validators": validator,
+            "hoodie.precommit.validators.single.value.sql.queries": (
+                "SELECT count(*) FROM <TABLE_NAME>#-1"
+            ),
+        }
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(hudi_writer, "_FORMAT", {**hudi_writer._FORMAT, **refused})
+            with pytest.raises(Py4JJavaError, match="validation"):
+                self.publish()
 
 
 def filled(table: PublishedTable) -> PublishedTable:

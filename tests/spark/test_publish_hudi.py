@@ -149,8 +149,7 @@ def test_killed_before_the_commit_the_publication_is_done_again(
     before = table.rows()
     e = table.event
     table.engine.run(e("u", 20, 20, id=1, v="a2", big="Kenya"), e("d", 20, 21, id=2))
-    table.publish()
-    table.forget_last_commit()
+    table.publish_and_fail()
     assert table.rows() == table.rust() == before, "readers see no half of it"
     assert table.publish() == 2
     assert equal(table)
@@ -186,7 +185,8 @@ def test_random_changes_end_as_the_state(spark: SparkSession, kind: HudiType, se
     chance, lsn = random.Random(seed), 1000
     table = filled(PublishedTable(spark, kind))
     for _ in range(8):  # more than a merge-on-read copy has between two compactions
-        for _ in range(chance.randrange(4)):
+        changes = chance.randrange(4)
+        for _ in range(changes):
             lsn += 1
             key, exists = chance.randrange(1, 6), table.engine.state()
             if key in exists and chance.random() < 0.4:
@@ -195,10 +195,9 @@ def test_random_changes_end_as_the_state(spark: SparkSession, kind: HudiType, se
             country = chance.choice([None, "Peru", "Kenya", "Fiji"])
             op = "u" if key in exists else "c"
             table.engine.run(table.event(op, lsn, lsn, id=key, v=f"v{lsn}", big=country))
+        if changes and chance.random() < 0.3:
+            table.publish_and_fail()
         table.publish()
-        if chance.random() < 0.2:
-            table.forget_last_commit()
-            table.publish()
         assert equal(table), f"seed {seed}"
 
 

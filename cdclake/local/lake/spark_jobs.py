@@ -169,7 +169,7 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
 
 
 def _hudi_conf(lake: LocalLake) -> dict[str, str]:
-    """Return Hudi's settings, and those of Hadoop's client of S3, by which Hudi writes its files.
+    """Return Hudi's settings, and those of Hadoop's client of S3, which Hudi writes its files with.
 
     Glue has such a client for `s3://`.
     """
