@@ -16,7 +16,7 @@ SEED ?= 0
 SIZE ?= short
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
+.PHONY: help setup hudi-jars demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations test-faults prove bench bench-full check audit format record docs lock clean
 
 help: ## List the targets
@@ -24,6 +24,9 @@ help: ## List the targets
 
 setup: ## Install Python packages (.venv/) and jars (jars/), all locked; a no-op if up to date
 	@./scripts/setup.sh
+
+hudi-jars: setup ## Fetch Hudi's jars (jars/hudi/, 120 MB), which pipelines with `publish:` and their tests need
+	@$(BIN)/python -m scripts.fetch_jars --optional hudi
 
 demo: setup ## Stream a demo shop into a temporary lake and verify it row by row
 	@$(BIN)/cdclake demo

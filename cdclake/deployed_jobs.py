@@ -9,6 +9,7 @@ import json
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.hudi_copy import HUDI_CONF
 from cdclake.iceberg.catalog_conf import catalog_conf
 
 # Without `load_tables`: MSK Connect does not allow setting a connector's offsets.
@@ -19,6 +20,7 @@ TABLE_JOBS = (
     naming.REFRESH_JOB,
     naming.CHECK_JOB,
     naming.POLL_JOB,
+    naming.PUBLISH_JOB,
 )
 JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
 # Jobs that query the source and need extra packages, which Glue does not have.
@@ -89,8 +91,8 @@ def glue_arguments(job: str, places: Places, *, package: str, log_group: str) ->
     """Return the arguments for Glue itself: the shared code, the catalog, logs and metrics."""
     return {
         "--extra-py-files": package,
-        "--datalake-formats": "iceberg",
-        "--conf": spark_conf(places.warehouse),
+        "--datalake-formats": "iceberg,hudi" if job == naming.PUBLISH_JOB else "iceberg",
+        "--conf": spark_conf(job, places.warehouse),
         "--job-bookmark-option": "job-bookmark-disable",
         "--enable-metrics": "true",
         "--enable-observability-metrics": "true",
@@ -115,7 +117,8 @@ def package_arguments(wheels: str) -> dict[str, str]:
     }
 
 
-def spark_conf(warehouse: str) -> str:
-    """Return the catalog's settings in Glue's format: the first one without its `--conf`."""
-    conf = catalog_conf(f"s3://{warehouse}")
+def spark_conf(job: str, warehouse: str) -> str:
+    """Return the job's settings in Glue's format: the first one without its `--conf`."""
+    hudi = HUDI_CONF if job == naming.PUBLISH_JOB else {}
+    conf = {**catalog_conf(f"s3://{warehouse}"), **hudi}
     return " --conf ".join(f"{key}={value}" for key, value in sorted(conf.items()))

@@ -23,6 +23,7 @@ FAIL_POINTS = (
     "inside_maintenance",
     "before_derived_files",
     "after_derived_commit",
+    "after_hudi_commit",
 )
 
 _reached = itertools.count(1)

@@ -35,6 +35,11 @@ def lake_objects(table: str) -> tuple[str, ...]:
     return table, *(f"{table}{suffix}" for suffix in DERIVED_SUFFIXES)
 
 
+def hudi_name(table: str) -> str:
+    """Return the default name of a table's copy in Hudi's format."""
+    return f"{table}_hudi"
+
+
 def rebuilt_name(table: str) -> str:
     """Return the name of the rows that `verify --deep` rebuilds from the changelog."""
     return f"cdc__rebuilt_{table}"
@@ -197,6 +202,7 @@ REBUILD_JOB = "rebuild_tables"
 REFRESH_JOB = "refresh_derived"
 POLL_JOB = "poll_tables"
 CHECK_JOB = "check_tables"
+PUBLISH_JOB = "publish_hudi"
 LOAD_JOB = "load_tables"
 VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"

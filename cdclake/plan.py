@@ -16,6 +16,7 @@ from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
+from cdclake.hudi_copy import HudiCopy
 from cdclake.polling import Polling
 from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
@@ -160,6 +161,7 @@ class Plan:
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
+    copies: tuple[HudiCopy, ...] = ()
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
@@ -256,6 +258,14 @@ class Plan:
         names = ", ".join(table.name for table in self.derived) or "it declares none"
         raise InputError(f"the file has no derived table {name!r}", f"choose one of: {names}")
 
+    def copy(self, name: str) -> HudiCopy:
+        """Return the copy with this name; raise InputError if there is none."""
+        for copy in self.copies:
+            if name == copy.name:
+                return copy
+        names = ", ".join(copy.name for copy in self.copies) or "it declares none"
+        raise InputError(f"the file has no copy {name!r}", f"choose one of: {names}")
+
     def streamed(self, name: str, *, of: str = "lake") -> Table:
         """Return the table like `table`; raise InputError if the stream does not write it."""
         table = self.table(name, of=of)
@@ -284,6 +294,7 @@ class Plan:
         raw["readers"] = tuple(raw["readers"])
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
+        raw["copies"] = tuple(map(HudiCopy.from_raw, raw.get("copies", ())))
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
         return Plan(tables=tables, **raw)
 

@@ -82,6 +82,12 @@ JOBS_DESCRIBED = {
         "Started by the schedules of the polled tables, one run for all tables of a schedule.",
         {"--tables": "orders", "--run": "by-hand-8"},
     ),
+    naming.PUBLISH_JOB: Described(
+        "Updates [copies in Hudi's format](hudi.md) from the states that they copy."
+        " Deployed only if a table has `publish:`; runs for different copies may overlap.",
+        "Started by the schedule of each copy.",
+        {"--tables": "customers_hudi", "--run": "by-hand-9"},
+    ),
     naming.VERIFY_JOB: Described(
         "Compares every row of the source with `<t>_current`, after waiting for all written changes"
         " to arrive; a run that finds a difference fails. It runs on the driver only, in PostgreSQL"
@@ -134,8 +140,9 @@ the local lake with the arguments shown here.
 A job is named `<pipeline>-<environment>-<job>`, here `shop-prod-...`. The deployment sets most
 arguments; for a manual run add those in the table "set per run". In the Glue console: *ETL jobs*,
 the job, *Actions*, *Run with parameters*, *Job parameters*, one key and value per line. A job
-cannot be started while another run of it is active, except `refresh_derived` and `poll_tables`.
-Logs are in CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
+cannot be started while another run of it is active, except `refresh_derived`, `poll_tables` and
+`publish_hudi`. Logs are in
+CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `.../error`.
 
 `cdclake job NAME --target aws --file FILE --environment NAME [--table T]` starts a run, waits for
 its end and prints the report, as it does locally; `stream_changes` is started and left running.

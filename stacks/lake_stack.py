@@ -50,6 +50,18 @@ class LakeOutputs:
             job_grants.uses_tables(self.database, creates=creates),
         ]
 
+    def grant_publish_copies(self) -> list[Grant]:
+        """Allow reading every table, and writing copies of them with their catalog entries.
+
+        Hudi writes by S3A, which probes the folder of the database, too.
+        """
+        folder, files = f"{self.database}.db", "the files of the pipeline's database"
+        return [
+            job_grants.keeps_files_by_s3a(self.warehouse, folder, files),
+            job_grants.lists(self.warehouse),
+            job_grants.uses_tables(self.database, creates=True, partitions=True),
+        ]
+
 
 class LakeStack(PipelineStack):
     """Buckets and database. The jobs create the tables and evolve their schemas.

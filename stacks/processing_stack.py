@@ -58,6 +58,7 @@ _PURPOSES = {
     naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
     naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
     naming.POLL_JOB: "Reads the rows of polled tables that have changed since the last poll",
+    naming.PUBLISH_JOB: "Updates the copies of tables in Hudi's format",
     naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
     naming.VERIFY_JOB: "Compares every row of the source with the lake",
     naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
@@ -133,6 +134,8 @@ class ProcessingStack(PipelineStack):
         if job == naming.POLL_JOB:
             source = self._source.grant_read_login_and_salt()
             return [*self._lake.grant_commit_tables(creates=True), *source]
+        if job == naming.PUBLISH_JOB:
+            return self._lake.grant_publish_copies()
         return self._lake.grant_commit_tables(creates=job == naming.REFRESH_JOB)
 
     def _brokers(self) -> str:
@@ -159,7 +162,7 @@ class ProcessingStack(PipelineStack):
                 return found.resource.get_att_string("Brokers")
 
     def _batch_job(self, job: str, grants: Sequence[Grant]) -> JobSpec:
-        plan, size = self.deployment.plan, self.deployment.aws.jobs.batch
+        size = self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_SOURCE:
             arguments |= package_arguments(self._wheels)
@@ -174,13 +177,22 @@ class ProcessingStack(PipelineStack):
             arguments=arguments,
             size=size,
             timeout_minutes=size.timeout_minutes,
-            # Each has its schedule, and a table's lease keeps others away.
-            concurrent_runs={
-                naming.REFRESH_JOB: len(plan.derived),
-                naming.POLL_JOB: len(plan.polls),
-            }.get(job, 1),
+            concurrent_runs=self._concurrent_runs(job),
             grants=[*self._every_job_grants(job), *grants],
         )
+
+    def _concurrent_runs(self, job: str) -> int:
+        """Return one run for each derived table, copy or schedule of polls.
+
+        The lease of a table keeps other runs away.
+        """
+        plan = self.deployment.plan
+        of = {
+            naming.REFRESH_JOB: len(plan.derived),
+            naming.PUBLISH_JOB: len(plan.copies),
+            naming.POLL_JOB: len(plan.polls),
+        }
+        return of.get(job, 1)
 
     def _stream(self) -> JobSpec:
         """Specify the stream; in the scheduled mode each run ends by itself."""
@@ -257,6 +269,7 @@ class ProcessingStack(PipelineStack):
             naming.REFRESH_JOB: not plan.derived,
             naming.CHECK_JOB: not plan.is_checked,
             naming.POLL_JOB: not plan.polled,
+            naming.PUBLISH_JOB: not plan.copies,
         }
         return [job for job in TABLE_JOBS if not is_idle.get(job)]
 
@@ -332,16 +345,17 @@ class ProcessingStack(PipelineStack):
             schedules.start_job(
                 "Check", schedule=plan.schedules["checks"], job=jobs[naming.CHECK_JOB].name
             )
-        for table in plan.derived:
+        own = (
+            *(("Refresh", naming.REFRESH_JOB, t.name, t.schedule) for t in plan.derived),
+            *(("Publish", naming.PUBLISH_JOB, c.name, c.schedule) for c in plan.copies),
+        )
+        for what, job, name, schedule in own:
             schedules.start_job(
-                f"Refresh-{table.name}",
-                schedule=table.schedule,
-                job=jobs[naming.REFRESH_JOB].name,
+                f"{what}-{name}",
+                schedule=schedule,
+                job=jobs[job].name,
                 # The runs of other tables write their reports under other names.
-                arguments={
-                    "--tables": table.name,
-                    "--run": f"{naming.REFRESH_JOB}-{table.name}",
-                },
+                arguments={"--tables": name, "--run": f"{job}-{name}"},
             )
 
     def _schedule_polls(self, schedules: JobSchedules, jobs: dict[str, GlueJob]) -> None:

@@ -42,6 +42,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.maintenance": {"pyspark"},
     "cdclake.jobs.operations": {"pyspark"},
     "cdclake.jobs.poll": {"psycopg", "pyarrow", "pyspark"},
+    "cdclake.jobs.publish": {"boto3", "botocore", "pyspark"},
     "cdclake.jobs.quality": {"pyspark"},
     "cdclake.jobs.reader": {"boto3", "botocore", "duckdb", "pyspark"},
     "cdclake.jobs.runtime": {"awsglue", "boto3", "botocore", "psycopg", "pyspark"},

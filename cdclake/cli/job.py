@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,8 +24,8 @@ def job(
     name: Annotated[
         str,
         typer.Argument(
-            help="apply_changes, maintain_tables, rebuild_tables, refresh_derived, check_tables"
-            " or poll_tables."
+            help="apply_changes, maintain_tables, rebuild_tables, refresh_derived, check_tables,"
+            " poll_tables or publish_hudi."
         ),
     ],
     table: Annotated[
@@ -58,8 +59,13 @@ def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
 
     _check_known(name, aws=False)
     lake = open_lake(Home.from_environment())
-    of = lake.plan.derived_table if name == naming.REFRESH_JOB else lake.plan.table
-    return run_job(lake, name, [of(each).name for each in tables])
+    plan = lake.plan
+    names: dict[str, Callable[[str], str]] = {
+        naming.REFRESH_JOB: lambda given: plan.derived_table(given).name,
+        naming.PUBLISH_JOB: lambda given: plan.copy(given).name,
+    }
+    named = names.get(name, lambda given: plan.table(given).name)
+    return run_job(lake, name, [named(each) for each in tables])
 
 
 def _run_on_aws(

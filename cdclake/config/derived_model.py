@@ -6,10 +6,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
+from cdclake.config.lake_name import LakeName
 from cdclake.config.problems import check_distinct
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
-from cdclake.config.table_model import LakeName, Transform
+from cdclake.config.table_model import Transform
 
 
 class DerivedEntry(Section):

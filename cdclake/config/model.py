@@ -10,11 +10,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 from cdclake.config.aws_model import Aws
 from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
+from cdclake.config.lake_name import LakeName
 from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
-from cdclake.config.table_model import LakeName, TableEntry
+from cdclake.config.table_model import TableEntry
 from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
 from cdclake.iceberg.reader_facts import DEFAULT_READERS, ReaderName
 

@@ -24,6 +24,7 @@ from cdclake.config.validation_errors import structure_problems
 from cdclake.config.yaml_reader import read_document
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
+from cdclake.hudi_copy import HudiCopy
 from cdclake.plan import Column, Plan, Table
 from cdclake.polling import Polling
 from cdclake.quality_rule import QualityRule
@@ -124,6 +125,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
             _resolve_derived(name, entry, tuple(every.values()))
             for name, entry in file.derived.items()
         ),
+        copies=tuple(_resolve_copies(file)),
     )
 
 
@@ -212,6 +214,20 @@ def _resolve_derived(name: str, entry: DerivedEntry, tables: Sequence[Table]) ->
         sources=facts.sources,
         source_keys=facts.source_keys,
     )
+
+
+def _resolve_copies(file: PipelineFile) -> Iterator[HudiCopy]:
+    for spelled, entry in file.tables.items():
+        table = _table_name(spelled, entry)
+        for hudi in (each.hudi for each in entry.publish):
+            by = hudi.partition_by
+            yield HudiCopy(
+                name=hudi.name or naming.hudi_name(table),
+                table=table,
+                type=hudi.type,
+                partition_by=None if by is None else _lake_name(by, entry.columns[by]),
+                schedule=hudi.schedule,
+            )
 
 
 def _resolve_column(source: str, entry: ColumnEntry) -> Column:

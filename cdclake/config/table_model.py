@@ -15,26 +15,13 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from cdclake import naming
 from cdclake.config import literals, partition
+from cdclake.config.lake_name import LakeName
 from cdclake.config.poll_model import Capture
 from cdclake.config.problems import Refused
+from cdclake.config.publish_model import PublishEntry
 from cdclake.config.quality_model import RuleEntry
 from cdclake.config.section import Section
-
-_MAX_LAKE_NAME_CHARACTERS = 128
-
-
-def check_lake_name(name: str) -> str:
-    """Return `name` if Glue, Athena, Spark and DuckDB all accept it unquoted."""
-    if naming.LAKE_NAME.fullmatch(name) is None:
-        raise Refused(
-            f"invalid lake name {name!r}",
-            f"use lowercase letters, digits and underscores, like `{naming.lake_name(name)}`",
-        )
-    if len(name) > _MAX_LAKE_NAME_CHARACTERS:
-        raise Refused("the name is too long", f"use at most {_MAX_LAKE_NAME_CHARACTERS} characters")
-    return name
 
 
 def _check_type(spelling: str) -> str:
@@ -61,11 +48,6 @@ def _listed(names: Any) -> Any:
     return [names] if isinstance(names, str) else names
 
 
-LakeName = Annotated[
-    str,
-    AfterValidator(check_lake_name),
-    Field(json_schema_extra={"pattern": f"^{naming.LAKE_NAME.pattern}$"}),
-]
 TypeSpelling = Annotated[str, AfterValidator(_check_type)]
 Transform = Annotated[str, AfterValidator(_check_transform)]
 
@@ -246,6 +228,10 @@ class TableEntry(Section):
     checks: list[RuleEntry] = Field(
         default_factory=list,
         description="Quality rules, checked by the job `check_tables` on `schedules: checks`.",
+    )
+    publish: list[PublishEntry] = Field(
+        default_factory=list,
+        description="Copies of the table in another format, kept up to date on a schedule.",
     )
     shard: int = Field(
         default=1,

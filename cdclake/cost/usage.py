@@ -77,6 +77,9 @@ def _jobs(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     if plan.polled:
         runs = sum(runs_a_day(every) for every in plan.polls)
         yield _runs("poll_tables", batch, 2 * START_MINUTES * runs)
+    if plan.copies:
+        runs = sum(runs_a_day(copy.schedule) for copy in plan.copies)
+        yield _runs("publish_hudi", batch, 2 * START_MINUTES * runs)
 
 
 def _stream(deployment: Deployment, core_hours_day: float) -> Quantity:

@@ -14,9 +14,13 @@ from pathlib import Path
 from cdclake import naming
 from cdclake.control_objects import DerivedProgress, derived_name
 from cdclake.errors import CdcError
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.publish.copy_stamp import stamp_of
+from cdclake.jobs.publish.hudi_timeline import copy_folder, newest_stamped
 from cdclake.jobs.reader.point_in_time import NOW
-from cdclake.jobs.reader.relations import is_applied, progress_now
+from cdclake.jobs.reader.relations import applied_at, is_applied, progress_now
 from cdclake.jobs.runtime.logs import log_to_stdout
+from cdclake.local.components.installed import REGION
 from cdclake.local.lake.job_schedules import scheduled_tables
 from cdclake.local.lake.lake import LocalLake, open_lake
 from cdclake.local.lake.spark_jobs import run_job
@@ -35,7 +39,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Run a scheduled job once.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--job", required=True)
-    parser.add_argument("--table", help="the tables to refresh or to poll")
+    parser.add_argument("--table", help="the derived table or copy, or the tables to poll")
     given = parser.parse_args()
     try:
         return run(open_lake(Home(given.home)), given.job, given.table)
@@ -45,7 +49,7 @@ def main() -> int:
 
 
 def run(lake: LocalLake, job: str, table: str | None = None) -> int:
-    """Run the job on a running lake, for the derived or polled tables that are given."""
+    """Run the job on a running lake, for the derived table, copy or polled tables given."""
     if job == naming.VERIFY_JOB:
         report = verify_lake(lake)
         for compared in report.tables:
@@ -59,6 +63,9 @@ def run(lake: LocalLake, job: str, table: str | None = None) -> int:
         log.info("the lake is paused")
         return 0
     if job == naming.REFRESH_JOB and table is not None and _is_refreshed(lake, table):
+        log.info("%s: nothing has changed", table)
+        return 0
+    if job == naming.PUBLISH_JOB and table is not None and _is_published(lake, table):
         log.info("%s: nothing has changed", table)
         return 0
     answer = run_job(lake, job, tables)
@@ -78,6 +85,20 @@ def _is_refreshed(lake: LocalLake, name: str) -> bool:
     loaded = lake_reader(lake).load(sources, quarantine=False)
     now = {t.name: progress_now(t, loaded[t.name], loaded[t.changes]) for t in sources}
     return known.definition == plan.definition_of(derived) and known.sources == now
+
+
+def _is_published(lake: LocalLake, name: str) -> bool:
+    """Check whether a copy's state has applied nothing since the copy was written."""
+    copy = lake.plan.copy(name)
+    table = lake.plan.table(copy.table)
+    storage = ObjectStorage.of({"s3.endpoint": lake.s3, "client.region": REGION})
+    folder = copy_folder(lake.warehouse_uri, lake.plan.lake_database, name)
+    known = newest_stamped(storage, folder)
+    if known is None:
+        return False
+    loaded = lake_reader(lake).load([table], quarantine=False)
+    applied = applied_at(loaded[table.name], NOW)
+    return known.stamp == stamp_of(copy, table, applied)
 
 
 def _behind(lake: LocalLake) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from cdclake.backoff import pause_after
 from cdclake.derived_table import DerivedTable
+from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.control.leases import Leases
 from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.store import ObjectStore
@@ -30,7 +31,7 @@ from cdclake.plan import Plan, Table
 
 log = logging.getLogger("cdclake.job")
 
-T = TypeVar("T", Table, DerivedTable)
+T = TypeVar("T", Table, DerivedTable, HudiCopy)
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 10.0, 300.0
 RETRY_FOR_S = 75 * 60.0  # longer than an hour without S3, Glue or Kafka

@@ -11,6 +11,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import CdcError, InputError, RulesFailed
+from cdclake.hudi_copy import HudiCopy
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.error_policy import hold_reason, passing_cause
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -72,7 +73,7 @@ def size_of(lake: LakeTables, names: Sequence[str]) -> Size:
 
 
 def report_table(
-    lake: LakeTables, table: Table | DerivedTable, work: Callable[[], int]
+    lake: LakeTables, table: Table | DerivedTable | HudiCopy, work: Callable[[], int]
 ) -> TableReport:
     """Run `work`, which returns the number of applied rows; report its error and continue.
 
@@ -143,6 +144,11 @@ def chosen_polled(plan: Plan, names: str | None) -> Iterator[Table]:
 def chosen_derived(plan: Plan, names: str | None) -> Iterator[DerivedTable]:
     """Yield the derived tables that `--tables a,b` names, or all; InputError for an unknown one."""
     yield from map(plan.derived_table, names.split(",")) if names else plan.derived
+
+
+def chosen_copies(plan: Plan, names: str | None) -> Iterator[HudiCopy]:
+    """Yield the copies that `--tables a,b` names, or all; InputError for an unknown one."""
+    yield from map(plan.copy, names.split(",")) if names else plan.copies
 
 
 def failed_tables(report: Mapping[str, Any]) -> dict[Metric, float]:

@@ -242,7 +242,7 @@ def _of_jobs(
 
 
 def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
-    """Yield the alarms of polled tables, derived tables and quality rules, if there are any."""
+    """Yield the alarms of polled and derived tables, copies and quality rules, if there are any."""
     if deployment.plan.polled:
         yield AlarmSpec(
             name="poll-failed",
@@ -257,6 +257,14 @@ def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[Al
             description="Within an hour a derived table could not be refreshed: it keeps the rows"
             " of its last refresh.",
             metric=known.failures(naming.REFRESH_JOB, HOUR),
+            threshold=0,
+        )
+    if deployment.plan.copies:
+        yield AlarmSpec(
+            name="publish-failed",
+            description="Within an hour a Hudi copy could not be updated: it keeps the"
+            " rows of its last publication.",
+            metric=known.failures(naming.PUBLISH_JOB, HOUR),
             threshold=0,
         )
     if deployment.plan.is_checked:

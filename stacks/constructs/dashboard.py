@@ -145,7 +145,7 @@ def _upkeep(known: DeploymentMetrics, failed_queue: str) -> Iterator[IWidget]:
         known.own(metrics.SNAPSHOTS, "Maximum", job=naming.MAINTAIN_JOB),
     )
     jobs = (
-        *(naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB),
+        *(naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB, naming.PUBLISH_JOB),
         *(naming.CHECK_JOB, naming.POLL_JOB, naming.VERIFY_JOB),
     )
     failures = [known.own(metrics.FAILED_TABLES, "Sum", job=job) for job in jobs]

@@ -58,12 +58,17 @@ def uses_control_objects(state: BucketReference, access: ControlAccess) -> list[
 
 
 def keeps_checkpoints(bucket: BucketReference, prefix: str) -> Grant:
-    """Allow what S3A sends for a checkpoint below a prefix.
+    """Allow what S3A sends for a checkpoint below a prefix."""
+    return keeps_files_by_s3a(bucket, prefix, "checkpoints, whose files Spark names")
+
+
+def keeps_files_by_s3a(bucket: BucketReference, prefix: str, because: str) -> Grant:
+    """Allow what S3A sends for files below a prefix.
 
     S3A probes the directories above the one that it works on, so the prefix itself is included,
     with and without the slash that marks a directory. Source: Hadoop's `MkdirOperation`.
     """
-    kept = keeps_objects(bucket, prefix, "checkpoints, whose files Spark names")
+    kept = keeps_objects(bucket, prefix, because)
     return replace(kept, on=[f"{bucket.arn}/{prefix}", *kept.on])
 
 
@@ -77,12 +82,16 @@ def lists(bucket: BucketReference) -> Grant:
     return Grant(actions=["s3:GetBucketLocation", "s3:ListBucket"], on=[bucket.arn])
 
 
-def uses_tables(database: str, *, creates: bool) -> Grant:
-    """Allow the catalog calls of reading the lake's tables and committing to them."""
+def uses_tables(database: str, *, creates: bool, partitions: bool = False) -> Grant:
+    """Allow the catalog calls of reading the lake's tables and committing to them.
+
+    Iceberg's tables have no partitions in the catalog; Hudi's have.
+    """
     actions = ["glue:GetDatabase", "glue:GetTable", "glue:GetTables", "glue:UpdateTable"]
     return on_tables(
         *actions,
         *(["glue:CreateTable"] if creates else []),
+        *(["glue:BatchCreatePartition", "glue:GetPartitions"] if partitions else []),
         database=database,
         because="every table of the pipeline's own database, including future tables",
     )

@@ -16,6 +16,7 @@ from cdclake.local.lake.spark_jobs import KAFKA_OPTIONS, RunningJob, checkpoint_
 from cdclake.local.process.home import Home
 from cdclake.stacks.bundles import AUTHORITIES
 from tests.local.running import DERIVED, SHOP, RunningLake, shop_lake_in
+from tests.spark.hudi_jvm import needs_hudi
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -26,7 +27,8 @@ SMALLEST_WORKER = 4 << 30  # Glue's G.025X, whose driver is a worker of its own
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
     folder = tmp_path_factory.mktemp("lake")
     file = folder / "shop.yaml"
-    file.write_text(SHOP.read_text() + DERIVED)
+    copied = "public.customers:\n    publish: [{hudi: {}}]"
+    file.write_text(SHOP.read_text().replace("public.customers:", copied) + DERIVED)
     with shop_lake_in(folder) as running:
         running.run("up", str(file))
         yield running
@@ -44,7 +46,10 @@ def started(lake: LocalLake, job: str, arguments: dict[str, str]) -> RunningJob:
     return start_job(lake, job, {k.removeprefix("--"): v for k, v in arguments.items()})
 
 
-@pytest.mark.parametrize("job", TABLE_JOBS)
+@pytest.mark.parametrize(
+    "job",
+    [pytest.param(j, marks=needs_hudi if j == naming.PUBLISH_JOB else ()) for j in TABLE_JOBS],
+)
 def test_a_job_that_ends_takes_what_the_page_says(running, lake, job):
     given = arguments_of_a_run()[job]
     assert started(lake, job, given).process.wait(300) == 0

@@ -11,6 +11,7 @@ from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_polls import POLLS
+from tests.mutations.broken_publish import PUBLISHED
 from tests.mutations.broken_quality import QUALITY
 from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
@@ -239,7 +240,9 @@ MUTATIONS = (
     *TOPICS,
     *EPOCHS,
     *ACCESS,
-    *DERIVED, *POLLS,
+    *DERIVED,
+    *POLLS,
+    *PUBLISHED,
     *QUALITY,
     *FIRST_DAY,
     *UPKEEP,

@@ -152,6 +152,11 @@ CHECKED = """\
       - not_null: [note]
       - range: {order_id: {min: 1}}
 """
+PUBLISHED = """\
+    publish:
+      - hudi: {type: mor, partition_by: note}
+      - hudi: {name: orders_cow, schedule: rate(30 minutes)}
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -160,7 +165,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
-    "governed": PIPELINE + CHECKED + POLLED + GOVERNED + DERIVED,
+    "governed": PIPELINE + CHECKED + PUBLISHED + POLLED + GOVERNED + DERIVED,
 }
 
 

@@ -41,6 +41,7 @@ def test_runs_for_different_tables_may_overlap(variants: dict[str, Synthesized])
         for job in variants["governed"].resources("AWS::Glue::Job")
     }
     assert runs.pop("shop-refresh_derived") == 2
+    assert runs.pop("shop-publish_hudi") == 2
     assert set(runs.values()) == {1}
 
 

@@ -282,6 +282,19 @@ def test_the_job_of_derived_tables_may_create_and_note_what_it_has_refreshed(var
     assert [call for call in others if asked(role, call)] == []
 
 
+def test_the_job_of_copies_may_add_partitions_and_probe_folders_as_s3a_does(variants):
+    role = role_of(variants["governed"], "PublishHudi")
+    folder = f"{WAREHOUSE}/cdc_iceberg.db"
+    probes = [call for calls in s3a_calls(f"{folder}/orders_cow").values() for call in calls]
+    catalog: list[Call] = [
+        (f"glue:{call}", TABLE) for call in ("CreateTable", "GetPartitions", "BatchCreatePartition")
+    ]
+    own = [*EVERY_JOB, *TABLES, *HOLDS, REPORTS, *catalog, *probes]
+    assert [call for call in own if not asked(role, call)] == []
+    others = [call for call in OF_ANYBODY if call not in (*own, *READS)]
+    assert [call for call in others if asked(role, call)] == []
+
+
 def test_the_job_of_quality_rules_only_reads_tables(variants):
     role = role_of(variants["governed"], "CheckTables")
     own = [*EVERY_JOB, REPORTS, *READS]

@@ -13,6 +13,7 @@ from tests.synth.deployments import (
     PIPELINE,
     PRIVATE,
     PROJECT,
+    PUBLISHED,
     WEB_LOGS,
 )
 from tests.unit.runbooks import PAGES, commands
@@ -30,7 +31,8 @@ NOW_AND_THEN = {
 
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
-ALL_ALARMS = PIPELINE + CHECKED + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY + DERIVED
+TABLES = PIPELINE + CHECKED + PUBLISHED + OPTIMIZED + DELIVERED
+ALL_ALARMS = TABLES + ALONGSIDE + PRIVATE + POLICY + DERIVED
 
 
 def alarms(deployed) -> list[str]:

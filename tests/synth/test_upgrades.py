@@ -213,8 +213,8 @@ def test_the_size_of_one_job_is_told_to_that_job(deploy):
     streams = [what for job, what in jobs.items() if job.startswith("StreamChanges")]
     assert streams == [{"NumberOfWorkers", "DefaultArguments"}]
     others = [what for job, what in jobs.items() if not job.startswith("StreamChanges")]
-    # One is the stream; two are deployed only with derived tables or quality rules.
-    assert others == [{"WorkerType"}] * (len(JOBS) - 3)
+    # One is the stream; three are deployed only with derived tables, rules or copies.
+    assert others == [{"WorkerType"}] * (len(JOBS) - 4)
 
 
 def test_a_replacement_would_be_seen(deploy):

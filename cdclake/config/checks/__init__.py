@@ -18,6 +18,7 @@ from cdclake.config.checks import (
     monitoring,
     names,
     polls,
+    publish,
     quality,
     secrets,
     web_logs,
@@ -51,6 +52,7 @@ CHECKS: tuple[Check, ...] = (
     web_logs.check_settings,
     derived.check_derived,
     quality.check_quality,
+    publish.check_publish,
 )
 AWS_CHECKS: tuple[Check, ...] = (
     aws.check_storage,

@@ -12,6 +12,7 @@ from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import PROJECT, Home, write_atomically
 
 JARS = PROJECT / "jars"
+OPTIONAL_JARS = ("hudi",)  # fetched by `make NAME-jars`
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
 PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
@@ -21,7 +22,8 @@ def jar_folder(profile: str) -> Path:
     """Return the profile's folder in jars/; raise InputError if it is missing."""
     folder = JARS / profile
     if not folder.is_dir():
-        raise InputError(f"{folder} is missing", "run `make setup` in the project's folder")
+        target = f"{profile}-jars" if profile in OPTIONAL_JARS else "setup"
+        raise InputError(f"{folder} is missing", f"run `make {target}` in the project's folder")
     return folder
 
 

@@ -31,12 +31,17 @@ def schedule_jobs(lake: LocalLake) -> None:
         for table in plan.derived
     ]
     polls = [ScheduledJob(every, _poll_spec(lake, tables)) for every, tables in plan.polls.items()]
-    stack.schedule_jobs(lake.home, [*scheduled, *refreshed, *polls])
+    published = [
+        ScheduledJob(copy.schedule, _spec(lake, naming.PUBLISH_JOB, copy.name))
+        for copy in plan.copies
+    ]
+    stack.schedule_jobs(lake.home, [*scheduled, *refreshed, *polls, *published])
 
 
 def free_leases(lake: LocalLake) -> None:
     """Free the leases of jobs that ended with the lake; only while no job runs."""
-    for job in (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB, naming.POLL_JOB):
+    held = (naming.APPLY_JOB, naming.MAINTAIN_JOB, naming.REFRESH_JOB)
+    for job in (*held, naming.POLL_JOB, naming.PUBLISH_JOB):
         Leases(lake.control, job).abandon_earlier_runs()
 
 

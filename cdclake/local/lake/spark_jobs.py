@@ -22,10 +22,11 @@ import psycopg
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.fail_points import FAIL_POINT_KEY
+from cdclake.hudi_copy import HUDI_CONF
 from cdclake.iceberg.catalog_conf import catalog_conf
 from cdclake.job_package import build_job_package, script_of
 from cdclake.local.components import class_archive, jaas
-from cdclake.local.components.installed import environment, jar_folder, java, shell
+from cdclake.local.components.installed import REGION, environment, jar_folder, java, shell
 from cdclake.local.components.kafka import CLIENT_SETTINGS
 from cdclake.local.lake.lake import LocalLake, aws_environment
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, HOME_KEY, KEEPER_KEY
@@ -177,7 +178,26 @@ def _local_conf(lake: LocalLake, job: str, memory: str) -> dict[str, str]:
         f"{catalog}.glue.endpoint": lake.glue,
         f"{catalog}.s3.endpoint": lake.s3,
         f"{catalog}.s3.path-style-access": "true",
-        f"{catalog}.client.region": "us-east-1",
+        f"{catalog}.client.region": REGION,
+        **(_hudi_conf(lake) if job == naming.PUBLISH_JOB else {}),
+    }
+
+
+def _hudi_conf(lake: LocalLake) -> dict[str, str]:
+    """Return Hudi's settings, and those of Hadoop's client of S3, which Hudi writes its files with.
+
+    Glue has such a client for `s3://`.
+    """
+    files = "spark.hadoop.fs.s3a"
+    return {
+        **HUDI_CONF,
+        "spark.hadoop.fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        f"{files}.endpoint": lake.s3,
+        f"{files}.endpoint.region": REGION,
+        f"{files}.path.style.access": "true",
+        f"{files}.aws.credentials.provider": (
+            "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
+        ),
     }
 
 
@@ -195,8 +215,13 @@ def _compilers(job: str) -> list[str]:
 
 
 def _class_path(job: str) -> str:
-    """Return the jars that Glue includes; for the bulk load also the connector's JDBC driver."""
+    """Return the jars that Glue includes, and those that only this job needs.
+
+    The bulk load needs the connector's JDBC driver.
+    """
     jars = f"{jar_folder('spark')}/*"
+    if job == naming.PUBLISH_JOB:
+        return f"{jars}:{jar_folder('hudi')}/*"
     if job != naming.LOAD_JOB:
         return jars
     [driver] = jar_folder("debezium").glob("postgresql-*.jar")

@@ -17,6 +17,11 @@ derived:
   notes: {sql: SELECT order_id FROM orders_current, key: [order_id], schedule: rate(30 minutes)}
   more: {sql: SELECT order_id FROM orders_current, key: [order_id]}
 """
+PUBLISHED = """\
+    publish:
+      - hudi: {schedule: rate(30 minutes)}
+      - hudi: {name: daily, schedule: rate(1 day)}
+"""
 SCHEDULED = VALID + "stream: {mode: scheduled}\nschedules: {apply: rate(30 minutes)}\n"
 
 
@@ -64,6 +69,16 @@ def test_jobs_of_derived_tables_and_rules_are_billed_by_their_runs(tmp_path):
     # Two tables, 48 and 24 runs a day, of four minutes with two workers of a DPU each.
     assert found["refresh_derived"] == pytest.approx((48 + 24) * 4 * 2 / 60 * DAYS)
     assert "check_tables" not in found
+
+
+def test_the_job_of_copies_is_billed_by_its_runs(tmp_path):
+    text = VALID.replace("  public.orders:\n", f"  public.orders:\n{PUBLISHED}")
+    [found] = [
+        each.quantity
+        for each in usage_quantities(deployment(tmp_path, text), Load.of(None, 1))
+        if each.detail.startswith("publish_hudi")
+    ]
+    assert found == pytest.approx((48 + 1) * 4 * 2 / 60 * DAYS)
 
 
 def test_an_always_on_stream_grows_with_its_load(tmp_path):

@@ -1,0 +1,31 @@
+"""Names in the lake, as a pipeline file declares them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+
+from cdclake import naming
+from cdclake.config.problems import Refused
+
+_MAX_LAKE_NAME_CHARACTERS = 128
+
+
+def check_lake_name(name: str) -> str:
+    """Return `name` if Glue, Athena, Spark and DuckDB all accept it unquoted."""
+    if naming.LAKE_NAME.fullmatch(name) is None:
+        raise Refused(
+            f"invalid lake name {name!r}",
+            f"use lowercase letters, digits and underscores, like `{naming.lake_name(name)}`",
+        )
+    if len(name) > _MAX_LAKE_NAME_CHARACTERS:
+        raise Refused("the name is too long", f"use at most {_MAX_LAKE_NAME_CHARACTERS} characters")
+    return name
+
+
+LakeName = Annotated[
+    str,
+    AfterValidator(check_lake_name),
+    Field(json_schema_extra={"pattern": f"^{naming.LAKE_NAME.pattern}$"}),
+]

@@ -1,0 +1,1 @@
+"""Copies of state tables in Hudi's format, kept up to date by the keys that changed."""

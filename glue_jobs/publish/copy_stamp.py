@@ -1,0 +1,57 @@
+"""Stamp of a copy: what its commit contains, in the commit's own metadata."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from cdclake.hudi_copy import HudiCopy, columns_digest
+from cdclake.iceberg.views import AppliedThrough
+from cdclake.plan import Table
+
+KEY_COLUMN = "cdc_key"
+_WHOLE_NUMBERS = ("int", "bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class CopyStamp:
+    """Content of a copy.
+
+    `through` is a time of ingestion in microseconds since 1970, or Iceberg's sequence number for a
+    changelog that Firehose writes: the copy has all changes up to it. `floor` is the greatest
+    truncate, or snapshot of the source, that the state had applied.
+    """
+
+    through: int
+    floor: str
+    columns: str  # digest of names and types
+    layout: str
+
+    def to_json(self) -> str:
+        """Return the stamp as one line of JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @staticmethod
+    def from_json(text: str) -> CopyStamp:
+        """Parse a stamp that `to_json` wrote."""
+        return CopyStamp(**json.loads(text))
+
+
+def stamp_of(copy: HudiCopy, table: Table, applied: AppliedThrough) -> CopyStamp:
+    """Return the stamp of a copy that equals a state, applied so far."""
+    through = applied.ingested if table.delivery == "stream" else applied.sequence
+    columns = {column.name: column.column_type.state for column in table.columns}
+    columns["deletes"] = table.deletes
+    layout = copy.layout(record_key(table))
+    return CopyStamp(through, applied.floor, columns_digest(columns), layout)
+
+
+def record_key(table: Table) -> str:
+    """Return the column that tells the copy's rows apart.
+
+    A key of one whole number is taken as it is. Hudi refuses an empty text as a key, and its texts
+    of several columns are ambiguous: other keys become one column of JSON.
+    """
+    first, *others = table.key_columns
+    is_plain = not others and first.column_type.state in _WHOLE_NUMBERS
+    return first.name if is_plain else KEY_COLUMN

@@ -1,0 +1,68 @@
+"""Timeline of a Hudi table, as far as a copy needs it: the stamp of its newest commit.
+
+Tables are written in version 6 of Hudi's format, whose commits are JSON objects in `.hoodie/`,
+named by their instants. The newest ones stay there; only older ones are archived.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from cdclake.jobs.iceberg.object_storage import ObjectStorage
+from cdclake.jobs.publish.copy_stamp import CopyStamp
+
+STAMP_KEY = "cdclake.stamp"
+_COMMITS = ("commit", "deltacommit", "replacecommit")
+
+
+@dataclass(frozen=True, slots=True)
+class HudiCommit:
+    """Completed commit: its stamp, and how many rows it wrote and could not write."""
+
+    stamp: CopyStamp | None
+    written: int
+    failed: int
+
+
+def copy_folder(warehouse: str, database: str, name: str) -> str:
+    """Return the folder of a copy."""
+    return f"{warehouse}/{database}.db/{name}"
+
+
+def newest_stamped(storage: ObjectStorage, folder: str) -> HudiCommit | None:
+    """Return the newest commit with a stamp; None if the folder has no such commit."""
+    for location in _completed(storage, folder):
+        commit = _parse(json.loads(storage.read(location).to_pybytes()))
+        if commit.stamp is not None:
+            return commit
+    return None
+
+
+def partition_folders(storage: ObjectStorage, folder: str) -> list[str]:
+    """Return the table's folders of partitions, relative to its own, such as `country=Peru`."""
+    marker = "/.hoodie_partition_metadata"
+    found = (path for path in storage.list(folder) if path.endswith(marker))
+    return sorted(path.removesuffix(marker).rpartition("/")[2] for path in found)
+
+
+def _completed(storage: ObjectStorage, folder: str) -> Iterator[str]:
+    """Yield the locations of the completed commits, the newest first."""
+    found: dict[str, str] = {}
+    for location in storage.list(f"{folder}/.hoodie"):
+        instant, _, action = location.rpartition("/")[2].partition(".")
+        if instant.isdigit() and action in _COMMITS:
+            found[instant] = location
+    yield from (found[instant] for instant in sorted(found, reverse=True))
+
+
+def _parse(content: dict[str, Any]) -> HudiCommit:
+    stats = [each for files in content["partitionToWriteStats"].values() for each in files]
+    stamp = (content.get("extraMetadata") or {}).get(STAMP_KEY)
+    return HudiCommit(
+        None if stamp is None else CopyStamp.from_json(stamp),
+        sum(each["numWrites"] for each in stats),
+        sum(each["totalWriteErrors"] for each in stats),
+    )

@@ -1,0 +1,98 @@
+"""Hudi copies on the real local lake: the job, its schedule, the catalog, and hudi-rs over S3."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cdclake.local.lake.lake import aws_environment, open_lake
+from cdclake.local.process.home import Home
+from tests.local.running import SHOP, RunningLake, shop_lake_in
+from tests.spark.hudi_jvm import needs_hudi, rust_rows
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900), needs_hudi]
+
+# Of a key of two columns, and merge-on-read; of one whole number, and copy-on-write.
+PUBLISHED = {
+    "public.order_items:": "- hudi: {type: mor, name: items_hudi}",
+    "public.orders:": "- hudi: {name: orders_hudi, partition_by: status}",
+}
+COPIES = {"items_hudi": "order_items", "orders_hudi": "orders"}
+
+
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
+    folder = tmp_path_factory.mktemp("lake")
+    file, text = folder / "shop.yaml", SHOP.read_text()
+    for table, copy in PUBLISHED.items():
+        assert table in text
+        text = text.replace(table, f"{table}\n    publish:\n      {copy}")
+    file.write_text(text)
+    with shop_lake_in(folder) as running:
+        running.run("up", str(file))
+        yield running
+
+
+def copied(lake: RunningLake, copy: str, columns: list[str]) -> list[tuple[Any, ...]]:
+    """The copy's rows, read by hudi-rs from the local S3."""
+    opened = open_lake(Home(lake.home))
+    options = {
+        "aws_allow_http": "true",
+        **{name.lower(): value for name, value in aws_environment(opened.endpoints).items()},
+    }
+    folder = f"{opened.warehouse_uri}/{opened.plan.lake_database}.db/{copy}"
+    return sorted(tuple(map(str, row)) for row in rust_rows(folder, columns, options))
+
+
+def stored(lake: RunningLake, table: str, columns: list[str]) -> list[tuple[Any, ...]]:
+    rows = lake.sql(f"SELECT {', '.join(columns)} FROM {table}_current")
+    return sorted(tuple(map(str, row)) for row in rows)
+
+
+READ = {
+    "items_hudi": ["order_id", "line_no", "sku", "quantity"],
+    "orders_hudi": ["order_id", "customer_id", "status", "note"],
+}
+
+
+def equal(lake: RunningLake) -> bool:
+    return all(
+        copied(lake, copy, columns) == stored(lake, COPIES[copy], columns)
+        for copy, columns in READ.items()
+    )
+
+
+def test_copies_follow_their_tables(lake: RunningLake) -> None:
+    lake.assert_equal()
+    report = lake.run("job", "publish_hudi")
+    errors = {each["table"]: each["error"] for each in report["tables"]}
+    assert errors == dict.fromkeys(COPIES)
+    assert equal(lake)
+    with lake.connect() as connection:
+        connection.execute("update orders set status = 'sent', note = 'moved' where order_id < 40")
+        connection.execute("delete from orders where order_id between 50 and 60")
+        connection.execute("delete from order_items where order_id between 50 and 60")
+        connection.execute("update order_items set quantity = 9 where order_id = 1")
+    lake.assert_equal()
+    report = lake.run("job", "publish_hudi", "--table", "orders_hudi", "--table", "items_hudi")
+    written = {each["table"]: each["rows_applied"] for each in report["tables"]}
+    assert written == {"orders_hudi": 50, "items_hudi": 24}
+    assert equal(lake)
+    glue = open_lake(Home(lake.home)).client("glue")
+    names = {t["Name"] for t in glue.get_tables(DatabaseName="cdc_iceberg")["TableList"]}
+    assert {"orders_hudi", "items_hudi_ro", "items_hudi_rt"} <= names
+    lake.run("job", "maintain_tables")
+    assert equal(lake), "maintenance leaves the copies' files alone"
+
+
+def test_without_a_change_the_schedule_starts_no_spark(lake: RunningLake) -> None:
+    assert {"publish_hudi-orders_hudi"} <= {j["job"] for j in lake.run("status")["schedules"]}
+    run = ("-m", "cdclake.local.scheduled_job", "--home", str(lake.home))
+    words = (*run, "--job", "publish_hudi", "--table", "orders_hudi")
+    ended = subprocess.run([sys.executable, *words], capture_output=True, check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert b"orders_hudi: nothing has changed" in ended.stdout
