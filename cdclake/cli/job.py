@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,6 +17,9 @@ from cdclake.cli.target import (
     deployed_job,
 )
 from cdclake.errors import InputError
+
+if TYPE_CHECKING:
+    from cdclake.plan import Plan
 
 
 def job(
@@ -52,20 +54,22 @@ def job(
 
 
 def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
-    from cdclake import naming
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.lake.spark_jobs import run_job
     from cdclake.local.process.home import Home
 
     _check_known(name, aws=False)
     lake = open_lake(Home.from_environment())
-    plan = lake.plan
-    names: dict[str, Callable[[str], str]] = {
-        naming.REFRESH_JOB: lambda given: plan.derived_table(given).name,
-        naming.PUBLISH_JOB: lambda given: plan.copy(given).name,
-    }
-    named = names.get(name, lambda given: plan.table(given).name)
-    return run_job(lake, name, [named(each) for each in tables])
+    return run_job(lake, name, [_lake_name(lake.plan, name, each) for each in tables])
+
+
+def _lake_name(plan: Plan, job: str, given: str) -> str:
+    """Return the name of what the job works on; raise InputError if the plan has no such thing."""
+    from cdclake import naming
+
+    if job == naming.REFRESH_JOB:
+        return plan.derived_table(given).name
+    return plan.copy(given).name if job == naming.PUBLISH_JOB else plan.table(given).name
 
 
 def _run_on_aws(
