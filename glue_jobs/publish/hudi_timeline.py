@@ -22,7 +22,7 @@ _COMMITS = ("commit", "deltacommit", "replacecommit")
 class HudiCommit:
     """Completed commit: its stamp, and how many rows it wrote and could not write."""
 
-    stamp: CopyStamp | None
+    stamp: CopyStamp
     written: int
     failed: int
 
@@ -35,9 +35,9 @@ def copy_folder(warehouse: str, database: str, name: str) -> str:
 def newest_stamped(storage: ObjectStorage, folder: str) -> HudiCommit | None:
     """Return the newest commit with a stamp; None if the folder has no such commit."""
     for location in _completed(storage, folder):
-        commit = _parse(json.loads(storage.read(location).to_pybytes()))
-        if commit.stamp is not None:
-            return commit
+        content = json.loads(storage.read(location).to_pybytes())
+        if (stamp := (content.get("extraMetadata") or {}).get(STAMP_KEY)) is not None:
+            return _commit(content, CopyStamp.from_json(stamp))
     return None
 
 
@@ -58,11 +58,7 @@ def _completed(storage: ObjectStorage, folder: str) -> Iterator[str]:
     yield from (found[instant] for instant in sorted(found, reverse=True))
 
 
-def _parse(content: dict[str, Any]) -> HudiCommit:
+def _commit(content: dict[str, Any], stamp: CopyStamp) -> HudiCommit:
     stats = [each for files in content["partitionToWriteStats"].values() for each in files]
-    stamp = (content.get("extraMetadata") or {}).get(STAMP_KEY)
-    return HudiCommit(
-        None if stamp is None else CopyStamp.from_json(stamp),
-        sum(each["numWrites"] for each in stats),
-        sum(each["totalWriteErrors"] for each in stats),
-    )
+    written = sum(each["numWrites"] for each in stats)
+    return HudiCommit(stamp, written, sum(each["totalWriteErrors"] for each in stats))

@@ -79,8 +79,8 @@ class HudiWriter:
         if commit is None or commit.stamp != stamp or commit.failed:
             raise TableError(
                 self.copy.name,
-                "Hudi could not write all rows; the copy keeps its last complete commit",
-                "the job's log has Hudi's reason for each row",
+                "Hudi could not write all rows",
+                "the job's log has Hudi's reason for each row; the copy is then written as a whole",
             )
         return commit
 

@@ -54,14 +54,14 @@ def _writer(job: TableJob, copy: HudiCopy, source: StateSnapshot) -> HudiWriter:
 def _write(writer: HudiWriter, source: StateSnapshot) -> int:
     copy, stamp = writer.copy, stamp_of(writer.copy, source.table, source.applied)
     known = writer.newest()
-    if known is None or known.stamp is None:
+    if known is None:
         with persisted(source.whole()) as rows:
             # Without a row Hudi would know no columns: the first publication waits for one.
             count = rows.count()
             if count == 0:
                 return 0
             return _checked(copy, writer.write(rows, "bulk_insert", stamp), count)
-    if known.stamp == stamp:
+    if known.stamp == stamp and not known.failed:
         return 0
     if known.stamp.layout != stamp.layout:
         raise TableError(
@@ -69,7 +69,8 @@ def _write(writer: HudiWriter, source: StateSnapshot) -> int:
             f"the copy is {known.stamp.layout}; the pipeline file has {stamp.layout}",
             "give the copy another `name:`; the old one can then be dropped",
         )
-    changed = source.since(known.stamp) if known.stamp.columns == stamp.columns else None
+    is_whole = known.failed or known.stamp.columns != stamp.columns
+    changed = None if is_whole else source.since(known.stamp)
     if changed is not None:
         with persisted(changed) as rows:
             writer.write(rows, "upsert", stamp)

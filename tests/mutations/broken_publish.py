@@ -48,7 +48,7 @@ PUBLISHED = (
     Mutation(
         "the stamp of a compaction is taken for none",
         _UNITS,
-        (("glue_jobs/publish/hudi_timeline.py", "if commit.stamp is not None:", "if True:"),),
+        (("glue_jobs/publish/hudi_timeline.py", "is not None:", "is not False:"),),
     ),
     Mutation(
         "soft deletes do not change a copy",
