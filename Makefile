@@ -16,7 +16,7 @@ SEED ?= 0
 SIZE ?= short
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
+.PHONY: help setup demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations test-faults prove bench bench-full check audit format record docs lock clean
 
 help: ## List the targets
@@ -30,6 +30,9 @@ demo: setup ## Stream a demo shop into a temporary lake and verify it row by row
 
 plugins: setup ## Fetch and pack the deployment's packages, all locked; after that and `npm ci`, `npx cdk synth` works offline
 	@$(BIN)/python -m scripts.plugins
+
+connectors: setup ## Fetch the built-in plugins of `connectors:` (the Iceberg sink, 150 MB), all locked
+	@$(BIN)/python -m scripts.fetch_jars --connectors
 
 synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and test them, without an account
 	@npx --no-install cdk synth --quiet

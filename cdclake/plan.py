@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from cdclake import naming
+from cdclake.connectors.declared import DeclaredConnector
 from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
@@ -155,6 +156,7 @@ class Plan:
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
+    connectors: tuple[DeclaredConnector, ...] = ()
 
     @property
     def streams(self) -> tuple[DeliveryStream, ...]:
@@ -206,6 +208,21 @@ class Plan:
         """Return all topics to create, since automatic creation is off."""
         of_tables = dict.fromkeys(table.topic for table in self.tables)
         return (*self.own_topics.values(), *of_tables)
+
+    @property
+    def control_topics(self) -> Mapping[str, str]:
+        """Return the topics through which Iceberg sinks commit, by connector."""
+        return {
+            connector.name: naming.control_topic(self.name, connector.name)
+            for connector in self.connectors
+            if connector.is_iceberg_sink
+        }
+
+    @property
+    def sink_tables(self) -> tuple[str, ...]:
+        """Return the tables that Iceberg sinks append to."""
+        sinks = (connector for connector in self.connectors if connector.is_iceberg_sink)
+        return tuple(naming.sink_name(table) for sink in sinks for table in sink.tables)
 
     @property
     def placeholder(self) -> str:
@@ -265,6 +282,7 @@ class Plan:
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
+        raw["connectors"] = tuple(map(DeclaredConnector.from_raw, raw.get("connectors", ())))
         return Plan(tables=tables, **raw)
 
 

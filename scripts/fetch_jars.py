@@ -7,7 +7,8 @@ The script runs on the system's Python with only the standard library, before a 
 exists. A stamp (the SHA-256 of pom.xml and java/) makes a second run a no-op. An interrupted fetch
 leaves the old folders unchanged, because each profile is copied to a temporary folder, compared
 with the SHA-256 sums in jars.lock and then renamed. With `--check` the script fetches nothing and
-prints missing tools, one per line. With `--lock` it accepts any content and writes jars.lock.
+prints missing tools, one per line. With `--lock` it accepts any content and writes jars.lock. With
+`--connectors` it fetches the built-in plugins of `connectors:`, which the setup leaves out.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ BUILT = ROOT / "build" / "java"
 STAMP = JARS / ".pom.sha256"
 LOCK = ROOT / LOCK_NAME
 PROFILES = ("postgres", "kafka", "connect", "debezium", "secrets", "spark", "msk")
+CONNECTORS = ("iceberg-sink",)  # fetched only by `make connectors`
 POSTGRES_DIST = "postgres-dist"
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
@@ -57,6 +59,9 @@ def main() -> int:
         return 1 if problems else 0
     writes_lock = "--lock" in sys.argv[1:]
     try:
+        if "--connectors" in sys.argv[1:]:
+            fetch_connectors()
+            return 0
         if is_current() and not writes_lock:
             say("jars: up to date")
             return 0
@@ -64,6 +69,8 @@ def main() -> int:
             raise SetupError("\n".join(problems))
         fetch_all(parse_jar_lock(LOCK.read_text()) if not writes_lock else None)
         if writes_lock:
+            for profile in CONNECTORS:
+                fetch(profile, None)
             LOCK.write_text(render_jar_lock(all_jars()))
     except (SetupError, OSError) as err:
         sys.stderr.write(f"fetch_jars: {err}\n")
@@ -119,7 +126,7 @@ def version_of(tool: str, option: str, pattern: str) -> tuple[int, int] | None:
 
 def all_jars() -> list[Path]:
     """List the fetched jars."""
-    return [jar for profile in PROFILES for jar in (JARS / profile).glob("*.jar")]
+    return [jar for profile in (*PROFILES, *CONNECTORS) for jar in (JARS / profile).glob("*.jar")]
 
 
 def fetch_all(lock: Mapping[str, str] | None) -> None:
@@ -137,6 +144,19 @@ def fetch_all(lock: Mapping[str, str] | None) -> None:
         for step in steps:
             step.result()
     STAMP.write_text(digest() + "\n")
+
+
+def fetch_connectors() -> None:
+    """Fetch the connectors' plugins whose jars are not the locked ones."""
+    lock = parse_jar_lock(LOCK.read_text())
+    JARS.mkdir(exist_ok=True)
+    for profile in CONNECTORS:
+        names = {name.partition("/")[2] for name in lock if name.startswith(f"{profile}/")}
+        found = list((JARS / profile).glob("*.jar"))
+        if {jar.name for jar in found} == names and not list(unlocked_jars(found, lock)):
+            say(f"jars: {profile} up to date")
+        else:
+            fetch(profile, lock)
 
 
 def fetch(profile: str, lock: Mapping[str, str] | None) -> None:

@@ -109,6 +109,13 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} waiting, {logs['failed']} failed")
         if logs["last_error"]:
             say(f"  {logs['last_error']}")
+    for connector in answer.get("connectors", ()):
+        say(
+            f"{connector['connector']:<20} {connector['state']:<10} connector of"
+            f" {', '.join(connector['tables'])}"
+        )
+        if connector["last_error"]:
+            say(f"  {connector['last_error']}")
     for job in answer.get("schedules", ()):
         say(f"{job['job']:<20} {job['schedule']}, {_runs(job)}")
     if answer["slot"]:

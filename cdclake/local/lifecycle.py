@@ -13,10 +13,12 @@ from psycopg.conninfo import make_conninfo
 from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.widening import still_widened
+from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
+from cdclake.local.lake.declared_connectors import apply_connectors, shown
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
@@ -65,6 +67,7 @@ def up(
     plan = still_widened(plan, streamed) if streamed else plan
     masks = add_to_history(before.masks, streamed, plan)
     change = compare(streamed if streamed and streamed.tables else None, plan)
+    declare_plugins(home, plan.connectors)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
     endpoints = _bring_up(home, dsn, None if before.epoch else plan)
     state = replace(
@@ -81,12 +84,15 @@ def up(
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
+    lake = replace(lake, state=state)
+    connectors = apply_connectors(lake, streamed)
     state.save(home)
     if wait == ROWS and not state.paused:
-        await_rows(replace(lake, state=state))
+        await_rows(lake)
     return {
         **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
         **_outcome(before, state, change, checked),
+        "connectors": shown(connectors),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
 

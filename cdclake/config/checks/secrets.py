@@ -14,8 +14,9 @@ from cdclake.config.validation_errors import NO_PASSWORDS
 _PASSWORD_KEY = re.compile(r"passw(or)?d|passphrase|\bpwd\b", re.IGNORECASE)
 _SECRET_KEY = re.compile(r"secret", re.IGNORECASE)
 _SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
-_URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:[^@\s]+@")
-_DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*\S", re.IGNORECASE)
+# Not a reference to a secret, `${...}`, which settings of `connectors:` may have there.
+_URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:(?!\$\{)[^@\s]+@")
+_DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*(?![\"']?\$\{)\S", re.IGNORECASE)
 
 
 def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
