@@ -34,7 +34,7 @@ plugins: setup ## Fetch and pack the deployment's packages, all locked; after th
 connectors: setup ## Fetch the built-in plugins of `connectors:` (the Iceberg sink, 150 MB), all locked
 	@$(BIN)/python -m scripts.fetch_jars --connectors
 
-synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and test them, without an account
+synth: plugins connectors node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and test them, without an account
 	@npx --no-install cdk synth --quiet
 	@$(PYTEST) tests/synth
 
@@ -45,19 +45,19 @@ nist: plugins ## Report NIST 800-53 findings of the deployment beyond the gate; 
 node_modules/.package-lock.json: package-lock.json
 	@npm ci --no-audit --no-fund --silent
 
-test: plugins ## Run the default tests: unit, spark and one run of the real local lake
+test: plugins connectors ## Run the default tests: unit, spark and one run of the real local lake
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model and not synth"
 
-test-unit: plugins ## Run the tests that need neither Spark nor a lake
+test-unit: plugins connectors ## Run the tests that need neither Spark nor a lake
 	@$(PYTEST) -m "not spark and not local and not slow and not model and not synth"
 
 test-spark: setup ## Run the tests that need a Spark session
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "spark and not slow"
 
-test-local: setup ## Run the tests on the real local lake, without the slow ones
+test-local: connectors ## Run the tests on the real local lake, without the slow ones
 	@$(PYTEST) -m "local and not slow"
 
-test-slow: setup ## Run the slow tests, most of them on the real local lake
+test-slow: connectors ## Run the slow tests, most of them on the real local lake
 	@$(PYTEST) -m slow
 
 test-firehose: setup ## Run the recorded events through the local Firehose with injected faults, 100 seeds
@@ -73,7 +73,7 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
 	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
 
-prove: setup ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
+prove: connectors ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
 bench: setup $(PEER_JARS) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results

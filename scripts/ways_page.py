@@ -1,26 +1,50 @@
-"""Write the costs of each way into the lake into docs/ways.md.
+"""Write the costs of each way into the lake into docs/ways.md, and what the Iceberg sink lost.
 
 `python -m scripts.ways_page` writes them; a unit test fails if the page is out of date. Computing
-costs per gigabyte are estimated from the committed benchmarks and `cdclake.cost.prices`.
+costs per gigabyte are estimated from the committed benchmarks and `cdclake.cost.prices`; the counts
+of the sink are those of `benchmarks/iceberg_sink.py`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
 
 from cdclake.cost.prices import PRICES
+from cdclake.naming import OPERATIONS
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = PROJECT / "docs" / "ways.md", PROJECT / "benchmarks" / "results"
+# Records of one commit in the sink's control topic, as the benchmark counts them.
+STARTED, WRITTEN, APPENDED = 2, 5, 7
 GIGABYTES = (1, 10, 100)  # of events a day
 EVENTS = 1_000_000  # in a gigabyte: an event of 1 KB
 _HOURS = 24
 _FIRST, _LAST = "<!-- estimated by scripts/ways_page.py -->", "<!-- end -->"
-_ESTIMATED = re.compile(f"{re.escape(_FIRST)}.*{re.escape(_LAST)}", re.DOTALL)
+_ESTIMATED = re.compile(f"{re.escape(_FIRST)}.*?{re.escape(_LAST)}", re.DOTALL)
+
+_SINK_FIRST = "<!-- measured by benchmarks/iceberg_sink.py -->"
+_SINK = re.compile(f"{re.escape(_SINK_FIRST)}.*?{re.escape(_LAST)}", re.DOTALL)
+
+_SINK_TABLE = """\
+| | `<t>_changes` | `<t>_sink` |
+|---|---|---|
+| events | {events} | {events} |
+| rows | {events} | {rows} |
+| events without a row | 0 | {lost} |
+| rows of events that Debezium sent again after a kill | 0 | {resent} |
+| rows that a commit of the sink repeated | | {twice} |
+| rows with another value | | {different} |
+| values that PostgreSQL did not send | {unsent} marked | the placeholder |
+| row too large for Kafka | in quarantine | {oversized} |
+
+Iceberg's sink {version} on the local lake, {cores} cores, commits every {seconds} seconds
+([all counts](../benchmarks/results/iceberg-sink.json)). Kafka Connect, with Debezium and the sink, was
+killed {kills} times: {phases}."""
 
 _NOTES = """\
 - Jobs have {workers} workers, the minimum for streaming. Decoding and applying a gigabyte took the
@@ -93,7 +117,42 @@ def page() -> str:
     """Return docs/ways.md with the costs computed from the current figures."""
     text, count = _ESTIMATED.subn(lambda _: "\n".join(_estimate()), PAGE.read_text("utf-8"))
     assert count == 1, f"{PAGE} has {count} estimated parts"
+    text, count = _SINK.subn(lambda _: "\n".join(_measured_sink()), text)
+    assert count == 1, f"{PAGE} has {count} measured parts"
     return text
+
+
+def _measured_sink() -> Iterator[str]:
+    measured = json.loads((RESULTS / "iceberg-sink.json").read_text())
+    found = measured["measures"]["iceberg_sink"]
+    lost = [f"{number} {OPERATIONS[op]}" for op, number in found["missing"].items()]
+    phases = Counter(_phase(kill["after"]) for kill in found["kills"])
+    yield _SINK_FIRST
+    yield _SINK_TABLE.format(
+        events=sum(found["events"].values()),
+        rows=found["sink_rows"],
+        lost=", ".join(lost) or "0",
+        resent=found["resent_rows"],
+        twice=found["committed_twice"],
+        different=found["different_values"],
+        unsent=found["unsent_values"],
+        oversized="in the table" if found["oversized_rows"] else "in no table",
+        version=measured["versions"]["iceberg-kafka-connect"],
+        cores=measured["machine"]["cores"],
+        seconds=found["commit_seconds"],
+        kills=len(found["kills"]),
+        phases=", ".join(f"{number} {phase}" for phase, number in phases.items()),
+    )
+    yield _LAST
+
+
+def _phase(records: int) -> str:
+    """Return when a kill happened, from the commit's records in the control topic so far."""
+    return {
+        STARTED: "when a commit had begun",
+        WRITTEN: "after the task had written its files",
+        APPENDED: "after the table had its snapshot",
+    }[records]
 
 
 def _estimate() -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
@@ -56,6 +56,9 @@ class ConnectorEntry(Section):
     )
     tasks: int = Field(
         default=1, ge=1, le=8, description="Tasks; more than it has topics are idle."
+    )
+    mcus: Literal[1, 2, 4, 8] = Field(
+        default=1, description="Size of its worker on AWS; each is one vCPU and 4 GB."
     )
     settings: dict[str, SettingText] = Field(
         default_factory=dict,

@@ -206,6 +206,7 @@ def _resolve_connector(
         connector_class=entry.connector_class or ICEBERG_SINK_CLASS,
         tables=tuple(tables[spelled].name for spelled in entry.tables),
         tasks=entry.tasks,
+        mcus=entry.mcus,
         settings=dict(entry.settings),
     )
 

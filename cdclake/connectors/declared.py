@@ -21,6 +21,7 @@ class DeclaredConnector:
     connector_class: str
     tables: tuple[str, ...]  # lake names
     tasks: int = 1
+    mcus: int = 1  # on AWS: size of its worker
     settings: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -38,6 +39,11 @@ class DeclaredConnector:
     def from_raw(raw: Mapping[str, Any]) -> DeclaredConnector:
         """Parse an entry of the plan's JSON."""
         return DeclaredConnector(**{**raw, "tables": tuple(raw["tables"])})
+
+
+def connector_log(name: str) -> str:
+    """Return the name of the connector's log on AWS, also as a component of `cdclake logs`."""
+    return f"connector-{name}"
 
 
 def referred_secrets(value: str) -> Iterator[str]:

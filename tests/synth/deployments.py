@@ -138,6 +138,16 @@ CHECKED = """\
       - not_null: [note]
       - range: {order_id: {min: 1}}
 """
+CONNECTED = """\
+connectors:
+  lake: {plugin: iceberg-sink, tables: [public.orders]}
+  copy:
+    plugin: jars/msk
+    class: io.example.CopySink
+    tables: [public.orders, public.visits]
+    mcus: 2
+    settings: {connection.password: "${secretsmanager:shop/copy:password}"}
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -146,6 +156,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
+    "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED,
     "governed": PIPELINE + CHECKED + GOVERNED + DERIVED,
 }
 

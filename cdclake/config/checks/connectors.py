@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
+from cdclake.config.checks.secrets import carries_password
 from cdclake.config.checks.web_logs import web_log_tables
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
@@ -24,7 +25,7 @@ _RESERVED = {
     "topics.regex": "write `tables:`",
 }
 _DERIVED_BY_SINK = re.compile(
-    r"iceberg\.(catalog|kafka|table)\..*|iceberg\.tables"
+    r"iceberg\.(catalog|kafka(?!\.auto\.offset\.reset)|table)\..*|iceberg\.tables"
     r"|iceberg\.tables\.(route-field|auto-create-enabled|evolve-schema-enabled"
     r"|schema-force-optional|dynamic-enabled)"
     r"|iceberg\.(control\.(topic|group-id-prefix)|connect\.group-id)"
@@ -32,11 +33,11 @@ _DERIVED_BY_SINK = re.compile(
     r"|transforms(\..*)?|(key|value)\.converter(\..*)?"
 )
 _SECRET_WORD = re.compile(
-    r"passw(or)?d|passphrase|\bpwd\b|secret|token|credential|jaas"
+    r"passw(or)?d|passphrase|\bpwd\b|secret|token|credential"
     r"|(access|api|private|account|shared|encryption|license|sas)[._-]?key|[._-]key$",
     re.IGNORECASE,
 )
-_JAAS_PASSWORD = re.compile(r"\b(password|clientSecret|secret)\s*=\s*(?![\"']?\$\{)\S", re.I)
+_CLIENT_SECRET = re.compile(r"\bclientSecret\s*=\s*(?![\"']?\$\{)\S")
 _REMEDY = (
     "put it into a secret of Secrets Manager and write `${secretsmanager:NAME:KEY}`, which Connect"
     " resolves"
@@ -59,7 +60,9 @@ def check_connectors(document: Document, tables: Sequence[TableOutline]) -> Iter
         yield from _check_settings(document, place, entry)
 
 
-def _check_class(document: Document, place: Location, entry: Mapping[str, Any]) -> Iterator[Problem]:
+def _check_class(
+    document: Document, place: Location, entry: Mapping[str, Any]
+) -> Iterator[Problem]:
     is_sink, named = entry.get("plugin") == ICEBERG_SINK, "class" in entry
     if is_sink and named:
         message = f"the plugin {ICEBERG_SINK} has its own class"
@@ -115,9 +118,10 @@ def _is_clear_secret(key: str, value: Any) -> bool:
     if isinstance(value, bool) or value is None or value == "":
         return False
     text = str(value)
-    if "jaas" in key.lower() or _JAAS_PASSWORD.search(text):
-        return _JAAS_PASSWORD.search(text) is not None
-    return _SECRET_WORD.search(key) is not None and not is_reference(text)
+    if carries_password(text) or _CLIENT_SECRET.search(text):
+        return True
+    is_jaas = "jaas" in key.lower()  # a text with several values, each of them checked above
+    return _SECRET_WORD.search(key) is not None and not (is_jaas or is_reference(text))
 
 
 def _lake_names(document: Document, tables: Sequence[TableOutline]) -> dict[str, str]:
@@ -128,4 +132,4 @@ def _lake_names(document: Document, tables: Sequence[TableOutline]) -> dict[str,
         for name in naming.lake_objects(table.name)
     }
     taken |= dict.fromkeys(web_log_tables(document), "web logs")
-    return taken | {name: "`derived:`" for name in document.mapping("derived")}
+    return taken | dict.fromkeys(document.mapping("derived"), "`derived:`")
