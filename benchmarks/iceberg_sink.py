@@ -37,10 +37,12 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets, group_offsets
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
-from scripts.ways_page import APPENDED, STARTED, WRITTEN
 
 RESULTS = PROJECT / "benchmarks" / "results" / "iceberg-sink.json"
 PIPELINE = PROJECT / "benchmarks" / "iceberg_sink.yaml"
+# Records of a commit in the control topic, with those that end transactions: the coordinator has
+# begun it, the task has written its files, the table has its snapshot.
+STARTED, WRITTEN, APPENDED = 2, 5, 7
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,6 @@ from cdclake.naming import OPERATIONS
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = PROJECT / "docs" / "ways.md", PROJECT / "benchmarks" / "results"
-# Records of one commit in the sink's control topic, as the benchmark counts them.
-STARTED, WRITTEN, APPENDED = 2, 5, 7
 GIGABYTES = (1, 10, 100)  # of events a day
 EVENTS = 1_000_000  # in a gigabyte: an event of 1 KB
 _HOURS = 24
@@ -37,8 +35,14 @@ _SINK_RUNS = {
     "latest_later": "the sink's default, later commits",
     "earliest": "cdclake's settings, both",
 }
+# When Connect was killed, by the records of a commit in the control topic.
+_PHASES = {
+    2: "when it had begun",
+    5: "after the task had written its files",
+    7: "after the table had its snapshot",
+}
 _SINK_NOTE = """\
-Iceberg's sink {version} on the local lake with {cores} cores, which committed every {seconds} seconds
+Iceberg's sink {version} on the local lake with {cores} cores, which committed every {seconds} s
 ([all counts](../benchmarks/results/iceberg-sink.json)). Kafka Connect, with Debezium and the sink,
 was killed in commits: {phases}."""
 
@@ -121,7 +125,7 @@ def page() -> str:
 def _measured_sink() -> Iterator[str]:
     measured = json.loads((RESULTS / "iceberg-sink.json").read_text())
     runs = [measured["measures"][name] for name in _SINK_RUNS]
-    phases = Counter(_phase(kill["after"]) for run in runs for kill in run["kills"])
+    phases = Counter(_PHASES[kill["after"]] for run in runs for kill in run["kills"])
     yield _SINK_FIRST
     yield f"| `<t>_sink` with | {' | '.join(_SINK_RUNS.values())} |"
     yield f"|---|{'---|' * len(runs)}"
@@ -153,15 +157,6 @@ _SINK_ROWS: dict[str, Callable[[dict[str, Any]], object]] = {
     "placeholders of unsent values": lambda run: run["placeholders"],
     "rows too large for Kafka, of 1": lambda run: run["oversized_rows"],
 }
-
-
-def _phase(records: int) -> str:
-    """Return when a kill happened, from the commit's records in the control topic so far."""
-    return {
-        STARTED: "when a commit had begun",
-        WRITTEN: "after the task had written its files",
-        APPENDED: "after the table had its snapshot",
-    }[records]
 
 
 def _estimate() -> Iterator[str]:

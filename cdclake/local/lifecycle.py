@@ -18,7 +18,7 @@ from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
-from cdclake.local.lake.declared_connectors import apply_connectors, shown
+from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
 from cdclake.local.lake.source_relations import CheckedRelations, check_relations
@@ -84,17 +84,22 @@ def up(
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
-    lake = replace(lake, state=state)
-    connectors = apply_connectors(lake, streamed)
-    state.save(home)
-    if wait == ROWS and not state.paused:
-        await_rows(lake)
+    connectors = _complete(replace(lake, state=state), streamed, wait)
     return {
         **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.tables),
         **_outcome(before, state, change, checked),
         "connectors": shown(connectors),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
+
+
+def _complete(lake: LocalLake, before: Plan | None, wait: str) -> list[ConnectorState]:
+    """Apply the declared connectors, keep the state, and await the rows if that is asked for."""
+    connectors = apply_connectors(lake, before)
+    lake.state.save(lake.home)
+    if wait == ROWS and not lake.state.paused:
+        await_rows(lake)
+    return connectors
 
 
 def _outcome(
