@@ -18,7 +18,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from scripts.fetch_jars import PROFILES, run_maven
+from scripts.fetch_jars import CONNECTORS, PROFILES, run_maven
 
 ROOT = Path(__file__).resolve().parents[1]
 EXCEPTIONS = ROOT / "audit-exceptions.json"
@@ -78,7 +78,7 @@ def python_dependencies() -> Iterator[Dependency]:
         yield Dependency("PyPI", name, version)
 
 
-def java_dependencies(profiles: Iterable[str] = PROFILES) -> Iterator[Dependency]:
+def java_dependencies(profiles: Iterable[str] = (*PROFILES, *CONNECTORS)) -> Iterator[Dependency]:
     """Yield the Maven packages of pom.xml's profiles, as Maven resolves them."""
     with tempfile.TemporaryDirectory() as folder:
         for profile in profiles:

@@ -22,6 +22,7 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Plan
 
 _WAIT_S = 2.0  # for an answer of `status`
+_MISSING = "Connect does not have it; run `cdclake up`, which shows why"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +54,9 @@ def connector_states(lake: LocalLake) -> list[ConnectorState]:
     found = []
     for connector in lake.plan.connectors:
         asked = client(lake, connector.name, wait_s=_WAIT_S)
-        failure = asked.failure()
-        found.append(_state(connector, asked.state(), failure))
+        state = asked.state()
+        failure = asked.failure() if state != "missing" else _MISSING
+        found.append(_state(connector, state, failure))
     return found
 
 
