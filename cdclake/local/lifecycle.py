@@ -75,7 +75,7 @@ def up(
         masks=masks, database=_existing_database(endpoints, plan, before),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
-        plan = load_plan(Path(pipeline_file))
+        plan = replace(load_plan(Path(pipeline_file)), connectors=plan.connectors)
         return _told(up(home, plan, pipeline_file, dsn, wait=wait), declared)
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)

@@ -49,6 +49,11 @@ def declare_plugins(home: Home, connectors: Sequence[DeclaredConnector]) -> None
     write_atomically(_file(home), json.dumps(declared, indent=1, sort_keys=True))
 
 
+def forget_plugins(home: Home) -> None:
+    """Forget the declared plugins, with the lake that needed them."""
+    _file(home).unlink(missing_ok=True)
+
+
 def write_plugins(home: Home) -> Path:
     """Write the folder of plugins, as links to the jars' folders, and return it."""
     plugins = home.run / "plugins"
@@ -61,7 +66,7 @@ def write_plugins(home: Home) -> Path:
         target = plugins / f"{number}-{place.stem}"
         if place.is_dir():
             target.symlink_to(place)
-        else:
+        elif place.exists():  # `up FILE` refuses a plugin that is gone
             with zipfile.ZipFile(place) as archive:
                 archive.extractall(target)
     return plugins
