@@ -22,6 +22,7 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.plan import Plan
 
 _WAIT_S = 2.0  # for an answer of `status`
+_APPLY_WAIT_S = 15.0  # for a worker that rebalances; it answers an unknown class with 500 as well
 _MISSING = "Connect does not have it; run `cdclake up`, which shows why"
 
 
@@ -60,7 +61,7 @@ def connector_states(lake: LocalLake) -> list[ConnectorState]:
     return found
 
 
-def client(lake: LocalLake, name: str, *, wait_s: float = 60.0) -> ConnectorClient:
+def client(lake: LocalLake, name: str, *, wait_s: float = _APPLY_WAIT_S) -> ConnectorClient:
     """Return the client of the declared connector with this name."""
     in_connect = naming.declared_connector_name(lake.plan.name, name)
     return ConnectorClient(lake.endpoints.connect, lake.plan, name=in_connect, wait_s=wait_s)
@@ -84,9 +85,9 @@ def shown(states: Sequence[ConnectorState]) -> list[dict[str, Any]]:
 
 
 def _applied(lake: LocalLake, connector: DeclaredConnector) -> ConnectorState:
+    asked = client(lake, connector.name)
     try:
-        client(lake, connector.name).start(local_config(lake, connector))
-        asked = client(lake, connector.name)
+        asked.start(local_config(lake, connector))
         return _state(connector, asked.state(), asked.failure())
     except ComponentFailed as error:
         return _state(connector, "refused", error.message)
