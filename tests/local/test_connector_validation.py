@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
-import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
+from confluent_kafka import Producer
 
 from cdclake.config.resolve import load_plan
 from cdclake.connectors.configuration import configure
 from cdclake.connectors.iceberg_sink import SinkAddress
 from cdclake.local.components.connect_plugins import declare_plugins
-from cdclake.local.components.installed import JARS
 from cdclake.local.components.kafka import CLIENT_SETTINGS
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.topics import create_topics
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
+from tests.local.recording_sink import plugin_zip
 
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
@@ -32,27 +35,20 @@ tables:
   public.orders: {{key: [id], columns: {{id: bigint}}}}
 connectors:
   lake: {{plugin: iceberg-sink, tables: [public.orders]}}
-  copy:
+  recording:
     plugin: {archive}
-    class: org.apache.kafka.connect.tools.VerifiableSinkConnector
+    class: example.RecordingSink
     tables: [public.orders]
-    settings:
-      id: 1
-      transforms: flat
-      transforms.flat.type: org.apache.iceberg.connect.transforms.KafkaMetadataTransform
+    settings: {{file: {archive}.out, file.password: "${{secretsmanager:shop/file:password}}"}}
 """
-TRANSFORMS = "iceberg-kafka-connect-transforms-*.jar"
 
 
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
-    """The built-in sink, and a connector whose plugin is a zip with transforms."""
+    """The built-in sink, and a connector whose plugin is a zip."""
     folder = tmp_path_factory.mktemp("pipeline")
-    with zipfile.ZipFile(folder / "transforms.zip", "w") as archive:
-        [jar] = (JARS / "iceberg-sink").glob(TRANSFORMS)
-        archive.write(jar, f"lib/{jar.name}")
     file = folder / "shop.yaml"
-    file.write_text(PIPELINE.format(archive=folder / "transforms.zip"))
+    file.write_text(PIPELINE.format(archive=plugin_zip(folder)))
     return load_plan(file)
 
 
@@ -103,18 +99,37 @@ def test_the_derived_settings_of_the_sink_are_valid(home: Home, plan: Plan) -> N
 
 
 def test_the_plugin_of_a_zip_is_loaded(home: Home, plan: Plan) -> None:
-    config = config_of(home, plan, "copy")
-    assert validated(home, config) == []
-    wrong = {**config, "transforms.flat.type": "org.example.Nowhere"}
-    assert any("org.example.Nowhere" in error for error in validated(home, wrong))
+    config = config_of(home, plan, "recording")
+    assert validated(home, {**config, "file.password": "any"}) == []
+    wrong = {**config, "file.password": "any", "fails": "perhaps"}
+    assert any("perhaps" in error for error in validated(home, wrong))
 
 
-def test_a_started_connector_runs_and_a_removed_one_is_missing(home: Home, plan: Plan) -> None:
+def test_a_connector_runs_with_the_secret_that_its_reference_names(home: Home, plan: Plan) -> None:
     endpoints = stack.endpoints(home, embedded_postgres=False)
     create_topics(endpoints.kafka, plan)
-    client = ConnectorClient(endpoints.connect, plan, name="shop-copy")
+    keys = endpoints.keys
+    secrets = boto3.client(
+        "secretsmanager",
+        endpoint_url=endpoints.glue,
+        region_name="us-east-1",
+        aws_access_key_id=keys.user,
+        aws_secret_access_key=keys.password,
+    )
+    secrets.create_secret(Name="shop/file", SecretString='{"password": "found-it"}')
+    client = ConnectorClient(endpoints.connect, plan, name="shop-recording")
     assert client.state() == "missing"
-    client.start(config_of(home, plan, "copy"))
+    client.start(config_of(home, plan, "recording"))
     assert (client.state(), client.failure()) == ("running", None)
+    producer = Producer(endpoints.kafka.settings)
+    producer.produce("shop.public.orders", b'{"id": 1}')
+    producer.flush()
+    written = Path(plan.connectors[1].settings["file"])
+    deadline = time.monotonic() + 30
+    while not written.exists() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    assert written.read_text() == "found-it shop.public.orders\n"
+    log = (home.logs / "connect.log").read_text()
+    assert "found-it" not in log
     client.remove()
     assert client.state() == "missing"

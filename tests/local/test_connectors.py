@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from cdclake.local.components.installed import JARS
+from tests.local.recording_sink import plugin_zip
 from tests.local.running import RunningLake, lake_in
 
 pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -29,26 +28,22 @@ connectors:
     tables: [public.noted]
     settings: {iceberg.control.commit.interval-ms: 2000}
 """
-# Fails at the first record: the operation is no number.
 BROKEN = """\
   broken:
     plugin: PLUGIN
-    class: org.apache.kafka.connect.tools.VerifiableSinkConnector
+    class: example.RecordingSink
     tables: [public.noted]
     settings:
-      id: 1
-      transforms: cast
-      transforms.cast.type: org.apache.kafka.connect.transforms.Cast$Value
-      transforms.cast.spec: op:int32
+      file: PLUGIN.out
+      file.password: "${secretsmanager:small/source:password}"
+      fails: true
 """
 
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
     folder = tmp_path_factory.mktemp("lake")
-    with zipfile.ZipFile(folder / "plugin.zip", "w") as archive:
-        [jar] = (JARS / "iceberg-sink").glob("iceberg-kafka-connect-transforms-*.jar")
-        archive.write(jar, jar.name)
+    plugin_zip(folder)
     with lake_in(folder) as running:
         with running.connect() as connection:
             connection.execute(CREATED)
@@ -58,7 +53,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningLake]:
 def up(lake: RunningLake, connectors: str = "") -> dict[str, dict[str, Any]]:
     """Apply the file with these connectors next to the sink; their states by name."""
     folder = lake.home.parent
-    plugin = str(folder / "plugin.zip")
+    plugin = str(folder / "sink.zip")
     (folder / "small.yaml").write_text(PIPELINE + connectors.replace("PLUGIN", plugin))
     answer = lake.run("up", str(folder / "small.yaml"))
     return {each["connector"]: each for each in answer["connectors"]}
@@ -88,7 +83,7 @@ def test_a_failed_connector_stops_neither_the_stream_nor_the_sink(lake: RunningL
 
 def test_only_another_plugin_restarts_the_worker(lake: RunningLake) -> None:
     before = lake.pid("connect")
-    up(lake, BROKEN.replace("op:int32", "op:string"))
+    up(lake, BROKEN.replace("fails: true", "fails: false"))
     lake.eventually(lambda: states(lake) == {"sink": "running", "broken": "running"}, 60)
     assert lake.pid("connect") == before
     up(lake)
@@ -99,7 +94,7 @@ def test_only_another_plugin_restarts_the_worker(lake: RunningLake) -> None:
 
 
 def test_a_connector_that_connect_refuses_is_reported_and_up_succeeds(lake: RunningLake) -> None:
-    refused = BROKEN.replace("VerifiableSinkConnector", "NoSuchConnector")
+    refused = BROKEN.replace("RecordingSink", "NoSuchConnector")
     found = up(lake, refused)["broken"]
     assert found["state"] == "refused"
     assert "NoSuchConnector" in found["last_error"]
