@@ -16,7 +16,7 @@ SEED ?= 0
 SIZE ?= short
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hudi-jars demo plugins synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
+.PHONY: help setup hudi-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations test-faults prove bench bench-full check audit format record docs lock clean
 
 help: ## List the targets
@@ -34,7 +34,10 @@ demo: setup ## Stream a demo shop into a temporary lake and verify it row by row
 plugins: setup ## Fetch and pack the deployment's packages, all locked; after that and `npm ci`, `npx cdk synth` works offline
 	@$(BIN)/python -m scripts.plugins
 
-synth: plugins node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and test them, without an account
+connectors: setup ## Fetch the built-in plugins of `connectors:` (the Iceberg sink, 150 MB), all locked
+	@$(BIN)/python -m scripts.fetch_jars --optional iceberg-sink
+
+synth: plugins connectors node_modules/.package-lock.json ## Write the deployment's templates (cdk.out/) and test them, without an account
 	@npx --no-install cdk synth --quiet
 	@$(PYTEST) tests/synth
 
@@ -45,19 +48,19 @@ nist: plugins ## Report NIST 800-53 findings of the deployment beyond the gate; 
 node_modules/.package-lock.json: package-lock.json
 	@npm ci --no-audit --no-fund --silent
 
-test: plugins ## Run the default tests: unit, spark and one run of the real local lake
+test: plugins connectors ## Run the default tests: unit, spark and one run of the real local lake
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "not slow and not model and not synth"
 
-test-unit: plugins ## Run the tests that need neither Spark nor a lake
+test-unit: plugins connectors ## Run the tests that need neither Spark nor a lake
 	@$(PYTEST) -m "not spark and not local and not slow and not model and not synth"
 
 test-spark: setup ## Run the tests that need a Spark session
 	@$(PYTEST) $(SIDE_BY_SIDE) -m "spark and not slow"
 
-test-local: setup ## Run the tests on the real local lake, without the slow ones
+test-local: connectors ## Run the tests on the real local lake, without the slow ones
 	@$(PYTEST) -m "local and not slow"
 
-test-slow: setup ## Run the slow tests, most of them on the real local lake
+test-slow: connectors ## Run the slow tests, most of them on the real local lake
 	@$(PYTEST) -m slow
 
 test-firehose: setup ## Run the recorded events through the local Firehose with injected faults, 100 seeds
@@ -73,7 +76,7 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
 	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
 
-prove: setup ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
+prove: connectors ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
 bench: setup $(PEER_JARS) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results

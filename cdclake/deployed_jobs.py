@@ -29,13 +29,11 @@ AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB)
 _SALTED = (naming.VERIFY_JOB, naming.POLL_JOB)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
-_SIGNED_BY_IAM = {
-    "kafka.security.protocol": "SASL_SSL",
-    "kafka.sasl.mechanism": "AWS_MSK_IAM",
-    "kafka.sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
-    "kafka.sasl.client.callback.handler.class": (
-        "software.amazon.msk.auth.iam.IAMClientCallbackHandler"
-    ),
+SIGNED_BY_IAM = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "AWS_MSK_IAM",
+    "sasl.jaas.config": "software.amazon.msk.auth.iam.IAMLoginModule required;",
+    "sasl.client.callback.handler.class": "software.amazon.msk.auth.iam.IAMClientCallbackHandler",
 }
 
 
@@ -75,7 +73,8 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         # Spark creates a new consumer group for every start; the role allows them by this prefix.
         group = {"groupIdPrefix": naming.consumer_group_prefix(places.prefix)}
         arguments["--brokers"] = places.brokers
-        arguments["--kafka_options"] = json.dumps(_SIGNED_BY_IAM | group, sort_keys=True)
+        signed = {f"kafka.{name}": value for name, value in SIGNED_BY_IAM.items()}
+        arguments["--kafka_options"] = json.dumps(signed | group, sort_keys=True)
     if job in AT_SOURCE:
         arguments["--source"] = places.source
         arguments["--login"] = places.login

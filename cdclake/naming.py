@@ -40,6 +40,11 @@ def hudi_name(table: str) -> str:
     return f"{table}_hudi"
 
 
+def sink_name(table: str) -> str:
+    """Return the name of the table that the Iceberg sink of `connectors:` appends to."""
+    return f"{table}_sink"
+
+
 def rebuilt_name(table: str) -> str:
     """Return the name of the rows that `verify --deep` rebuilds from the changelog."""
     return f"cdc__rebuilt_{table}"
@@ -155,6 +160,11 @@ def heartbeat_topic(pipeline: str) -> str:
 def offsets_topic(pipeline: str) -> str:
     """Return Connect's offsets topic on AWS, which survives a replacement of the connector."""
     return f"__cdclake-offsets.{pipeline}"
+
+
+def control_topic(pipeline: str, connector: str) -> str:
+    """Return the topic through which the tasks of an Iceberg sink agree on a commit."""
+    return f"__cdclake-control.{pipeline}.{connector}"
 
 
 def delivery_group(pipeline: str, stream: str) -> str:
@@ -339,6 +349,11 @@ def runbook(alarm: str) -> str:
 def connector_name(pipeline: str) -> str:
     """Return the connector's name; it must never change, since Connect keys its offsets by it."""
     return f"{pipeline}-source"
+
+
+def declared_connector_name(prefix: str, name: str) -> str:
+    """Return the name in Connect of a connector of `connectors:`; it names its group as well."""
+    return f"{prefix}-{name}"
 
 
 def unavailable_placeholder(pipeline: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from cdclake import naming
+from cdclake.connectors.declared import DeclaredConnector
 from cdclake.debezium.types import ColumnType, parse_type
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
@@ -162,6 +163,7 @@ class Plan:
     web_logs: tuple[WebLogs, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
     copies: tuple[HudiCopy, ...] = ()
+    connectors: tuple[DeclaredConnector, ...] = ()
 
     @property
     def all_tables(self) -> tuple[Table, ...]:
@@ -227,6 +229,21 @@ class Plan:
         """Return all topics to create, since automatic creation is off."""
         of_tables = dict.fromkeys(table.topic for table in self.tables)
         return (*self.own_topics.values(), *of_tables)
+
+    @property
+    def control_topics(self) -> Mapping[str, str]:
+        """Return the topics through which Iceberg sinks commit, by connector."""
+        return {
+            connector.name: naming.control_topic(self.name, connector.name)
+            for connector in self.connectors
+            if connector.is_iceberg_sink
+        }
+
+    @property
+    def sink_tables(self) -> tuple[str, ...]:
+        """Return the tables that Iceberg sinks append to."""
+        sinks = (connector for connector in self.connectors if connector.is_iceberg_sink)
+        return tuple(naming.sink_name(table) for sink in sinks for table in sink.tables)
 
     @property
     def placeholder(self) -> str:
@@ -296,6 +313,7 @@ class Plan:
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
         raw["copies"] = tuple(map(HudiCopy.from_raw, raw.get("copies", ())))
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
+        raw["connectors"] = tuple(map(DeclaredConnector.from_raw, raw.get("connectors", ())))
         return Plan(tables=tables, **raw)
 
 

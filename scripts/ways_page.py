@@ -1,18 +1,22 @@
-"""Write the costs of each way into the lake into docs/ways.md.
+"""Write the costs of each way into the lake into docs/ways.md, and what the Iceberg sink lost.
 
 `python -m scripts.ways_page` writes them; a unit test fails if the page is out of date. Computing
-costs per gigabyte are estimated from the committed benchmarks and `cdclake.cost.prices`.
+costs per gigabyte are estimated from the committed benchmarks and `cdclake.cost.prices`; the counts
+of the sink are those of `benchmarks/iceberg_sink.py`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from cdclake.cost.prices import PRICES
+from cdclake.naming import OPERATIONS
 
 PROJECT = Path(__file__).resolve().parents[1]
 PAGE, RESULTS = PROJECT / "docs" / "ways.md", PROJECT / "benchmarks" / "results"
@@ -20,7 +24,27 @@ GIGABYTES = (1, 10, 100)  # of events a day
 EVENTS = 1_000_000  # in a gigabyte: an event of 1 KB
 _HOURS = 24
 _FIRST, _LAST = "<!-- estimated by scripts/ways_page.py -->", "<!-- end -->"
-_ESTIMATED = re.compile(f"{re.escape(_FIRST)}.*{re.escape(_LAST)}", re.DOTALL)
+_ESTIMATED = re.compile(f"{re.escape(_FIRST)}.*?{re.escape(_LAST)}", re.DOTALL)
+
+_SINK_FIRST = "<!-- measured by benchmarks/iceberg_sink.py -->"
+_SINK = re.compile(f"{re.escape(_SINK_FIRST)}.*?{re.escape(_LAST)}", re.DOTALL)
+
+# The runs of the benchmark, as the page names them.
+_SINK_RUNS = {
+    "latest_first": "the sink's default, first commit",
+    "latest_later": "the sink's default, later commits",
+    "earliest": "cdclake's settings, both",
+}
+# When Connect was killed, by the records of a commit in the control topic.
+_PHASES = {
+    2: "when it had begun",
+    5: "after the task had written its files",
+    7: "after the table had its snapshot",
+}
+_SINK_NOTE = """\
+Iceberg's sink {version} on the local lake with {cores} cores, which committed every {seconds} s
+([all counts](../benchmarks/results/iceberg-sink.json)). Kafka Connect, with Debezium and the sink,
+was killed in commits: {phases}."""
 
 _NOTES = """\
 - Jobs have {workers} workers, the minimum for streaming. Decoding and applying a gigabyte took the
@@ -93,7 +117,46 @@ def page() -> str:
     """Return docs/ways.md with the costs computed from the current figures."""
     text, count = _ESTIMATED.subn(lambda _: "\n".join(_estimate()), PAGE.read_text("utf-8"))
     assert count == 1, f"{PAGE} has {count} estimated parts"
+    text, count = _SINK.subn(lambda _: "\n".join(_measured_sink()), text)
+    assert count == 1, f"{PAGE} has {count} measured parts"
     return text
+
+
+def _measured_sink() -> Iterator[str]:
+    measured = json.loads((RESULTS / "iceberg-sink.json").read_text())
+    runs = [measured["measures"][name] for name in _SINK_RUNS]
+    phases = Counter(_PHASES[kill["after"]] for run in runs for kill in run["kills"])
+    yield _SINK_FIRST
+    yield f"| `<t>_sink` with | {' | '.join(_SINK_RUNS.values())} |"
+    yield f"|---|{'---|' * len(runs)}"
+    for row, value in _SINK_ROWS.items():
+        yield f"| {row} | {' | '.join(str(value(run)) for run in runs)} |"
+    yield ""
+    yield _SINK_NOTE.format(
+        version=measured["versions"]["iceberg-kafka-connect"],
+        cores=measured["machine"]["cores"],
+        seconds=runs[0]["commit_seconds"],
+        phases=", ".join(f"{number} times {phase}" for phase, number in phases.items()),
+    )
+    yield _LAST
+
+
+def _lost(run: dict[str, Any]) -> str:
+    """Return the events without a row, by operation."""
+    return ", ".join(f"{n} {OPERATIONS[op]}" for op, n in run["missing"].items()) or "0"
+
+
+_SINK_ROWS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "kills": lambda run: len(run["kills"]),
+    "events in `<t>_changes`": lambda run: sum(run["events"].values()),
+    "rows": lambda run: run["sink_rows"],
+    "events without a row": _lost,
+    "rows of events that Debezium sent again": lambda run: run["resent_rows"],
+    "rows that a commit repeated": lambda run: run["committed_twice"],
+    "rows with another value": lambda run: run["different_values"],
+    "placeholders of unsent values": lambda run: run["placeholders"],
+    "rows too large for Kafka, of 1": lambda run: run["oversized_rows"],
+}
 
 
 def _estimate() -> Iterator[str]:

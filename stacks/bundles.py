@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
 from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, unlocked_jars
 from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack
@@ -116,6 +117,41 @@ def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
     if len(files) < len(found):
         raise InputError("two jars of the plugin have the same name", "rename the provider's jar")
     return files
+
+
+def build_connector_plugin(connector: DeclaredConnector, *, jars: Path = JARS) -> Packed:
+    """Build the plugin of a declared connector; raise InputError if it is missing.
+
+    With references to secrets it holds our provider too, which MSK Connect does not have.
+    """
+    found = _declared_files(connector.plugin, jars)
+    if connector.secrets:
+        found |= {f"{_PROVIDER}/{f.name}": f.read_bytes() for f in _jars_of(jars / _PROVIDER)}
+    return pack(f"cdclake-connector-{connector.name}", found)
+
+
+def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
+    if plugin == ICEBERG_SINK:
+        folder = jars / ICEBERG_SINK
+        if not any(folder.glob("*.jar")):
+            raise InputError(f"the plugin {plugin} is not in {folder}", "run `make connectors`")
+        return {file.name: file.read_bytes() for file in _jars_of(folder)}
+    place = PROJECT / plugin
+    if place.is_file() and zipfile.is_zipfile(place):
+        with zipfile.ZipFile(place) as archive:
+            entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+            return {entry.filename: archive.read(entry) for entry in entries}
+    found = {
+        path.relative_to(place).as_posix(): path.read_bytes()
+        for path in place.rglob("*")
+        if path.is_file()
+    }
+    if not any(name.endswith(".jar") for name in found):
+        raise InputError(
+            f"the plugin {place} is neither a folder with jars nor a zip",
+            "correct `plugin:`, a path relative to the project's folder",
+        )
+    return found
 
 
 def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:

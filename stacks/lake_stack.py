@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Aws, aws_glue
@@ -11,7 +12,7 @@ from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
-from cdclake.stacks.constructs.grant import Grant
+from cdclake.stacks.constructs.grant import Grant, on_tables
 from cdclake.stacks.constructs.lake_bucket import AccessLog, BucketReference, LakeBucket
 from cdclake.stacks.constructs.lake_formation import RegisteredLocation
 from cdclake.stacks.pipeline_stack import PipelineStack
@@ -60,6 +61,27 @@ class LakeOutputs:
             job_grants.keeps_files_by_s3a(self.warehouse, folder, files),
             job_grants.lists(self.warehouse),
             job_grants.uses_tables(self.database, creates=True, partitions=True),
+        ]
+
+    def grant_append_sinks(self, tables: Sequence[str]) -> list[Grant]:
+        """Allow a sink to create the tables that it appends to, and to commit to them.
+
+        Before it creates a table it asks for its database again, which exists.
+        """
+        because = "Iceberg names the files of a table; its folder is fixed"
+        return [
+            *(
+                job_grants.keeps_objects(self.warehouse, f"{self.database}.db/{table}", because)
+                for table in tables
+            ),
+            job_grants.lists(self.warehouse),
+            on_tables(
+                *("glue:CreateDatabase", "glue:GetDatabase"),
+                *("glue:CreateTable", "glue:GetTable", "glue:UpdateTable"),
+                database=self.database,
+                because="the sink's own tables",
+                tables=tables,
+            ),
         ]
 
 

@@ -10,6 +10,7 @@ from cdk_nag import AwsSolutionsChecks
 from cdclake.config.deployment import Deployment
 from cdclake.plan import Plan, Table
 from cdclake.stacks.cdc_stack import CdcStack
+from cdclake.stacks.connectors_stack import ConnectorsStack
 from cdclake.stacks.constructs.lake_formation import grant_in_lake_formation
 from cdclake.stacks.delivery_stack import DeliveryStack
 from cdclake.stacks.lake_stack import LakeOutputs, LakeStack
@@ -66,6 +67,11 @@ def _add_changes(base: _Base) -> tuple[str, list[str]]:
     tables = _add_topics(base, streaming.outputs)
     cdc = CdcStack(app, deployment, network=network, source=source, streaming=streaming.outputs)
     _deploy_after(cdc, streaming, *tables)  # the connector creates no topic
+    if deployment.plan.connectors:
+        connectors = ConnectorsStack(
+            app, deployment, network=network, streaming=streaming.outputs, lake=lake
+        )
+        _deploy_after(connectors, base.lake_stack, streaming, *tables)
     processing = ProcessingStack(
         app, deployment, network=network, source=source, streaming=streaming.outputs, lake=lake
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from constructs import Construct
@@ -53,6 +54,21 @@ class StreamingOutputs:
             *connect_grants.keeps_state(self.cluster_path, offsets=offsets, connector=connector),
         ]
 
+    def grant_sink(
+        self, topics: Sequence[str], *, connector: str, control_topic: str | None
+    ) -> list[Grant]:
+        """Allow a sink to read topics, and to commit through its control topic if it has one."""
+        found = [
+            joins_cluster(self.cluster_arn),
+            connect_grants.reads_named_topics(self.cluster_path, topics),
+            *connect_grants.keeps_worker_state(self.cluster_path, connector=connector),
+        ]
+        if control_topic is not None:
+            found += connect_grants.commits_in_transactions(
+                self.cluster_arn, self.cluster_path, topic=control_topic, connector=connector
+            )
+        return found
+
     def grant_find_brokers(self) -> list[Grant]:
         """Allow reading the addresses of the brokers."""
         return [Grant(actions=["kafka:GetBootstrapBrokers"], on=[self.cluster_arn])]
@@ -72,7 +88,9 @@ class StreamingStack(PipelineStack):
             case ExistingKafka() as existing:
                 self.outputs = self._use(existing)
         domains = {each.topic: each.topic for each in deployment.plan.deliveries if each.routed}
-        for construct_id, name in {**deployment.plan.own_topics, **domains}.items():
+        plan = deployment.plan
+        control = {f"Control-{name}": topic for name, topic in plan.control_topics.items()}
+        for construct_id, name in {**plan.own_topics, **domains, **control}.items():
             Topic(
                 self,
                 construct_id,

@@ -104,17 +104,31 @@ def _render(answer: dict[str, Any]) -> None:
         say(_table(table) + (f"\n  {table['last_error']}" if table["last_error"] else ""))
         for line in _notes(table, answer["file"]):
             say(f"  {line}")
-    for logs in answer.get("web_logs", ()):
-        counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
-        say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} waiting, {logs['failed']} failed")
-        if logs["last_error"]:
-            say(f"  {logs['last_error']}")
+    for line in (*_web_logs(answer), *_connectors(answer)):
+        say(line)
     for job in answer.get("schedules", ()):
         say(f"{job['job']:<20} {job['schedule']}, {_runs(job)}")
     if answer["slot"]:
         say(f"the slot retains {answer['slot']['wal_bytes']} bytes of WAL")
         if answer["slot"].get("failover_problem"):
             say(answer["slot"]["failover_problem"])
+
+
+def _web_logs(answer: dict[str, Any]) -> Iterator[str]:
+    for logs in answer.get("web_logs", ()):
+        counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
+        waiting, failed = logs["waiting"], logs["failed"]
+        yield f"{logs['web_logs']:<20} {counted}; {waiting} waiting, {failed} failed"
+        if logs["last_error"]:
+            yield f"  {logs['last_error']}"
+
+
+def _connectors(answer: dict[str, Any]) -> Iterator[str]:
+    for connector in answer.get("connectors", ()):
+        tables = ", ".join(connector["tables"])
+        yield f"{connector['connector']:<20} {connector['state']:<10} connector of {tables}"
+        if connector["last_error"]:
+            yield f"  {connector['last_error']}"
 
 
 def _runs(job: dict[str, Any]) -> str:

@@ -110,6 +110,9 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"polled    {name}: {polled['error'] or str(polled['rows']) + ' rows'}")
     for logs in answer.get("web_logs", ()):
         say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
+    for connector in answer.get("connectors", ()):
+        failed = f": {connector['last_error']}" if connector["last_error"] else ""
+        say(f"connector {connector['connector']} {connector['state']}{failed}")
     if not answer["tables"] and not answer.get("web_logs"):
         say("no tables are streaming: run `cdclake up FILE`")
     if answer.get("paused"):

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
 
 from cdclake.config.aws_model import Aws
+from cdclake.config.connectors_model import ConnectorEntry, ConnectorName
 from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
 from cdclake.config.lake_name import LakeName
@@ -201,6 +202,10 @@ class PipelineFile(Section):
     derived: dict[LakeName, DerivedEntry] = Field(
         default_factory=dict,
         description="Tables and files that a query computes from the lake's tables, by name.",
+    )
+    connectors: dict[ConnectorName, ConnectorEntry] = Field(
+        default_factory=dict,
+        description="Kafka Connect sinks that read the tables' topics next to the stream, by name.",
     )
     aws: Aws = Field(default_factory=Aws)
     environments: dict[EnvironmentName, Environment] = Field(

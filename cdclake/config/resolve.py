@@ -9,6 +9,7 @@ from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.checks import AWS_CHECKS, CHECKS
 from cdclake.config.checks.routes import check_routes, has_routes
+from cdclake.config.connectors_model import ConnectorEntry
 from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.derived_sql import SourceColumns, analyze
 from cdclake.config.document import Document
@@ -22,6 +23,7 @@ from cdclake.config.sizes import sized
 from cdclake.config.table_model import ColumnEntry, TableEntry
 from cdclake.config.validation_errors import structure_problems
 from cdclake.config.yaml_reader import read_document
+from cdclake.connectors.declared import ICEBERG_SINK_CLASS, DeclaredConnector
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.hudi_copy import HudiCopy
@@ -126,6 +128,9 @@ def resolve_plan(file: PipelineFile) -> Plan:
             for name, entry in file.derived.items()
         ),
         copies=tuple(_resolve_copies(file)),
+        connectors=tuple(
+            _resolve_connector(name, entry, tables) for name, entry in file.connectors.items()
+        ),
     )
 
 
@@ -228,6 +233,20 @@ def _resolve_copies(file: PipelineFile) -> Iterator[HudiCopy]:
                 partition_by=None if by is None else _lake_name(by, entry.columns[by]),
                 schedule=hudi.schedule,
             )
+
+
+def _resolve_connector(
+    name: str, entry: ConnectorEntry, tables: Mapping[str, Table]
+) -> DeclaredConnector:
+    return DeclaredConnector(
+        name=name,
+        plugin=entry.plugin,
+        connector_class=entry.connector_class or ICEBERG_SINK_CLASS,
+        tables=tuple(tables[spelled].name for spelled in entry.tables),
+        tasks=entry.tasks,
+        mcus=entry.mcus,
+        settings=dict(entry.settings),
+    )
 
 
 def _resolve_column(source: str, entry: ColumnEntry) -> Column:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cdclake.config.aws_model import CreatedNetwork, CreatedSource
 from cdclake.config.deployment import Deployment
-from cdclake.cost.meters import DPUS, HOURS, Quantity
+from cdclake.cost.meters import DEBEZIUM_MCUS, DPUS, HOURS, Quantity
 from cdclake.cost.prices import Price
 from cdclake.cost.usage import IDLE_WORKERS, START_MINUTES
 
@@ -138,7 +138,7 @@ def _of_source(lines: Sequence[MeterLine], deployment: Deployment) -> list[Savin
 def _of_connector(lines: Sequence[MeterLine]) -> Saving:
     return Saving(
         change="aws: connector: off",
-        month_usd=round(_cost(line for line in lines if line.meter == "connect.mcu"), 2),
+        month_usd=round(_cost(line for line in lines if line.detail.endswith(DEBEZIUM_MCUS)), 2),
         consequence="nothing flows until it is on again, and the slot retains WAL",
     )
 

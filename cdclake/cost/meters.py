@@ -95,11 +95,16 @@ def _cluster(properties: Resource) -> Iterator[Quantity]:
     )
 
 
+DEBEZIUM_MCUS = "MCU of Connect"  # of the Debezium connector; others are named
+
+
 def _connector(properties: Resource) -> Iterator[Quantity]:
     capacity = properties["Capacity"]["ProvisionedCapacity"]
     mcus = int(capacity["McuCount"]) * int(capacity["WorkerCount"])
+    name = str(properties["ConnectorName"])
+    detail = DEBEZIUM_MCUS if name.endswith("-source") else f"MCU of the connector {name}"
     yield Quantity(
-        meter="connect.mcu", quantity=mcus * HOURS, unit="MCU-h", detail=f"{mcus} MCU of Connect"
+        meter="connect.mcu", quantity=mcus * HOURS, unit="MCU-h", detail=f"{mcus} {detail}"
     )
 
 

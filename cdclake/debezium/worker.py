@@ -17,6 +17,12 @@ AWS_PROVIDER = "com.amazonaws.kafka.config.providers.SecretsManagerConfigProvide
 RDS_CERTIFICATES = "cdclake.connect.RdsCertificates"
 
 _JSON = "org.apache.kafka.connect.json.JsonConverter"
+_CONVERTERS = {
+    "key.converter": _JSON,
+    "value.converter": _JSON,
+    "key.converter.schemas.enable": "false",
+    "value.converter.schemas.enable": "false",
+}
 
 
 def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
@@ -27,16 +33,27 @@ def worker_settings(provider: str, **parameters: str) -> dict[str, str]:
     policy nor allows setting it.
     """
     return {
-        "key.converter": _JSON,
-        "value.converter": _JSON,
-        "key.converter.schemas.enable": "false",
-        "value.converter.schemas.enable": "false",
+        **_CONVERTERS,
         # The slot's confirmed position follows the flushed offsets, and shows what Kafka has.
         "offset.flush.interval.ms": "1000",
         "producer.linger.ms": "20",
         "producer.batch.size": "524288",
         "producer.compression.type": "lz4",
         "producer.max.request.size": str(MAX_RECORD_BYTES),
+        **_provider_settings(provider, parameters),
+    }
+
+
+def sink_worker_settings(provider: str | None, **parameters: str) -> dict[str, str]:
+    """Return the settings of a worker for a sink on AWS; without `provider` it reads no secret."""
+    return {
+        **_CONVERTERS,
+        **(_provider_settings(provider, parameters) if provider is not None else {}),
+    }
+
+
+def _provider_settings(provider: str, parameters: Mapping[str, str]) -> dict[str, str]:
+    return {
         "config.providers": PROVIDER,
         f"config.providers.{PROVIDER}.class": provider,
         **{

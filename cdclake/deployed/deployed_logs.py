@@ -10,6 +10,7 @@ import boto3
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
+from cdclake.connectors.declared import connector_log
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed_jobs import JOBS
 from cdclake.errors import InputError, NotRunning
@@ -20,12 +21,15 @@ _LATE_MS = 60_000  # how much later than others CloudWatch may show an event
 
 
 def log_groups(deployment: Deployment) -> dict[str, list[str]]:
-    """Return the log groups of the deployment by component: connect, kafka, and each job."""
+    """Return the log groups of the deployment: connect, kafka, each sink and each job."""
     prefix = deployment.prefix
     groups = {
         "connect": [f"/aws/vendedlogs/{prefix}/connect"],
         "kafka": [f"/aws/vendedlogs/{prefix}/kafka"],
     }
+    for connector in deployment.plan.connectors:
+        name = connector_log(connector.name)
+        groups[name] = [f"/aws/vendedlogs/{prefix}/{name}"]
     for job in JOBS:
         name = naming.STREAM_COMPONENT if job == naming.STREAM_JOB else job
         groups[name] = [f"/aws-glue/jobs/{prefix}/{job}/{kind}" for kind in ("output", "error")]

@@ -21,6 +21,7 @@ from typing import Any
 import boto3
 
 from cdclake import metrics, naming
+from cdclake.connectors.declared import connector_log
 from cdclake.control_objects import PAUSE
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
@@ -48,7 +49,7 @@ def deployed_status(lake: DeployedLake) -> dict[str, Any]:
         is_paused = lake.control.read(PAUSE) is not None
         progress = Progress.load(lake.control)
         tables = _tables(lake, progress)
-    components = [_stream(lake, is_paused=is_paused), *_connector(lake)]
+    components = [_stream(lake, is_paused=is_paused), *_connectors(lake)]
     alarms = _alarms(lake.deployment.prefix)
     attention = [f"alarm {name} is on: see docs/runbooks/{name}.md" for name in alarms]
     attention += [f"{t['table']}: {t['last_error']}" for t in tables if t["last_error"]]
@@ -87,16 +88,24 @@ def _stream(lake: DeployedLake, *, is_paused: bool) -> dict[str, Any]:
     }
 
 
-def _connector(lake: DeployedLake) -> list[dict[str, Any]]:
-    if lake.deployment.aws.connector == "off":
-        return []
-    name = naming.connector_name(lake.deployment.prefix)
+def _connectors(lake: DeployedLake) -> list[dict[str, Any]]:
+    """Return the state of the Debezium connector, and that of each declared one."""
+    prefix = lake.deployment.prefix
+    named = {
+        connector_log(connector.name): naming.declared_connector_name(prefix, connector.name)
+        for connector in lake.plan.connectors
+    }
+    if lake.deployment.aws.connector == "on":
+        named = {"connect": naming.connector_name(prefix), **named}
+    return [_connector(prefix, component, name) for component, name in named.items()]
+
+
+def _connector(prefix: str, component: str, name: str) -> dict[str, Any]:
     with explained(name, "describe the connector"):
         found = boto3.client("kafkaconnect").list_connectors(connectorNamePrefix=name)
     states = {each["connectorName"]: each["connectorState"] for each in found["connectors"]}
     state = str(states.get(name, "missing")).lower()
-    log = f"/aws/vendedlogs/{lake.deployment.prefix}/connect"
-    return [{"name": "connect", "state": state, "log": log}]
+    return {"name": component, "state": state, "log": f"/aws/vendedlogs/{prefix}/{component}"}
 
 
 def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:

@@ -20,6 +20,9 @@ def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
     for logs in answer.get("web_logs", ()):
         if logs["last_error"]:
             lines.append(f"web logs {logs['web_logs']}: {logs['last_error']}")
+    for connector in answer.get("connectors", ()):
+        if connector["last_error"]:
+            lines.append(f"connector {connector['connector']}: {connector['last_error']}")
     for job in answer.get("schedules", ()):
         if job["exit_code"]:
             lines.append(

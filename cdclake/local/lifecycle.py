@@ -11,10 +11,12 @@ from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.widening import still_widened
+from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import connector_offsets, stack
 from cdclake.local.lake.client_files import write_client_files
 from cdclake.local.lake.declared_columns import declare_new_columns
+from cdclake.local.lake.declared_connectors import ConnectorState, apply_connectors, shown
 from cdclake.local.lake.embedded_database import create_database, existing_database
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake, source_parts
 from cdclake.local.lake.source import check_source
@@ -65,6 +67,7 @@ def up(
     streamed = Plan.from_json(before.plan) if before.plan else None
     plan = still_widened(plan, streamed) if streamed else plan
     change = compare(streamed if streamed and streamed.tables else None, plan)
+    declare_plugins(home, plan.connectors)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
     endpoints = _bring_up(home, dsn, None if before.epoch else plan)
     state = replace(
@@ -73,21 +76,20 @@ def up(
         database=existing_database(endpoints, plan, before),
     )  # fmt: skip
     if declared := _declare(describe_lake(home, state), pipeline_file):
-        plan = load_plan(Path(pipeline_file))
+        plan = replace(load_plan(Path(pipeline_file)), connectors=plan.connectors)
         return _told(up(home, plan, pipeline_file, dsn, wait=wait), declared)
     topic = connector_offsets.offsets_topic(home, endpoints, embedded_postgres=dsn is None)
     lost = connector_offsets.are_lost(endpoints.kafka, state, topic)
     lake = _following(describe_lake(home, replace(state, connector_offsets=topic)), change)
     checked = _check_relations(lake, change)
     state = start_streaming(lake, change, checked, lost_offsets=lost)
-    state.save(home)
     lake = replace(lake, state=state)
-    if wait == ROWS and not state.paused:
-        await_rows(lake)
+    connectors = _complete(lake, streamed, wait)
     return {
         **_answer(home, endpoints, _shown(source_parts(lake.dsn), dsn), lake.plan.all_tables),
         **_outcome(before, state, change, checked),
         **poll_new_tables(lake, streamed),
+        "connectors": shown(connectors),
         **(_firehose(endpoints, plan) if plan.streams else {}),
     }
 
@@ -100,6 +102,15 @@ def _following(lake: LocalLake, change: PlanDiff) -> LocalLake:
     lake = lake if change.is_first else follow_source(lake)
     local_operations(lake).refuse_if_being_read(() if change.is_first else change.joining)
     return lake
+
+
+def _complete(lake: LocalLake, before: Plan | None, wait: str) -> list[ConnectorState]:
+    """Apply the declared connectors, keep the state, and await the rows if that is asked for."""
+    connectors = apply_connectors(lake, before)
+    lake.state.save(lake.home)
+    if wait == ROWS and not lake.state.paused:
+        await_rows(lake)
+    return connectors
 
 
 def _outcome(

@@ -6,6 +6,7 @@ import shutil
 from dataclasses import replace
 from typing import Any
 
+from cdclake.local.components.connect_plugins import forget_plugins
 from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
@@ -48,6 +49,7 @@ def _purge(home: Home, state: LakeState) -> None:
     """Remove topics, lake and checkpoints; the embedded database keeps the user's tables."""
     for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
         shutil.rmtree(home.data(name), ignore_errors=True)
+    forget_plugins(home)
     home.forget("source_dsn")
     kept = LakeState(database=state.database)
     kept.save(home)

@@ -17,6 +17,7 @@ from cdclake.local.health import judged
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
+from cdclake.local.lake.declared_connectors import connector_states, shown
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.lake.no_answer import known
@@ -82,6 +83,7 @@ def lake_status(home: Home) -> dict[str, Any]:
         "file": state.pipeline_file,
         "tables": _tables(lake, running) if lake.plan.all_tables else [],
         "web_logs": _web_logs(lake, running),
+        "connectors": _connectors(lake, running),
         "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,
     }
@@ -93,6 +95,13 @@ def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
     if not lake.plan.web_logs or "aws" not in running:
         return []
     return known(lambda: [figures.to_json() for figures in web_log_figures(lake)], [])
+
+
+def _connectors(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
+    """Return the states of the declared connectors; [] if Connect does not answer."""
+    if not {"kafka", "connect"} <= running:
+        return []
+    return known(lambda: shown(connector_states(lake)), [])
 
 
 def _tables(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:

@@ -258,11 +258,12 @@ def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
 def plain_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
     """Return the Iceberg tables without changelog that the query may read, or all of them.
 
-    They are those of web logs, and derived ones once they are written.
+    They are those of web logs, and those of queries and of sinks once they are written.
     """
     requests = (name for logs in reader.plan.web_logs for name in logs.tables)
-    derived = [name for table in reader.plan.derived for name in table.stored]
-    return (*_mentioned_names(requests, query), *_written(reader, derived, query))
+    written = [name for table in reader.plan.derived for name in table.stored]
+    written += reader.plan.sink_tables
+    return (*_mentioned_names(requests, query), *_written(reader, written, query))
 
 
 def file_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:

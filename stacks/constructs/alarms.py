@@ -13,6 +13,7 @@ from aws_cdk.aws_cloudwatch import TreatMissingData
 from cdclake import metrics, naming
 from cdclake.config.aws_model import CreatedKafka, CreatedSource
 from cdclake.config.deployment import Deployment
+from cdclake.connectors.declared import DeclaredConnector
 from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.schedule_times import longest_days
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
@@ -58,6 +59,8 @@ def _of_way_to_lake(deployment: Deployment, known: DeploymentMetrics) -> Iterato
         yield _of_new_columns(known)
     if deployment.aws.connector == "on":
         yield _of_connector(known)
+    for connector in deployment.plan.connectors:
+        yield _of_declared_connector(deployment, known, connector)
     if isinstance(kafka, CreatedKafka) and not kafka.is_express:
         yield _of_kafka(deployment, known)
     if deployment.aws.stream == "on":
@@ -131,6 +134,22 @@ def _of_connector(known: DeploymentMetrics) -> AlarmSpec:
         beyond=LESS,
         periods=2,
         missing=TreatMissingData.BREACHING,
+    )
+
+
+def _of_declared_connector(
+    deployment: Deployment, known: DeploymentMetrics, connector: DeclaredConnector
+) -> AlarmSpec:
+    return AlarmSpec(
+        name="declared-connector",
+        description=f"A task of the connector {connector.name} has failed, or none is running. The"
+        " stream and the lake's other tables are not affected.",
+        metric=known.tasks_of(connector.name),
+        threshold=1,
+        beyond=LESS,
+        periods=2,
+        missing=TreatMissingData.BREACHING,
+        part=deployment.plan.connectors.index(connector) + 1,
     )
 
 

@@ -7,6 +7,7 @@ offsets"), Service Authorization Reference of Apache Kafka APIs for MSK.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from aws_cdk import Aws
 
@@ -37,17 +38,24 @@ def writes_topics(cluster: str, *, pipeline: str, others: Sequence[str]) -> list
 
 def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
     """Allow using the worker's topics and groups, which MSK Connect names after the connector."""
-    # Pages of MSK's developer guide disagree: "Use default offset storage topic" has the first
-    # name, "Understand state management" the second.
-    own = [f"__amazon_msk_connect_*_{connector}_*", f"__msk_connect_*_{connector}_*"]
-    # The second is Connect's own name of a connector's group.
-    groups = ["__amazon_msk_connect_*", f"connect-{connector}*"]
     return [
         Grant(
             actions=_actions(*_KEEPS),
             on=[arn("kafka", f"topic/{cluster}/{offsets}")],
             because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
         ),
+        *keeps_worker_state(cluster, connector=connector),
+    ]
+
+
+def keeps_worker_state(cluster: str, *, connector: str) -> list[Grant]:
+    """Allow using the topics and groups that MSK Connect makes for the connector's worker."""
+    # Pages of MSK's developer guide disagree: "Use default offset storage topic" has the first
+    # name, "Understand state management" the second.
+    own = [f"__amazon_msk_connect_*_{connector}_*", f"__msk_connect_*_{connector}_*"]
+    # The second is Connect's own name of a connector's group.
+    groups = ["__amazon_msk_connect_*", f"connect-{connector}*"]
+    return [
         Grant(
             actions=_actions("CreateTopic", *_KEEPS),
             on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in own],
@@ -59,6 +67,46 @@ def keeps_state(cluster: str, *, offsets: str, connector: str) -> list[Grant]:
             because="the worker's group: MSK documents only this part of its name",
         ),
     ]
+
+
+def reads_named_topics(cluster: str, topics: Sequence[str]) -> Grant:
+    """Allow a sink to consume these topics; its group is among those of its worker."""
+    return Grant(
+        actions=_actions("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData"),
+        on=[arn("kafka", f"topic/{cluster}/{topic}") for topic in topics],
+        because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
+    )
+
+
+def commits_in_transactions(
+    cluster_arn: str, cluster: str, *, topic: str, connector: str
+) -> list[Grant]:
+    """Allow an Iceberg sink to agree on its commits through its control topic."""
+    return [
+        Grant(actions=_actions("WriteDataIdempotently"), on=[cluster_arn]),
+        Grant(
+            actions=_actions("DescribeTopic", "ReadData", "WriteData"),
+            on=[arn("kafka", f"topic/{cluster}/{topic}")],
+            because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
+        ),
+        Grant(
+            actions=_actions("AlterGroup", "DescribeGroup"),
+            on=[arn("kafka", f"group/{cluster}/cg-control-{connector}-*")],
+            because="each task has a group of a random name under this prefix",
+        ),
+        Grant(
+            actions=_actions("AlterTransactionalId", "DescribeTransactionalId"),
+            on=[arn("kafka", f"transactional-id/{cluster}/{connector}-*")],
+            because="each task has a transaction of a random name under this prefix",
+        ),
+    ]
+
+
+def reads_named_secrets(names: Sequence[str], key_arn: str) -> list[Grant]:
+    """Allow reading secrets by name: Secrets Manager appends six characters to their ARNs."""
+    arns = [arn("secretsmanager", f"secret:{name}-??????") for name in names]
+    because = "Secrets Manager ends the ARN of a secret with six random characters"
+    return [replace(grant, because=because) for grant in reads_secrets(arns, key_arn)]
 
 
 def reads_secrets(secret_arns: Sequence[str], key_arn: str) -> list[Grant]:

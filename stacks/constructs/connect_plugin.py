@@ -30,7 +30,14 @@ class ConnectPlugin(Construct):
     """Plugin from a zip of jars; `digest` is the digest of the zip."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, prefix: str, file: Path, digest: str
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        prefix: str,
+        file: Path,
+        digest: str,
+        description: str = "Debezium for PostgreSQL, and what resolves its secrets",
     ) -> None:
         super().__init__(scope, construct_id)
         asset = aws_s3_assets.Asset(self, "Zip", path=str(file))
@@ -39,7 +46,7 @@ class ConnectPlugin(Construct):
             self,
             "Plugin",
             name=self.name,
-            description="Debezium for PostgreSQL, and what resolves its secrets",
+            description=description,
             content_type="ZIP",
             location=_Plugin.CustomPluginLocationProperty(
                 s3_location=_Plugin.S3LocationProperty(
@@ -54,7 +61,13 @@ class WorkerConfiguration(Construct):
     """Settings of a worker."""
 
     def __init__(
-        self, scope: Construct, construct_id: str, *, prefix: str, settings: Mapping[str, str]
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        prefix: str,
+        settings: Mapping[str, str],
+        description: str = "As locally, but for endpoints",
     ) -> None:
         super().__init__(scope, construct_id)
         text = properties(settings)
@@ -63,7 +76,7 @@ class WorkerConfiguration(Construct):
             self,
             "Configuration",
             name=self.name,
-            description="As locally, but for endpoints",
+            description=description,
             properties_file_content=Fn.base64(text),
         )
         self.arn = configuration.attr_worker_configuration_arn

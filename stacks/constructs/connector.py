@@ -1,4 +1,4 @@
-"""The connector on MSK Connect: one worker, with a fixed name."""
+"""A connector on MSK Connect: one worker, with a fixed name."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Connector(Construct):
         security_group: str,
         grants: Sequence[Grant],
         ground: DeploymentContext,
+        log: str = "connect",
     ) -> None:
         super().__init__(scope, construct_id)
         own = f"kafkaconnect:{Aws.REGION}:{Aws.ACCOUNT_ID}:connector/{name}/*"
@@ -56,7 +57,7 @@ class Connector(Construct):
             "kafka_cluster": _cluster(brokers, security_group, ground),
             **_signed_in_over_tls(),
             **_loaded(plugin, worker),
-            "log_delivery": self._logged(ground),
+            "log_delivery": self._logged(ground, log),
         }
         _Connector(
             self,
@@ -69,12 +70,12 @@ class Connector(Construct):
         self.made_of = content_hash(self, [fixed, plugin.name, worker.name])
 
     def _logged(
-        self, ground: DeploymentContext
+        self, ground: DeploymentContext, log: str
     ) -> aws_kafkaconnect.CfnConnector.LogDeliveryProperty:
         # Under this prefix log delivery does not count against the account's limit of resource
         # policies for CloudWatch Logs.
-        log = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/connect")
-        to_group = _Connector.CloudWatchLogsLogDeliveryProperty(enabled=True, log_group=log.name)
+        group = LogGroup(self, "Log", ground=ground, name=f"/aws/vendedlogs/{ground.prefix}/{log}")
+        to_group = _Connector.CloudWatchLogsLogDeliveryProperty(enabled=True, log_group=group.name)
         return _Connector.LogDeliveryProperty(
             worker_log_delivery=_Connector.WorkerLogDeliveryProperty(cloud_watch_logs=to_group)
         )

@@ -61,9 +61,22 @@ class DeploymentMetrics:
         )
 
     def connector(self, name: str, statistic: str) -> Metric:
-        """Return a metric of the connector."""
+        """Return a metric of the Debezium connector."""
         connector = naming.connector_name(self.prefix)
         return _of("AWS/KafkaConnect", name, statistic, {"ConnectorName": connector})
+
+    def tasks_of(self, declared: str) -> IMetric:
+        """Return the running tasks of a declared connector, and 0 if one of its tasks failed."""
+        name = {"ConnectorName": naming.declared_connector_name(self.prefix, declared)}
+        return MathExpression(
+            expression="IF(FILL(errored, 0) > 0, 0, running)",
+            using_metrics={
+                "errored": _of("AWS/KafkaConnect", "ErroredTaskCount", "Maximum", name),
+                "running": _of("AWS/KafkaConnect", "RunningTaskCount", "Minimum", name),
+            },
+            label=f"Running tasks of {declared}",
+            period=FIVE_MINUTES,
+        )
 
     def fullest_kafka_disk(self) -> IMetric:
         """Return the disk usage of the fullest broker in percent, for any number of brokers."""

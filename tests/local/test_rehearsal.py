@@ -40,6 +40,8 @@ tables:
   public.narrowed: {key: [id], columns: {id: int, note: text}}
   public.same: {key: [id], columns: {id: int}}
   public.bare: {key: [id], columns: {id: int}}
+connectors:  # a rehearsal starts none, so this plugin is not missed
+  out: {plugin: nowhere.zip, class: io.example.Out, tables: [public.same]}
 """
 
 

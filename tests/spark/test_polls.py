@@ -154,6 +154,7 @@ def test_a_poll_reads_what_has_changed_and_a_sweep_what_is_gone(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_without_sweeps_a_deleted_row_stays_and_only_changed_rows_are_read(spark, dsn):
     polled = PolledTable(spark, dsn, {"deletes": "none"})
     polled.run(f"INSERT INTO {polled.name} VALUES (1, 'old', 1, '2020-01-01'), (2, 'b', 2, now())")
@@ -179,6 +180,7 @@ def test_a_transaction_that_was_open_over_two_polls_is_read_when_it_has_committe
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_a_prepared_transaction_holds_the_bound_back(spark, dsn):
     polled = PolledTable(spark, dsn, {"deletes": "none"})
     polled.poll()
@@ -230,6 +232,7 @@ def test_a_row_that_cannot_be_stored_is_quarantined_once_and_read_when_it_is_cor
     assert [row[0] for row in polled.rows()] == [1, 2]  # as it was: no delete is invented
 
 
+@pytest.mark.slow
 def test_rows_with_the_same_key_are_refused_as_a_whole(spark, dsn):
     polled = PolledTable(spark, dsn, {"query": "SELECT 1 AS id, v, 1.5 AS amount, now() AS at"
                                       " FROM (VALUES ('a'), ('b')) AS t (v)"})  # fmt: skip
@@ -238,6 +241,7 @@ def test_rows_with_the_same_key_are_refused_as_a_whole(spark, dsn):
     assert polled.events() == []
 
 
+@pytest.mark.slow
 def test_the_result_of_a_query_is_polled_like_a_table(spark, dsn):
     orders = PolledTable(spark, dsn)
     orders.run(f"INSERT INTO {orders.name} (id, v, amount) VALUES (1, 'a', 1), (2, 'b', 2)")
@@ -265,6 +269,7 @@ def test_a_login_that_sees_no_other_sessions_is_refused_with_the_grant(spark, ds
     assert polled.poll(blind) == 1
 
 
+@pytest.mark.slow
 def test_after_another_writer_a_poll_reads_everything_again(spark, dsn):
     polled = PolledTable(spark, dsn, {"sweep_every": "rate(1 day)"})
     polled.run(f"INSERT INTO {polled.name} VALUES (1, 'old', 1, '2020-01-01')")
@@ -279,6 +284,7 @@ def test_after_another_writer_a_poll_reads_everything_again(spark, dsn):
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_a_new_column_gets_the_values_of_rows_that_were_not_written_since(spark, dsn):
     polled = PolledTable(spark, dsn, {"deletes": "none"})
     polled.run(
@@ -293,6 +299,7 @@ def test_a_new_column_gets_the_values_of_rows_that_were_not_written_since(spark,
     assert tuple(row) == ("a", "noted")
 
 
+@pytest.mark.slow
 def test_a_restored_source_with_lower_positions_still_brings_its_changes(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"INSERT INTO {polled.name} (id, v) VALUES (1, 'a')")
@@ -307,6 +314,7 @@ def test_a_restored_source_with_lower_positions_still_brings_its_changes(spark, 
     assert polled.rows() == polled.source_rows()
 
 
+@pytest.mark.slow
 def test_values_and_masks_are_spelled_as_in_events(spark, dsn):
     masked = Column(source="v", name="v", type="text", mask="hash")
     polled = PolledTable(spark, dsn)
@@ -360,6 +368,7 @@ def await_replay(primary: str, replica: str) -> None:
             time.sleep(0.1)
 
 
+@pytest.mark.slow
 def test_a_table_that_was_altered_in_the_source_is_refused_with_what_to_write(spark, dsn):
     polled = PolledTable(spark, dsn)
     polled.run(f"ALTER TABLE {polled.name} ALTER amount TYPE text")

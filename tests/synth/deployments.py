@@ -157,6 +157,16 @@ PUBLISHED = """\
       - hudi: {type: mor, partition_by: note}
       - hudi: {name: orders_cow, schedule: rate(30 minutes)}
 """
+CONNECTED = """\
+connectors:
+  lake: {plugin: iceberg-sink, tables: [public.orders]}
+  copy:
+    plugin: jars/msk
+    class: io.example.CopySink
+    tables: [public.orders, public.visits]
+    mcus: 2
+    settings: {connection.password: "${secretsmanager:shop/copy:password}"}
+"""
 VARIANTS = {
     "created": PIPELINE,
     "existing": PIPELINE + OPTIMIZED + EXISTING,
@@ -165,6 +175,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
+    "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED,
     "governed": PIPELINE + CHECKED + PUBLISHED + POLLED + GOVERNED + DERIVED,
 }
 

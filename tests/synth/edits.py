@@ -60,6 +60,12 @@ def forgets_offsets(resource: Template) -> None:
     properties["Configs"] = base64.b64encode(b'{"cleanup.policy": "delete"}').decode()
 
 
+def clear_password(resource: Template) -> None:
+    """Write a sink's password where its reference is."""
+    settings = resource["Properties"]["ConnectorConfiguration"]
+    settings["connection.password"] = f"not {settings['connection.password']}"
+
+
 def policy(**statement: Any) -> Edit:
     """Add an Allow statement to a role's own policy."""
     document = {"Statement": [{"Effect": "Allow", **statement}]}

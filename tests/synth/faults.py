@@ -7,6 +7,7 @@ import base64
 from tests.synth.edits import (
     Edit,
     becomes,
+    clear_password,
     drop,
     forgets_offsets,
     is_lost,
@@ -273,6 +274,13 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
         "safe_connect", CONNECTOR,
         put("KafkaClusterEncryptionInTransit", "EncryptionType", value="PLAINTEXT"),
     ),
+    "sink's clients without a login": (
+        "safe_connect", CONNECTOR, drop(SETTINGS, "iceberg.kafka.sasl.mechanism"),
+    ),
+    "sink's clients without TLS": (
+        "safe_connect", CONNECTOR, drop(SETTINGS, "iceberg.kafka.security.protocol"),
+    ),
+    "sink's password in the clear": ("no_clear_secret", CONNECTOR, clear_password),
     "connector without a log": ("safe_connect", CONNECTOR, drop("LogDelivery")),
     "offsets of one connector only": (
         "safe_connect", "AWS::KafkaConnect::WorkerConfiguration",

@@ -12,7 +12,7 @@ from cdclake import packing
 from cdclake.debezium.connector import MASK_CONVERTER
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
-from cdclake.local.components.connect import PLUGIN
+from cdclake.local.components.connect_plugins import DEBEZIUM as PLUGIN
 from cdclake.stacks.bundles import JARS, build_plugin
 
 OURS = "cdclake-connect.jar"

@@ -13,10 +13,11 @@ from tests.synth.edits import Edit
 from tests.synth.faults import FAULTS
 from tests.synth.rules import RULES, WIDE_RULES, broken_rules
 
-SEEDED = ("created", "delivered", "web logs", "shards")  # faults go into the first that fits
+# Faults go into the first that fits.
+SEEDED = ("created", "delivered", "web logs", "shards", "connectors")
 
 
-@pytest.mark.parametrize("name", ["created", "existing", "delivered", "web logs", "shards"])
+@pytest.mark.parametrize("name", [*SEEDED, "existing"])
 def test_no_rule_is_broken(variants, name):
     assert broken_rules(variants[name].templates) == []
 

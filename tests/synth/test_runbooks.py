@@ -11,6 +11,7 @@ from tests.synth.deployments import (
     DERIVED,
     OPTIMIZED,
     PIPELINE,
+    POLLED,
     PRIVATE,
     PROJECT,
     PUBLISHED,
@@ -31,14 +32,15 @@ NOW_AND_THEN = {
 
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
-TABLES = PIPELINE + CHECKED + PUBLISHED + OPTIMIZED + DELIVERED
-ALL_ALARMS = TABLES + ALONGSIDE + PRIVATE + POLICY + DERIVED
+SINK = "connectors: {lake: {plugin: iceberg-sink, tables: [public.orders]}}\n"
+TABLES = PIPELINE + CHECKED + PUBLISHED + POLLED + OPTIMIZED + DELIVERED
+ALL_ALARMS = TABLES + ALONGSIDE + PRIVATE + POLICY + DERIVED + SINK
 
 
 def alarms(deployed) -> list[str]:
-    return [
-        each["Properties"]["AlarmName"].removeprefix("shop-") for each in deployed.resources(ALARM)
-    ]
+    """The alarms' names without the deployment's, and without the number of a part."""
+    named = [each["Properties"]["AlarmName"] for each in deployed.resources(ALARM)]
+    return [re.sub(r"-[0-9]+$", "", name.removeprefix("shop-")) for name in named]
 
 
 def test_every_alarm_has_its_page_and_every_page_is_of_something(variants, deploy):

@@ -16,6 +16,7 @@ OF_WEB_LOGS = {"ECS2", "IAM5"}
 ACCEPTED = {
     "created": ALWAYS | {"RDS11"},
     "existing": ALWAYS,
+    "connectors": ALWAYS,
     "small": ALWAYS | {"RDS3", "RDS10", "RDS11"},
     "delivered": ALWAYS | {"RDS11", "KDF1"},
     "web logs": OF_WEB_LOGS,

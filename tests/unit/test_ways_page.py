@@ -1,5 +1,7 @@
 """docs/ways.md is the newest, and its figures follow from their sources."""
 
+import json
+
 import pytest
 
 from scripts import ways_page
@@ -23,3 +25,16 @@ def test_what_is_measured_counts(monkeypatch):
     assert firehose(100) == pytest.approx(starts + 100 * 0.029 + 0.1024 * 0.20)
     monkeypatch.setattr(ways_page, "_median", lambda *_, **__: 2.0)
     assert scheduled(1) == pytest.approx(starts + 1e6 * (2 / 2e5 + 2 / 2e4) / 3600 * 2 * 0.44)
+
+
+def test_with_our_settings_the_sink_lacked_only_truncates():
+    """As committed; tests/local/test_iceberg_sink.py measures it again."""
+    measured = json.loads((ways_page.RESULTS / "iceberg-sink.json").read_text())["measures"]
+    assert measured["earliest"]["missing"].keys() == {"t"}
+    assert measured["latest_first"]["missing"].keys() > {"t"}
+    for run in measured.values():
+        assert (run["committed_twice"], run["unexplained_rows"], run["different_values"]) == (
+            0,
+            0,
+            0,
+        )

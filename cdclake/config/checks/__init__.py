@@ -12,6 +12,7 @@ from cdclake.config.checks import (
     aws,
     bulk,
     columns,
+    connectors,
     derived,
     engines,
     firehose,
@@ -51,6 +52,7 @@ CHECKS: tuple[Check, ...] = (
     web_logs.check_names,
     web_logs.check_settings,
     derived.check_derived,
+    connectors.check_connectors,
     quality.check_quality,
     publish.check_publish,
 )

@@ -14,8 +14,9 @@ from cdclake.config.validation_errors import NO_PASSWORDS
 _PASSWORD_KEY = re.compile(r"passw(or)?d|passphrase|\bpwd\b", re.IGNORECASE)
 _SECRET_KEY = re.compile(r"secret", re.IGNORECASE)
 _SECRET_REFERENCE = re.compile(r"(_?(arn|name|id))$|^secret$", re.IGNORECASE)
-_URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:[^@\s]+@")
-_DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*\S", re.IGNORECASE)
+# Not a reference to a secret, `${...}`, which settings of `connectors:` may have there.
+_URL_WITH_PASSWORD = re.compile(r"://[^/\s:@]*:(?!\$\{)[^@\s]+@")
+_DSN_WITH_PASSWORD = re.compile(r"\bpassword\s*=\s*(?![\"']?\$\{)\S", re.IGNORECASE)
 
 
 def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -26,12 +27,17 @@ def check_secrets(document: Document, tables: Sequence[TableOutline]) -> Iterato
         if isinstance(key, str) and _is_free_form(location) and _is_secret(key):
             message = f"the key {key!r} looks like that of a password"
             yield document.key_problem(location, message, NO_PASSWORDS)
-        if isinstance(value, str) and _carries_password(value):
+        if isinstance(value, str) and not _is_setting(location) and carries_password(value):
             yield document.problem(location, "this value contains a password", NO_PASSWORDS)
 
 
 def _is_free_form(location: Location) -> bool:
     return location[0] == "aws" or (location[0], *location[2:3]) == ("environments", "aws")
+
+
+def _is_setting(location: Location) -> bool:
+    """Check whether this is a connector's setting, which `check_connectors` checks."""
+    return (*location[:1], *location[2:3]) == ("connectors", "settings")
 
 
 def _is_secret(key: str) -> bool:
@@ -40,7 +46,8 @@ def _is_secret(key: str) -> bool:
     return bool(_SECRET_KEY.search(key)) and not _SECRET_REFERENCE.search(key)
 
 
-def _carries_password(value: str) -> bool:
+def carries_password(value: str) -> bool:
+    """Check whether a text such as a DSN or a URL contains a password in clear."""
     return bool(_URL_WITH_PASSWORD.search(value) or _DSN_WITH_PASSWORD.search(value))
 
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import base64
 import json
-import shutil
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdclake.debezium.worker import OWN_PROVIDER, properties, worker_settings
-from cdclake.local.components import jaas
+from cdclake.local.components import connect_plugins, jaas
 from cdclake.local.components.installed import (
     REGION,
     aws_variables,
     environment,
-    jar_folder,
     jvm,
     shell,
 )
@@ -29,7 +27,6 @@ NAME = "connect"
 HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 OFFSETS_TOPIC = "_connect_offsets"
-PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
 AUTHENTICATION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 # Ignores a proxy from the environment: the server is on this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -55,14 +52,9 @@ def config_file(home: Home) -> Path:
 
 
 def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
-    """Write the configuration, and the plugin as a folder of links to the jars' folders."""
+    """Write the configuration and the folder of plugins."""
     jaas.write_rest_login(home)
-    plugins = home.run / "plugins"
-    shutil.rmtree(plugins, ignore_errors=True)
-    plugin = plugins / "cdclake"
-    plugin.mkdir(mode=0o700, parents=True)
-    for profile in PLUGIN:
-        (plugin / profile).symlink_to(jar_folder(profile))
+    connect_plugins.write_plugins(home)
     write_atomically(config_file(home), properties(_settings(home, port, kafka_port, aws_port)))
 
 
@@ -74,7 +66,7 @@ def component(home: Home, port: int) -> Component:
     spec = Spec(
         name=NAME,
         argv=(*jvm(home, NAME, f"128m:{HEAP_MB}m", WORKER), str(config_file(home))),
-        env=environment(**aws_variables(aws_keys(home))),
+        env=environment(**aws_variables(aws_keys(home)), **connect_plugins.variables(home)),
         shell=shell(),
         cwd=str(home.run),
         port=port,
@@ -111,8 +103,7 @@ def _settings(home: Home, port: int, kafka_port: int, aws_port: int) -> dict[str
         "rest.advertised.host.name": "127.0.0.1",
         "rest.extension.classes": AUTHENTICATION,
         "plugin.path": home.run / "plugins",
-        # The jars list their plugins, so scanning them is unnecessary.
-        "plugin.discovery": "service_load",
+        "plugin.discovery": connect_plugins.discovery(home),
         **internal,
         "offset.storage.topic": OFFSETS_TOPIC,
         "offset.storage.partitions": 1,

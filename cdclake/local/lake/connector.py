@@ -22,12 +22,17 @@ _POLL_S = 0.2
 
 
 class ConnectorClient:
-    """One pipeline's connector; its name is constant, since Connect stores its offsets under it."""
+    """Client of one connector; its name is constant, since Connect stores its offsets under it."""
 
-    def __init__(self, connect: ConnectApi, plan: Plan, *, wait_s: float = _WAIT_S) -> None:
-        """Create a client; `wait_s` limits the retries while the worker rebalances."""
+    def __init__(
+        self, connect: ConnectApi, plan: Plan, *, name: str = "", wait_s: float = _WAIT_S
+    ) -> None:
+        """Create a client of the pipeline's Debezium connector, or of the one with this name.
+
+        `wait_s` limits the retries while the worker rebalances.
+        """
         self._wait_s = wait_s
-        self._name, self._prefix = naming.connector_name(plan.name), plan.name
+        self._name, self._prefix = name or naming.connector_name(plan.name), plan.name
         self._headers = {"Content-Type": "application/json", **connect.headers}
         self._connectors = f"{connect.url}/connectors"
         self._url = f"{self._connectors}/{self._name}"
@@ -88,6 +93,19 @@ class ConnectorClient:
             if part["state"] == "FAILED":
                 return _cause(part.get("trace", ""))
         return None
+
+    def state(self) -> str:
+        """Return `missing`, `failed` if a part of it has failed, or Connect's state in lowercase.
+
+        A connector without a task is `starting`.
+        """
+        status = self._call("GET", "/status", missing_ok=True)
+        if status is None:
+            return "missing"
+        states = [part["state"] for part in (status["connector"], *status["tasks"])]
+        if "FAILED" in states:
+            return "failed"
+        return str(states[0]).lower() if len(states) > 1 else "starting"
 
     def reading(self) -> frozenset[str]:
         """Return the tables (`schema.table`) that an incremental snapshot is still reading."""

@@ -36,7 +36,7 @@ def create_topics(kafka: Broker, plan: Plan) -> None:
     existing = set(admin.list_topics(timeout=_TIMEOUT_S).topics)
     missing = [
         NewTopic(topic, num_partitions=PARTITIONS, replication_factor=1, config=TOPIC_SETTINGS)
-        for topic in plan.topics
+        for topic in (*plan.topics, *plan.control_topics.values())
         if topic not in existing
     ]
     for topic, created in admin.create_topics(missing).items() if missing else ():

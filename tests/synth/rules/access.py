@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.synth.deployments import Template
+from tests.synth.rules.kafka import REFERENCE
 from tests.synth.rules.reading import listed, statements, walk
 
 # These services send no word of the caller's account when they take on a role.
@@ -36,7 +37,8 @@ def no_clear_secret(kind: str, properties: dict[str, Any], _: Template) -> Itera
         if isinstance(value, str) and "{{resolve:" in value:
             yield f"{'.'.join(path)} resolves a secret into {kind}, where it can be read"
         named = path and path[-1] not in NOT_SECRET and SECRET_PROPERTY.search(path[-1])
-        if named and value and not isinstance(value, dict):
+        is_reference = isinstance(value, dict) or REFERENCE.fullmatch(str(value))
+        if named and value and not is_reference:
             yield f"{'.'.join(path)} holds a secret in the clear"
 
 

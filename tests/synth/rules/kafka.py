@@ -93,12 +93,24 @@ def safe_connect(kind: str, properties: dict[str, Any], _: Template) -> Iterator
             yield f"{kind} is not encrypted on its way"
         if '"Enabled": true' not in json.dumps(properties.get("LogDelivery", {})):
             yield f"{kind} does not log"
-        yield from _source_is_safe(kind, properties["ConnectorConfiguration"])
+        settings = properties["ConnectorConfiguration"]
+        is_declared = not str(properties["ConnectorName"]).endswith("-source")
+        yield from (_sink_is_safe if is_declared else _source_is_safe)(kind, settings)
     if kind == "AWS::KafkaConnect::WorkerConfiguration":
         text = json.dumps(properties["PropertiesFileContent"])
+        is_sinks = properties["Description"] == "Worker of a sink"  # its offsets are in its group
         for setting in ("offset.storage.topic=", "config.providers="):
-            if setting not in text:
+            if setting not in text and not is_sinks:
                 yield f"{kind} lacks {setting}"
+
+
+def _sink_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:
+    """Its clients of Kafka sign in by IAM, over TLS."""
+    if "iceberg.kafka.bootstrap.servers" in settings:
+        if settings.get("iceberg.kafka.sasl.mechanism") != "AWS_MSK_IAM":
+            yield f"{kind} has clients that do not sign in"
+        if settings.get("iceberg.kafka.security.protocol") != "SASL_SSL":
+            yield f"{kind} has clients without TLS"
 
 
 def _source_is_safe(kind: str, settings: dict[str, Any]) -> Iterator[str]:

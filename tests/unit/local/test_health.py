@@ -37,6 +37,14 @@ def test_a_scheduled_job_that_failed_needs_attention() -> None:
     assert judged({"components": [PART], "tables": [], "schedules": [job | {"exit_code": 0}]})["ok"]
 
 
+def test_a_failed_connector_needs_attention() -> None:
+    connector = {"connector": "sink", "last_error": "no table"}
+    found = judged({"components": [PART], "tables": [], "connectors": [connector]})
+    assert (found["health"], found["attention"]) == ("attention", ["connector sink: no table"])
+    healthy = connector | {"last_error": None}
+    assert judged({"components": [PART], "tables": [], "connectors": [healthy]})["ok"]
+
+
 @pytest.mark.parametrize(
     ("part", "table", "code", "words"),
     [

@@ -1,0 +1,1 @@
+"""Connectors next to Debezium: their declaration and their configuration."""

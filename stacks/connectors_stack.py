@@ -1,0 +1,119 @@
+"""The connectors stack: the sinks of `connectors:` on MSK Connect, one worker each.
+
+Unlike the Debezium connector a sink may be replaced: its progress is in Kafka, under the name of
+its consumer group.
+"""
+
+from __future__ import annotations
+
+from aws_cdk import Aws
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.connectors.configuration import configure
+from cdclake.connectors.declared import DeclaredConnector, connector_log
+from cdclake.connectors.iceberg_sink import SinkAddress
+from cdclake.debezium.worker import OWN_PROVIDER, sink_worker_settings
+from cdclake.deployed_jobs import SIGNED_BY_IAM
+from cdclake.stacks.bundles import build_connector_plugin
+from cdclake.stacks.constructs import connect_grants
+from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
+from cdclake.stacks.constructs.connector import Connector
+from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.lake_stack import LakeOutputs
+from cdclake.stacks.network_stack import NetworkOutputs
+from cdclake.stacks.pipeline_stack import PipelineStack
+from cdclake.stacks.streaming_stack import StreamingOutputs
+
+
+class ConnectorsStack(PipelineStack):
+    """Plugin, worker configuration, role, log group and connector of each declared sink."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        network: NetworkOutputs,
+        streaming: StreamingOutputs,
+        lake: LakeOutputs,
+    ) -> None:
+        super().__init__(scope, deployment, "connectors", "sinks next to the stream")
+        self._network, self._streaming, self._lake = network, streaming, lake
+        brokers = self._brokers()
+        for connector in deployment.plan.connectors:
+            self._add(connector, Construct(self, f"Sink-{connector.name}"), brokers)
+
+    def _add(self, connector: DeclaredConnector, scope: Construct, brokers: str) -> None:
+        name = naming.declared_connector_name(self.deployment.prefix, connector.name)
+        address = SinkAddress(
+            warehouse=f"s3://{self._lake.warehouse.name}",
+            region=Aws.REGION,
+            kafka={"bootstrap.servers": brokers, **SIGNED_BY_IAM},
+        )
+        Connector(
+            scope,
+            "Connector",
+            name=name,
+            settings=configure(self.deployment.plan, connector, name, address),
+            mcus=connector.mcus,
+            plugin=_plugin(scope, connector, name),
+            worker=self._worker(scope, connector, name),
+            brokers=brokers,
+            security_group=self._network.connect.group_id,
+            grants=self._grants(connector, name),
+            ground=self._network.ground,
+            log=connector_log(connector.name),
+        )
+
+    def _worker(
+        self, scope: Construct, connector: DeclaredConnector, name: str
+    ) -> WorkerConfiguration:
+        settings = sink_worker_settings(
+            OWN_PROVIDER if connector.secrets else None, region=Aws.REGION
+        )
+        # Connect's default of 3 exceeds the brokers of a cluster in two zones.
+        for topic in ("config", "offset", "status"):
+            settings[f"{topic}.storage.replication.factor"] = str(self._streaming.replicas)
+        return WorkerConfiguration(
+            scope, "Worker", prefix=name, settings=settings, description="Worker of a sink"
+        )
+
+    def _brokers(self) -> str:
+        """Look up the brokers once, when the stack is created: a new list would replace sinks."""
+        found = CdclakeResource(
+            self,
+            "FirstBrokers",
+            what="Brokers",
+            properties={"ClusterArn": self._streaming.cluster_arn},
+            grants=self._streaming.grant_find_brokers(),
+            ground=self._network.ground,
+        )
+        return found.resource.get_att_string("Brokers")
+
+    def _grants(self, connector: DeclaredConnector, name: str) -> list[Grant]:
+        plan, key_arn = self.deployment.plan, self._network.ground.key_arn
+        topics = list(dict.fromkeys(plan.table(table).topic for table in connector.tables))
+        found = self._streaming.grant_sink(
+            topics, connector=name, control_topic=plan.control_topics.get(connector.name)
+        )
+        if connector.is_iceberg_sink:
+            found += self._lake.grant_append_sinks([*map(naming.sink_name, connector.tables)])
+            found.append(through_s3(key_arn))
+        if connector.secrets:
+            found += connect_grants.reads_named_secrets(connector.secrets, key_arn)
+        return found
+
+
+def _plugin(scope: Construct, connector: DeclaredConnector, name: str) -> ConnectPlugin:
+    built = build_connector_plugin(connector)
+    return ConnectPlugin(
+        scope,
+        "Plugin",
+        prefix=name,
+        file=built.path,
+        digest=built.digest,
+        description=f"Plugin of the connector {connector.name}",
+    )

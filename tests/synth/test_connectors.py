@@ -1,0 +1,153 @@
+"""Sinks of `connectors:` on MSK Connect: settings, plugin, rights, log and alarm."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import Any
+
+import pytest
+
+from cdclake import packing
+from cdclake.config.deployment import load_deployment
+from cdclake.connectors.declared import DeclaredConnector
+from cdclake.deployed.deployed_logs import log_groups
+from cdclake.errors import InputError
+from cdclake.stacks.bundles import build_connector_plugin
+from tests.synth.deployments import CONNECTED, EXISTING, OPTIMIZED, PIPELINE, Synthesized
+from tests.synth.roles import allowances
+
+CONNECTOR = "AWS::KafkaConnect::Connector"
+CLUSTER = "all/0a1b2c3d-0a1b-1"
+
+
+def connectors(deployed: Synthesized) -> dict[str, dict[str, Any]]:
+    """The connectors' properties by name."""
+    found = [each["Properties"] for each in deployed.resources(CONNECTOR)]
+    return {each["ConnectorName"]: each for each in found}
+
+
+def allowed(deployed: Synthesized, name: str) -> dict[str, set[str]]:
+    return allowances(deployed, "kafkaconnect.amazonaws.com", named=name)
+
+
+@pytest.fixture(scope="session")
+def connected(variants: dict[str, Synthesized]) -> Synthesized:
+    return variants["connectors"]
+
+
+def test_each_entry_is_a_connector_of_its_size(connected: Synthesized) -> None:
+    found = connectors(connected)
+    sizes = {n: c["Capacity"]["ProvisionedCapacity"]["McuCount"] for n, c in found.items()}
+    assert sizes == {"shop-source": 1, "shop-lake": 1, "shop-copy": 2}
+    assert found["shop-copy"]["ConnectorConfiguration"] == {
+        "connector.class": "io.example.CopySink",
+        "tasks.max": "1",
+        "topics": "shop.public.orders,shop.public.visits",
+        "connection.password": "${secretsmanager:shop/copy:password}",
+    }
+
+
+def test_the_sink_uses_the_services_of_aws_and_signs_in_by_iam(connected: Synthesized) -> None:
+    settings = connectors(connected)["shop-lake"]["ConnectorConfiguration"]
+    assert not [name for name in settings if "endpoint" in name]
+    assert settings["iceberg.kafka.sasl.mechanism"] == "AWS_MSK_IAM"
+    assert (
+        settings["iceberg.kafka.bootstrap.servers"]
+        == (
+            connectors(connected)["shop-lake"]["KafkaCluster"]["ApacheKafkaCluster"][
+                "BootstrapServers"
+            ]
+        )
+    )
+    topics = {each["Properties"]["TopicName"] for each in connected.resources("AWS::MSK::Topic")}
+    assert settings["iceberg.control.topic"] in topics
+
+
+def test_a_worker_without_references_has_no_provider(connected: Synthesized) -> None:
+    texts = {
+        each["Properties"]["Name"].rpartition("-")[0]: str(each["Properties"])
+        for each in connected.resources("AWS::KafkaConnect::WorkerConfiguration")
+    }
+    assert "config.providers=" not in texts["shop-lake"]
+    assert "config.providers=" in texts["shop-copy"]
+
+
+def test_the_sinks_role_appends_to_its_table_and_reads_its_topic(connected: Synthesized) -> None:
+    found, topics = allowed(connected, "Sinklake"), f"kafka:R:A:topic/{CLUSTER}"
+    own = {
+        f"{topics}/__amazon_msk_connect_*_shop-lake_*",
+        f"{topics}/__msk_connect_*_shop-lake_*",
+    }
+    control = f"{topics}/__cdclake-control.shop.lake"
+    assert found["kafka-cluster:ReadData"] == {f"{topics}/shop.public.orders", control, *own}
+    assert found["kafka-cluster:WriteData"] == {control, *own}
+    assert found["kafka-cluster:AlterTransactionalId"] == {
+        f"kafka:R:A:transactional-id/{CLUSTER}/shop-lake-*"
+    }
+    tables = {name for name in found["glue:UpdateTable"] if ":table/" in name}
+    assert tables == {"glue:R:A:table/cdc_iceberg/orders_sink"}
+    [files] = found["s3:PutObject"]
+    assert files.endswith("/cdc_iceberg.db/orders_sink/*")
+    assert not [action for action in found if action.startswith("secretsmanager")]
+
+
+def test_another_connectors_role_reads_its_topics_and_its_secret(connected: Synthesized) -> None:
+    found, topics = allowed(connected, "Sinkcopy"), f"kafka:R:A:topic/{CLUSTER}"
+    assert {t for t in found["kafka-cluster:ReadData"] if "msk_connect" not in t} == {
+        f"{topics}/shop.public.orders",
+        f"{topics}/shop.public.visits",
+    }
+    assert found["secretsmanager:GetSecretValue"] == {"secretsmanager:R:A:secret:shop/copy-??????"}
+    services = {action.partition(":")[0] for action in found}
+    assert services == {"kafka-cluster", "kms", "secretsmanager"}
+
+
+def test_each_has_a_log_and_an_alarm(connected: Synthesized, tmp_path) -> None:
+    (tmp_path / "shop.yaml").write_text(PIPELINE + OPTIMIZED + EXISTING + CONNECTED)
+    deployment = load_deployment(tmp_path / "shop.yaml")
+    groups = log_groups(deployment)
+    logs = connected.resources("AWS::Logs::LogGroup")
+    made = {each["Properties"].get("LogGroupName") for each in logs}
+    for name in ("connector-lake", "connector-copy"):
+        assert groups[name] == [f"/aws/vendedlogs/shop/{name}"]
+        assert set(groups[name]) <= made
+    alarms = {
+        each["Properties"]["AlarmName"]: str(each["Properties"]["Metrics"])
+        for each in connected.resources("AWS::CloudWatch::Alarm")
+    }
+    assert "shop-lake" in alarms["shop-declared-connector"]
+    assert "shop-copy" in alarms["shop-declared-connector-2"]
+
+
+def test_the_provider_is_in_a_plugin_with_references_only(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(packing, "BUILT", tmp_path / "built")
+    (tmp_path / "plugin").mkdir()
+    (tmp_path / "plugin" / "sink.jar").write_bytes(b"one")
+
+    def names(**settings: str) -> list[str]:
+        connector = DeclaredConnector(
+            name="out",
+            plugin=str(tmp_path / "plugin"),
+            connector_class="io.example.Out",
+            tables=("orders",),
+            settings=settings,
+        )
+        with zipfile.ZipFile(build_connector_plugin(connector).path) as archive:
+            return archive.namelist()
+
+    assert names() == ["sink.jar"]
+    found = names(a="${secretsmanager:shop/out:password}")
+    assert {"sink.jar", "secrets/cdclake-connect.jar"} <= set(found)
+
+
+def test_without_the_plugin_synth_names_the_command(tmp_path) -> None:
+    sink = DeclaredConnector(
+        name="lake", plugin="iceberg-sink", connector_class="x", tables=("orders",)
+    )
+    with pytest.raises(InputError, match="run `make connectors`"):
+        build_connector_plugin(sink, jars=tmp_path)
+    missing = DeclaredConnector(
+        name="out", plugin=str(tmp_path / "no.zip"), connector_class="x", tables=("orders",)
+    )
+    with pytest.raises(InputError, match="neither a folder with jars nor a zip"):
+        build_connector_plugin(missing)
