@@ -1,7 +1,8 @@
-"""Statements of a SQL file as pg_dump writes it: with `COPY ... FROM stdin` and its rows.
+r"""Statements of a SQL file as pg_dump writes it: with `COPY ... FROM stdin` and its rows.
 
 psql's own commands (lines that begin with a backslash) are refused with their line: only psql can
-run them.
+run them. `\restrict` and `\unrestrict`, which newer versions of pg_dump write, are left out: they
+keep psql from running such commands, which nothing here does.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from cdclake.errors import InputError
 
 _COPY = re.compile(r"copy\s.*\sfrom\s+stdin\b", re.IGNORECASE | re.DOTALL)
+_RESTRICT = re.compile(r"\\(un)?restrict\s+\w+\s*$", re.MULTILINE)
 _OWNER = re.compile(r"alter\s[^;]*\sowner\s+to\s", re.IGNORECASE | re.DOTALL)
 _TRIGGERS = re.compile(
     r"alter\s+table\s[^;]*\s(?P<switch>disable|enable)\s+trigger\s+all\s*;?\s*$",
@@ -120,7 +122,7 @@ def _comment_end(text: str, at: int) -> int:
 
 def _refuse_psql(piece: str, name: str, line: int) -> None:
     for number, row in enumerate(_without_quotes(piece).split("\n")):
-        if row.lstrip().startswith("\\"):
+        if row.lstrip().startswith("\\") and not _RESTRICT.match(row.lstrip()):
             raise InputError(
                 f"{name}:{line + number}: {row.strip()!r} is a command of psql",
                 "remove the line: only SQL and COPY ... FROM stdin can be run here",
@@ -135,10 +137,10 @@ def _without_quotes(piece: str) -> str:
 
 
 def _without_comments(piece: str) -> str:
-    """Return the statement without the comments before it."""
+    """Return the statement without the comments, and the lines `_RESTRICT`, before it."""
     while True:
         stripped = piece.lstrip()
-        if stripped.startswith("--"):
+        if stripped.startswith("--") or _RESTRICT.match(stripped):
             piece = stripped.partition("\n")[2]
         elif stripped.startswith("/*"):
             piece = stripped[_comment_end(stripped, 2) :]

@@ -61,7 +61,7 @@ def test_comments_and_blank_statements_are_none() -> None:
     ("script", "place", "part"),
     [
         ("SELECT 1;\n\\connect other\nSELECT 2;", "f.sql:2", "command of psql"),
-        ("\\restrict abc\nSELECT 1;", "f.sql:1", "command of psql"),
+        ("\\connect abc\nSELECT 1;", "f.sql:1", "command of psql"),
         ("SELECT 1;\n\n SELECT 2", "f.sql:3", "has no end"),
         ("SELECT 1;\nSELECT 'open;", "f.sql:2", "never closed"),
         ("COPY t FROM stdin;\n1\n", "f.sql:1", "have no end"),
@@ -146,3 +146,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     latin.write_bytes("SELECT 'größe';".encode("latin-1"))
     with pytest.raises(InputError, match=r"latin\.sql: it is not UTF-8"):
         read_script(latin)
+
+
+def test_what_pg_dump_tells_psql_is_left_out():
+    text = "-- head\n\\restrict aBc1\n\nSET a = 1;\nSELECT '\\restrict x';\n\\unrestrict aBc1\n"
+    found = [(each.sql, each.line) for each in split_script(text, "f.sql")]
+    assert found == [("SET a = 1", 4), ("SELECT '\\restrict x'", 5)]
