@@ -24,6 +24,7 @@ FAIL_POINTS = (
     "before_derived_files",
     "after_derived_commit",
     "after_hudi_commit",
+    "before_poll_progress",
 )
 
 _reached = itertools.count(1)

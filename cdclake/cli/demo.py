@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,12 +28,29 @@ def demo(
     delivery: Annotated[
         str, typer.Option("--delivery", help="Delivery of events to the lake: stream or firehose.")
     ] = "stream",
+    database: Annotated[
+        str,
+        typer.Option("--database", help="shop, or a database from --data: pagila or moma."),
+    ] = "shop",
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            help="Folder with the database's files; default: CDCLAKE_PAGILA or CDCLAKE_MOMA.",
+        ),
+    ] = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the lake running for inspection.")
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Simulate a shop and show every stage from its database to the lake."""
+    """Simulate a shop and show every stage from its database to the lake.
+
+    With --database, load another database instead, stream it, change it and verify it.
+    """
+    if database != "shop":
+        _demo_of(database, data, keep, json_output)
+        return
     from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
@@ -54,6 +72,33 @@ def demo(
     if keep:
         answer["home"] = str(home.path)
     emit(answer, json_output, lambda: _render(answer))
+    if not answer["ok"]:
+        raise typer.Exit(1)
+
+
+def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> None:
+    from cdclake.local.demo.given_database import GIVEN
+    from cdclake.local.demo.given_run import run_given
+    from cdclake.local.demo.interrupts import ending_in_order
+    from cdclake.local.demo.show import PlainLines
+    from cdclake.local.demo.tasks import Stopwatch
+    from cdclake.local.demo.workspace import temporary_home
+    from cdclake.local.process.home import Home
+
+    if name not in GIVEN:
+        raise InputError(f"unknown database {name!r}", f"use shop, {' or '.join(GIVEN)}")
+    given = GIVEN[name]
+    folder = data or Path(os.environ.get(given.folder_key) or ".")
+    given.check(folder)
+    watch = Stopwatch()
+    show = PlainLines(watch, _to_stderr if json_output else _flushed)
+    base = Home.from_environment().path
+    with ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
+        answer = run_given(home, given, folder, show, keep=keep)
+    answer["seconds_total"] = round(watch.elapsed, 1)
+    if keep:
+        answer["home"] = str(home.path)
+    emit(answer, json_output, lambda: _render_given(answer))
     if not answer["ok"]:
         raise typer.Exit(1)
 
@@ -83,6 +128,21 @@ def _flushed(line: str) -> None:
 
 def _render(answer: dict[str, Any]) -> None:
     """Print the final table, the figures, and the location of a lake that was kept."""
+    _print_tables(answer)
+    expected = f"of {answer['events_expected']} expected"
+    say(f"{answer['events']} {expected} events in changelogs, {answer['events_per_s']} per second")
+    say(f"freshness {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
+    say(f"first row in the lake after {answer['seconds_to_first_row']} s")
+    _print_end(answer)
+
+
+def _render_given(answer: dict[str, Any]) -> None:
+    _print_tables(answer)
+    say(f"{answer['statements']} statements changed the source while it was streamed")
+    _print_end(answer)
+
+
+def _print_tables(answer: dict[str, Any]) -> None:
     names = (
         "table", "source_rows", "lake_rows", "inserts", "updates", "deletes",
         "missing", "extra", "different", "unsettled",
@@ -97,14 +157,13 @@ def _render(answer: dict[str, Any]) -> None:
         )
         say("  ".join((first, *rest)).replace("_", " " if row is names else "_"))
     say("")
-    expected = f"of {answer['events_expected']} expected"
-    say(f"{answer['events']} {expected} events in changelogs, {answer['events_per_s']} per second")
-    say(f"freshness {answer['freshness_p50_ms']} ms (p50), {answer['freshness_p95_ms']} ms (p95)")
-    say(f"first row in the lake after {answer['seconds_to_first_row']} s")
+
+
+def _print_end(answer: dict[str, Any]) -> None:
     say(f"{answer['seconds_total']} s in total")
     say("the lake equals the source" if answer["ok"] else "the lake DIFFERS from the source")
     if "home" in answer:
         say(f"the lake is still running; inspect it with\n  export CDCLAKE_HOME={answer['home']}")
-        say(
-            "  cdclake status\n  cdclake sql 'SELECT * FROM orders_current LIMIT 5'\n  cdclake down"
-        )
+        table = answer["tables"][-1]["table"]
+        say(f"  cdclake status\n  cdclake sql 'SELECT * FROM {table}_current LIMIT 5'")
+        say("  cdclake down")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +17,7 @@ from cdclake.local.demo.measure import Measured, measure
 from cdclake.local.demo.pipeline_stages import Hops
 from cdclake.local.demo.proof import prove, verdict
 from cdclake.local.demo.shop import Shop
-from cdclake.local.demo.show import Show
+from cdclake.local.demo.show import Show, step
 from cdclake.local.demo.tasks import Stopwatch
 from cdclake.local.demo.writer import Writer, open_shop
 from cdclake.local.lake import stack
@@ -50,12 +48,12 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     pipeline = PIPELINES[options.delivery]
     plan = load_plan(pipeline)
     shop = Shop(options.seed)
-    with _step(show, "start the lake"):
+    with step(show, "start the lake"):
         started = lifecycle.up_bare(home, plan, None)
-    with _step(show, "open the shop") as said:
+    with step(show, "open the shop") as said:
         opening = open_shop(make_conninfo(**started["source"]), shop.opening())
         said.append(f"{opening.total:,} initial rows")
-    with _step(show, "stream its tables"):
+    with step(show, "stream its tables"):
         lifecycle.up(home, plan, str(pipeline), None)
     lake = open_lake(home)
     writer = Writer(lake.dsn, opening, shop.transactions(), options.rate)
@@ -65,35 +63,26 @@ def run_demo(home: Home, options: Options, watch: Stopwatch, show: Show) -> dict
     finally:
         writer.stop()
     if plan.deliveries:
-        with _step(show, "apply") as said:
+        with step(show, "apply") as said:
             # The schedule would run this job later. Afterwards `verify` checks the states alone.
             said.append(applied(run_over_tables(lake, naming.APPLY_JOB)))
-    with _step(show, "maintain") as said:
+    with step(show, "maintain") as said:
         # After business hours: on two cores a second Spark would slow down the stream.
         maintenance = run_over_tables(lake, naming.MAINTAIN_JOB)
         said.append(maintained(maintenance))
-    with _step(show, "verify at rest") as said:
+    with step(show, "verify at rest") as said:
         proof = prove(lake)
         said.append(verdict(proof))
     show.look(hops.look())  # the final state stays on the screen
-    with _step(show, "measure"):
+    with step(show, "measure"):
         measured = measure(lake)
     if not options.keep:
         if class_archive.is_missing(CLASSES, java(home)):
-            with _step(show, "keep Java's classes for the next start"):
+            with step(show, "keep Java's classes for the next start"):
                 _keep_classes(home)
-        with _step(show, "stop everything"):
+        with step(show, "stop everything"):
             stack.shut_down(home)
     return {**_answer(watch, business, proof, measured), "maintenance": maintenance}
-
-
-@contextmanager
-def _step(show: Show, name: str) -> Iterator[list[str]]:
-    """Display a step; the texts appended to the yielded list become its detail."""
-    said: list[str] = []
-    show.begin(name)
-    yield said
-    show.end(name, "; ".join(said))
 
 
 def _keep_classes(home: Home) -> None:

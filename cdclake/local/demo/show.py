@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
 from cdclake.local.demo.pipeline_stages import Look
@@ -60,3 +60,12 @@ class PlainLines:
 
     def _line(self, text: str) -> None:
         self._write(f"{self._watch.elapsed:6.1f} s  {text}")
+
+
+@contextmanager
+def step(show: Show, name: str) -> Iterator[list[str]]:
+    """Display a step; the texts appended to the yielded list become its detail."""
+    said: list[str] = []
+    show.begin(name)
+    yield said
+    show.end(name, "; ".join(said))

@@ -18,7 +18,7 @@ def table(name: str) -> Table:
 
 @pytest.fixture
 def lake(monkeypatch: pytest.MonkeyPatch) -> Any:
-    plan = SimpleNamespace(tables=(table("a"), table("b"), table("new")), lake_database="l")
+    plan = SimpleNamespace(all_tables=(table("a"), table("b"), table("new")), lake_database="l")
     opened: list[tuple[str, ...]] = []
     made = ["a", "a_changes", "b", "b_changes", naming.QUARANTINE]
 
