@@ -1,0 +1,31 @@
+"""The demo over databases that others made: loaded, streamed, changed and compared."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.local.running import lake_in
+
+pytestmark = [pytest.mark.local, pytest.mark.slow, pytest.mark.timeout(600)]
+
+
+@pytest.mark.parametrize(
+    ("database", "table", "events"),
+    [
+        ("pagila", "film_actor", {"inserts": 0, "updates": 0, "deletes": 5}),
+        ("moma", "artworks", {"inserts": 1, "updates": 5, "deletes": 1}),
+    ],
+)
+def test_a_given_database_is_streamed_and_changed(
+    tmp_path: Path, database: str, table: str, events: dict[str, int]
+) -> None:
+    folder = os.environ.get(f"CDCLAKE_{database.upper()}")
+    if folder is None:
+        pytest.skip(f"CDCLAKE_{database.upper()} does not name the folder of its files")
+    with lake_in(tmp_path) as lake:
+        answer = lake.run("demo", "--database", database, "--data", folder)
+    assert answer["ok"]
+    found = next(each for each in answer["tables"] if each["table"] == table)
+    assert {kind: found[kind] for kind in events} == events
+    assert found["snapshot"] + found["inserts"] - found["deletes"] == found["lake_rows"]
