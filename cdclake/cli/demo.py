@@ -17,6 +17,17 @@ if TYPE_CHECKING:
     from cdclake.local.demo.tasks import Stopwatch
 
 
+DatabaseOption = Annotated[
+    str, typer.Option("--database", help="shop, or a database from --data: pagila or moma.")
+]
+DataOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--data", help="Folder with the database's files; default: CDCLAKE_PAGILA or CDCLAKE_MOMA."
+    ),
+]
+
+
 def demo(
     seconds: Annotated[
         float, typer.Option("--seconds", min=1, help="Seconds of simulated traffic.")
@@ -28,17 +39,8 @@ def demo(
     delivery: Annotated[
         str, typer.Option("--delivery", help="Delivery of events to the lake: stream or firehose.")
     ] = "stream",
-    database: Annotated[
-        str,
-        typer.Option("--database", help="shop, or a database from --data: pagila or moma."),
-    ] = "shop",
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data",
-            help="Folder with the database's files; default: CDCLAKE_PAGILA or CDCLAKE_MOMA.",
-        ),
-    ] = None,
+    database: DatabaseOption = "shop",
+    data: DataOption = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the lake running for inspection.")
     ] = False,
@@ -50,26 +52,32 @@ def demo(
     """
     if database != "shop":
         _demo_of(database, data, keep, json_output)
-        return
+    else:
+        _demo_of_shop((seconds, rate, seed, delivery, keep), json_output)
+
+
+def _demo_of_shop(given: tuple[float, float, int, str, bool], json_output: bool) -> None:
     from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
     from cdclake.local.demo.workspace import temporary_home
     from cdclake.local.process.home import Home
 
-    if delivery not in PIPELINES:
+    options = Options(*given)
+    if options.delivery not in PIPELINES:
         raise InputError(
-            f"unknown delivery {delivery!r}",
+            f"unknown delivery {options.delivery!r}",
             "use --delivery stream or --delivery firehose",
         )
     watch = Stopwatch()
-    show = _show(watch, json_output, f"cdclake demo: {rate:g} rows/s for {seconds:g} s")
+    title = f"cdclake demo: {options.rate:g} rows/s for {options.seconds:g} s"
+    show = _show(watch, json_output, title)
     base = Home.from_environment().path
-    with ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
-        answer = run_demo(home, Options(seconds, rate, seed, delivery, keep), watch, show)
+    with ending_in_order(), temporary_home(base, keep=options.keep) as home, show.open():
+        answer = run_demo(home, options, watch, show)
     answer["seconds_total"] = round(watch.elapsed, 1)
     answer["steps"] = watch.seconds()
-    if keep:
+    if options.keep:
         answer["home"] = str(home.path)
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:
