@@ -80,6 +80,17 @@ def current_view(
     )
 
 
+def applied_view(table: Table, *, state: str, floor: str, dialect: Dialect) -> str:
+    """Return the SELECT of `current_view` for a state that contains the whole changelog.
+
+    It reads the state alone, so that a query costs what it costs on the state. `floor` is that of
+    the newest truncate applied.
+    """
+    columns = ", ".join(dialect.name(column.name) for column in table.columns)
+    kept = f" AND {history_part(naming.POSITION)} >= {dialect.text(floor)}" if floor else ""
+    return f"SELECT {columns} FROM {state} WHERE NOT {naming.DELETED}{kept}"
+
+
 def _in_tail(table: Table, changes: str, applied: AppliedThrough, dialect: Dialect) -> str:
     """Return a condition for the changelog's rows that overlay the state.
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.control_objects import SourceProgress
 from cdclake.iceberg.dialect import SPARK
-from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.iceberg.views import AppliedThrough, applied_view, current_view, history_view
 from cdclake.jobs.apply.changelog_commits import commits_since, committed_sequence
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
@@ -66,13 +66,20 @@ def open_source(lake: LakeTables, table: Table) -> SourceSnapshot:
     log = lake.stamped(table.changes)
     if through is None:
         through = ChangesStamp.from_json(log.stamp).ingested_through if log.stamp else 0
-    elif (tail := commits_since(lake, table, applied.sequence)) is not None:
-        applied = replace(applied, ingested=tail.after)
+        has_tail = applied.ingested < through
+    else:
+        tail = commits_since(lake, table, applied.sequence)
+        has_tail = tail is not None
+        applied = applied if tail is None else replace(applied, ingested=tail.after)
     stored, changes = _STATE.format(table.name), _CHANGES.format(table.name)
     lake.read(table.name, state.snapshot_id).createOrReplaceTempView(stored)
     lake.read(table.changes, log.snapshot_id).createOrReplaceTempView(changes)
     lake.spark.table(changes).createOrReplaceTempView(table.changes)
-    current = current_view(table, state=stored, changes=changes, applied=applied, dialect=SPARK)
+    current = (
+        current_view(table, state=stored, changes=changes, applied=applied, dialect=SPARK)
+        if has_tail
+        else applied_view(table, state=stored, floor=applied.floor, dialect=SPARK)
+    )
     history = history_view(table, changes=changes, dialect=SPARK)
     lake.spark.sql(current).createOrReplaceTempView(naming.current_name(table.name))
     lake.spark.sql(history).createOrReplaceTempView(naming.history_name(table.name))

@@ -181,10 +181,11 @@ class Reader:
             _create_view(session, schema, name, select)
         for table in tables:
             applied = applied_at(loaded[table.name], moment)
+            has_tail = not is_applied(loaded[table.name], loaded[table.changes], moment)
             if table.delivery == "firehose":
                 log = loaded[table.changes]
                 applied = with_tail(session, applied, log, moment.of(log))
-            for name, select in views(table, applied, schema=schema):
+            for name, select in views(table, applied, schema=schema, has_tail=has_tail):
                 _create_view(session, schema, name, select)
 
     def _define_as_of(

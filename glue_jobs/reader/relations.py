@@ -11,7 +11,7 @@ from cdclake.control_objects import SourceProgress
 from cdclake.errors import InputError
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.rebuilt_view import rebuilt_view
-from cdclake.iceberg.views import AppliedThrough, current_view, history_view
+from cdclake.iceberg.views import AppliedThrough, applied_view, current_view, history_view
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, state_stamp
 from cdclake.jobs.reader.catalog import CatalogTable, TableSnapshot
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -128,18 +128,19 @@ def live_rows(state: CatalogTable, *, schema: str) -> str:
     return f"SELECT {columns} FROM {relation(schema, state.name)} WHERE NOT {naming.DELETED}"
 
 
-def views(table: Table, applied: AppliedThrough, *, schema: str) -> tuple[tuple[str, str], ...]:
+def views(
+    table: Table, applied: AppliedThrough, *, schema: str, has_tail: bool = True
+) -> tuple[tuple[str, str], ...]:
     """Return (name, SELECT) of `<t>_current` and `<t>_history` over the relations of one time.
 
     `applied` is how far the state had been applied then, and so where the changelog's tail begins.
+    Without `has_tail` the state contains the whole changelog.
     """
-    changes = relation(schema, table.changes)
-    current = current_view(
-        table,
-        state=relation(schema, table.name),
-        changes=changes,
-        applied=applied,
-        dialect=DUCKDB,
+    changes, state = relation(schema, table.changes), relation(schema, table.name)
+    current = (
+        current_view(table, state=state, changes=changes, applied=applied, dialect=DUCKDB)
+        if has_tail
+        else applied_view(table, state=state, floor=applied.floor, dialect=DUCKDB)
     )
     history = history_view(table, changes=changes, dialect=DUCKDB)
     return (

@@ -7,7 +7,7 @@ import duckdb
 import pytest
 
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.iceberg.views import current_view
+from cdclake.iceberg.views import applied_view, current_view
 from cdclake.plan import Table
 from tests.model import reference
 from tests.model.lake_rows import applied, log_row, state_row
@@ -34,6 +34,17 @@ def test_case(session, case: Case, step: int) -> None:
     assert current(session, case, step) == case.state
 
 
+@pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
+def test_a_state_that_has_everything_shows_it_without_the_changelog(session, case: Case) -> None:
+    table, step = shaped_table(case.shape), len(case.batches)
+    log, events = _ingested(case, table, step)
+    rows = reference.replay(events, table).items()
+    create(session, table, log, [state_row(key, row, table) for key, row in rows])
+    floor = applied(events, step).floor
+    view = applied_view(table, state="t", floor=floor, dialect=DUCKDB)
+    assert _shown(session, view, table) == case.state
+
+
 def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
     """What the view shows with the first `step` batches in the state and the others in the tail."""
     table = shaped_table(case.shape)
@@ -43,6 +54,10 @@ def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
     view = current_view(
         table, state="t", changes="t_changes", applied=applied(applied_events, step), dialect=DUCKDB
     )
+    return _shown(session, view, table)
+
+
+def _shown(session: duckdb.DuckDBPyConnection, view: str, table: Table) -> Live:
     keys = len(table.key)
     return {
         row[:keys]: tuple(_as_sent(value) for value in row[keys:])
