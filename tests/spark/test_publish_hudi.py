@@ -218,7 +218,7 @@ def test_keys_of_text_stay_apart_and_values_are_kept(spark: SparkSession) -> Non
     table = PublishedTable(spark, partition_by="d", plan=plan)
     state = table.engine.lake.qualified(table.engine.table.name)
     values = "12345678901234567890.1234, DATE'0044-03-15', TIMESTAMP_NTZ'1582-10-04 00:00:00.1',"
-    values += " TIMESTAMP'0001-01-01 00:00:00.000001', double('NaN'), X'00FF', true"
+    values += " TIMESTAMP'0005-01-01 00:00:00.000001', double('NaN'), X'00FF', true"
     rows = [f"('{a}', '{b}', {values})" for a in KEYS for b in KEYS]
     held = ", ".join(kinds)
     write_state(table, f"VALUES {', '.join(rows)} AS t ({held})")
