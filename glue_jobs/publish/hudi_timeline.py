@@ -20,10 +20,9 @@ _COMMITS = ("commit", "deltacommit", "replacecommit")
 
 @dataclass(frozen=True, slots=True)
 class HudiCommit:
-    """Completed commit: its stamp, and how many rows it wrote and could not write."""
+    """Completed commit: its stamp, and the number of rows that it could not write."""
 
     stamp: CopyStamp
-    written: int
     failed: int
 
 
@@ -59,6 +58,5 @@ def _completed(storage: ObjectStorage, folder: str) -> Iterator[str]:
 
 
 def _commit(content: dict[str, Any], stamp: CopyStamp) -> HudiCommit:
-    stats = [each for files in content["partitionToWriteStats"].values() for each in files]
-    written = sum(each["numWrites"] for each in stats)
-    return HudiCommit(stamp, written, sum(each["totalWriteErrors"] for each in stats))
+    files = [each for files in content["partitionToWriteStats"].values() for each in files]
+    return HudiCommit(stamp, sum(each["totalWriteErrors"] for each in files))

@@ -70,7 +70,7 @@ class HudiWriter:
         """Return the newest commit of this job; None before the first."""
         return newest_stamped(self.storage, self.folder)
 
-    def write(self, rows: DataFrame, operation: Operation, stamp: CopyStamp) -> HudiCommit:
+    def write(self, rows: DataFrame, operation: Operation, stamp: CopyStamp) -> None:
         """Write the rows in one commit; raise TableError if Hudi did not write each of them."""
         options = self._options(operation, stamp, rows.sparkSession.sparkContext.defaultParallelism)
         rows.write.format("hudi").options(**options).mode("append").save(self.folder)
@@ -82,7 +82,6 @@ class HudiWriter:
                 "Hudi could not write all rows",
                 "the job's log has Hudi's reason for each row; the copy is then written as a whole",
             )
-        return commit
 
     def _options(self, operation: Operation, stamp: CopyStamp, tasks: int) -> Mapping[str, str]:
         compacts = self.copy.type == "mor"

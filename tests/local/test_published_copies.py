@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from cdclake import naming
 from cdclake.local.lake.lake import aws_environment, open_lake
+from cdclake.local.lake.spark_jobs import start_job
 from cdclake.local.process.home import Home
 from tests.local.running import SHOP, RunningLake, shop_lake_in
 from tests.spark.hudi_jvm import needs_hudi, rust_rows
@@ -64,6 +67,30 @@ def equal(lake: RunningLake) -> bool:
         copied(lake, copy, columns) == stored(lake, COPIES[copy], columns)
         for copy, columns in READ.items()
     )
+
+
+def test_a_job_that_is_killed_while_it_writes_is_repaired_by_the_next(lake: RunningLake) -> None:
+    lake.assert_equal()
+    opened = open_lake(Home(lake.home))
+    bucket, _, warehouse = opened.warehouse_uri.removeprefix("s3://").partition("/")
+    timeline = f"{warehouse}/{opened.plan.lake_database}.db/orders_hudi/.hoodie/"
+
+    def began() -> bool:
+        found = opened.client("s3").list_objects_v2(Bucket=bucket, Prefix=timeline)
+        return any(each["Key"].endswith(".inflight") for each in found.get("Contents", ()))
+
+    running = start_job(opened, naming.PUBLISH_JOB, {"tables": "orders_hudi"})
+    try:
+        deadline = time.monotonic() + 200
+        while not began():
+            assert time.monotonic() < deadline and running.process.poll() is None
+            time.sleep(0.05)
+    finally:
+        running.process.kill()
+        running.process.wait()
+    assert lake.run("job", "publish_hudi", "--table", "orders_hudi")["ok"]
+    columns = READ["orders_hudi"]
+    assert copied(lake, "orders_hudi", columns) == stored(lake, "orders", columns)
 
 
 def test_copies_follow_their_tables(lake: RunningLake) -> None:
