@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,13 @@ def validated(home: Home, config: dict[str, str]) -> list[str]:
     return [error for each in found["configs"] for error in each["value"]["errors"]]
 
 
+def eventually(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
 def test_the_derived_settings_of_the_sink_are_valid(home: Home, plan: Plan) -> None:
     config = config_of(home, plan, "lake")
     assert validated(home, config) == []
@@ -125,11 +132,9 @@ def test_a_connector_runs_with_the_secret_that_its_reference_names(home: Home, p
     producer.produce("shop.public.orders", b'{"id": 1}')
     producer.flush()
     written = Path(plan.connectors[1].settings["file"])
-    deadline = time.monotonic() + 30
-    while not written.exists() and time.monotonic() < deadline:
-        time.sleep(0.2)
+    eventually(written.exists)
     assert written.read_text() == "found-it shop.public.orders\n"
     log = (home.logs / "connect.log").read_text()
     assert "found-it" not in log
     client.remove()
-    assert client.state() == "missing"
+    eventually(lambda: client.state() == "missing")
