@@ -163,7 +163,7 @@ class _Work:
         table = self._decoders.tables[topic]
         decoder = self._decoders.decoder(table)
         rows = decoder.decode(
-            wanted["value"].to_pylist(),
+            self._decoders.as_json(wanted["value"].to_pylist()),
             wanted["key"].to_pylist(),
             partition,
             wanted["offset"].to_numpy(),

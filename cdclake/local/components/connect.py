@@ -30,6 +30,7 @@ HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 OFFSETS_TOPIC = "_connect_offsets"
 PLUGIN = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
+_CONVERTER_FILE = "connect-converter"
 AUTHENTICATION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 # Ignores a proxy from the environment: the server is on this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -50,8 +51,20 @@ class ConnectApi:
 
 
 def config_file(home: Home) -> Path:
-    """Return the path of the worker's configuration."""
-    return home.run / "connect.properties"
+    """Return the path of the worker's configuration, which differs with the plugin's converter."""
+    converter = converter_profile(home)
+    return home.run / (f"connect-{converter}.properties" if converter else "connect.properties")
+
+
+def converter_profile(home: Home) -> str:
+    """Return the profile of pom.xml whose jars are in the plugin too; empty without Avro."""
+    file = home.run / _CONVERTER_FILE
+    return file.read_text() if file.is_file() else ""
+
+
+def choose_converter(home: Home, profile: str) -> None:
+    """Choose the profile with the plugin's Avro converter; empty: none."""
+    write_atomically(home.run / _CONVERTER_FILE, profile)
 
 
 def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
@@ -61,7 +74,8 @@ def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
     shutil.rmtree(plugins, ignore_errors=True)
     plugin = plugins / "cdclake"
     plugin.mkdir(mode=0o700, parents=True)
-    for profile in PLUGIN:
+    converter = converter_profile(home)
+    for profile in (*PLUGIN, *([converter] if converter else [])):
         (plugin / profile).symlink_to(jar_folder(profile))
     write_atomically(config_file(home), properties(_settings(home, port, kafka_port, aws_port)))
 
