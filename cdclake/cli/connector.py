@@ -47,6 +47,7 @@ def connector(
     from cdclake.config.deployment import load_deployment
     from cdclake.debezium.deployed_connector import deployed_config, own_worker_settings
     from cdclake.debezium.worker import properties
+    from cdclake.plan import GLUE_REGISTRY
 
     deployment = load_deployment(file, environment)
     if worker:
@@ -61,6 +62,7 @@ def connector(
         login=naming.login_secret(deployment.prefix),
         epoch=deployment.aws.connect.epoch,
         heap_bytes=heap_mb * 1024**2,
+        region=_region(deployment, region) if deployment.plan.registry == GLUE_REGISTRY else "",
         authorities=authorities,
     )
     answer = {"ok": True, "name": naming.connector_name(deployment.prefix), "config": config}

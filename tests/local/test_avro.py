@@ -1,4 +1,4 @@
-"""Avro with a schema registry on the real lake: the same rows, over changed tables and a restart."""
+"""Avro with a schema registry on the real lake, over changed tables and a restart."""
 
 from pathlib import Path
 

@@ -1,7 +1,7 @@
 package cdclake.connect;
 
-import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
@@ -62,8 +62,8 @@ public final class TableConverter implements Converter {
     public void configure(Map<String, ?> settings, boolean isKey) {
         Map<String, Object> parsed = CONFIG.parse(settings);
         jsonTopics =
-                Arrays.stream(parsed.get(JSON_TOPICS).toString().replaceAll("[\\[\\] ]", "").split(","))
-                        .collect(Collectors.toSet());
+                ((List<?>) parsed.get(JSON_TOPICS))
+                        .stream().map(String::valueOf).collect(Collectors.toSet());
         Map<String, Object> asJson = new HashMap<>(settings);
         asJson.put("schemas.enable", "false");
         json.configure(asJson, isKey);
