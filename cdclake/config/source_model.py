@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused
 from cdclake.config.section import Section
+from cdclake.plan import GLUE_REGISTRY
 
 DEFAULT_COMPATIBILITY = "BACKWARD"
 
@@ -24,6 +25,17 @@ def _check_url(url: str) -> str:
             "write `http://` or `https://`, a host and a port, without a login",
         )
     return url
+
+
+def _check_registry(value: Any) -> Any:
+    """Return `value` if it is a registry; pydantic would report each of its forms."""
+    if isinstance(value, dict) and value.keys() == {"apicurio"}:
+        _check_url(str(value["apicurio"]))
+    elif value != GLUE_REGISTRY:
+        raise Refused(
+            f"invalid schema registry {value!r}", "write `glue`, or `{apicurio: URL}` with its URL"
+        )
+    return value
 
 
 SourceName = Annotated[str, AfterValidator(check_source_name)]
@@ -42,9 +54,7 @@ class Snapshot(Section):
 class ApicurioRegistry(Section):
     """Apicurio registry for the schemas of the tables' events."""
 
-    apicurio: Annotated[str, AfterValidator(_check_url)] = Field(
-        description="URL of the registry, without a path."
-    )
+    apicurio: str = Field(description="URL of the registry, without a path.")
 
 
 class Source(Section):
@@ -56,7 +66,9 @@ class Source(Section):
         default="json",
         description="Format of the tables' events in Kafka; avro: with a schema registry.",
     )
-    registry: Literal["glue"] | ApicurioRegistry | None = Field(
+    registry: Annotated[
+        Literal["glue"] | ApicurioRegistry | None, BeforeValidator(_check_registry)
+    ] = Field(
         default=None,
         description="Schema registry of the events, with `format: avro`: the Glue Schema Registry,"
         " or an Apicurio registry.",
