@@ -87,7 +87,7 @@ def test_apicurio_has_an_address(tmp_path: Path) -> None:
             "delivery: stream",
         ),
         (', format: avro, registry: {apicurio: "r:8080"}', "", "invalid address", "http://"),
-        (', format: avro, registry: {apicurio: "http://u:p@r"}', "", "invalid address", "login"),
+        (', format: avro, registry: {apicurio: "http://r/?a=1"}', "", "invalid address", "login"),
         (", format: avro, registry: other", "", "invalid schema registry 'other'", "write `glue`"),
     ],
 )
