@@ -55,8 +55,8 @@ def judge(stream: TableStream, outcome: Outcome) -> None:
     if outcome.schema_refused is not None:
         place.quarantined += outcome.quarantined
         remedy = (
-            "allow the change in the registry, or undo it in the source; `cdclake resume` continues,"
-            f" then `cdclake replay --table {table.name}` appends the quarantined events"
+            "allow the change in the registry, or undo it in the source; then run `cdclake resume`"
+            f" and `cdclake replay --table {table.name}`, which appends the quarantined events"
         )
         stop(stream, {}, str(TableError(table.name, outcome.schema_refused, remedy)))
         return
