@@ -44,7 +44,9 @@ def main() -> None:
 
 def write_page(content: dict[str, Any]) -> None:
     """Replace the page's section with these results."""
-    PAGE.write_text(_SECTION.sub(lambda found: found[1] + rendered(content) + found[2], PAGE.read_text()))
+    PAGE.write_text(
+        _SECTION.sub(lambda found: found[1] + rendered(content) + found[2], PAGE.read_text())
+    )
 
 
 def rendered(content: dict[str, Any]) -> str:

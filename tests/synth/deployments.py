@@ -28,6 +28,7 @@ tables:
     columns:
       {order_id: bigint, note: text, card: {type: text, mask: truncate(4)}, placed_at: timestamptz}
 """
+AVRO = PIPELINE.replace("database: shop", "database: shop, format: avro, registry: glue")
 OPTIMIZED = """\
   public.visits:
     key: [id]
@@ -160,7 +161,7 @@ VARIANTS = {
     "web logs": WEB_LOGS,
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
-    "governed": PIPELINE + CHECKED + POLLED + GOVERNED + DERIVED,
+    "governed": AVRO + CHECKED + POLLED + GOVERNED + DERIVED,
 }
 
 
