@@ -62,6 +62,7 @@ OFFSET = "cdc_offset"
 UNAVAILABLE = "cdc_unavailable"
 EPOCH = "cdc_epoch"
 OVERSIZED = "cdc_oversized"  # in an event: marks one that is too large for Kafka
+REFUSED = "cdc_refused"  # in an event: marks one that the connector could not write as declared
 LSN = "cdc_lsn"
 PREV_COMMIT_LSN = "cdc_prev_commit_lsn"
 PHASE = "cdc_phase"

@@ -23,6 +23,7 @@ from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
 PLAN_VERSION = 1
+GLUE_REGISTRY = "glue"  # Plan.registry is this, or the URL of an Apicurio registry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,6 +145,9 @@ class Plan:
     name: str
     source_database: str  # empty: the pipeline has only web logs
     snapshot_mode: Literal["initial", "bulk"] = "initial"
+    format: Literal["json", "avro"] = "json"  # of the tables' events in Kafka
+    registry: str = ""  # with format "avro": GLUE_REGISTRY, or a URL
+    compatibility: str = ""  # with the Glue registry: mode of the tables' schemas
     lake_database: str
     readers: tuple[str, ...] = ("athena", "spark", "duckdb")
     format_version: int = 2

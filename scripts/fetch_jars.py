@@ -37,7 +37,17 @@ JAVA = ROOT / "java"
 BUILT = ROOT / "build" / "java"
 STAMP = JARS / ".pom.sha256"
 LOCK = ROOT / LOCK_NAME
-PROFILES = ("postgres", "kafka", "connect", "debezium", "secrets", "spark", "msk")
+PROFILES = (
+    "postgres",
+    "kafka",
+    "connect",
+    "debezium",
+    "secrets",
+    "with-glue",
+    "with-apicurio",
+    "spark",
+    "msk",
+)
 OPTIONAL = ("hudi", "iceberg-sink")  # large, and each for one feature only
 POSTGRES_DIST = "postgres-dist"
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"

@@ -38,6 +38,7 @@ _SHOWN = {
     "AWS::ECS::Service": "Fargate service|Fargate services",
     "AWS::S3::Bucket": "bucket|buckets",
     "AWS::Glue::Database": "Glue database",
+    "AWS::Glue::Registry": "schema registry",
     "AWS::Glue::Table": "Glue table|Glue tables",
     "AWS::Glue::Job": "Glue job|Glue jobs",
     "AWS::Glue::TableOptimizer": "table optimizer|table optimizers",

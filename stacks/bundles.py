@@ -98,14 +98,17 @@ def build_job_wheels(wheels: LockedWheels = JOB_WHEELS) -> Path:
     return pack("cdclake-wheels", {f"{_WHEELS_FOLDER}/{n}": b for n, b in packed.items()}).path
 
 
-def build_plugin(provider: Path | None = None, *, jars: Path = JARS) -> Packed:
+def build_plugin(provider: Path | None = None, converter: str = "", *, jars: Path = JARS) -> Packed:
     """Build the connector's plugin, reproducibly; raise InputError if jars are missing.
 
     `provider` is a jar that resolves secrets, and replaces our provider and the AWS SDK.
+    `converter` is the profile of pom.xml with a converter for Avro. Its jars are in a folder behind
+    all others, since Connect loads jars in the order of their paths, and they have older libraries.
     """
-    return pack(
-        "cdclake-connect", {n: f.read_bytes() for n, f in _plugin_files(provider, jars).items()}
-    )
+    files = _plugin_files(provider, jars)
+    if converter:
+        files |= {f"{converter}/{file.name}": file for file in _jars_of(jars / converter)}
+    return pack("cdclake-connect", {name: file.read_bytes() for name, file in files.items()})
 
 
 def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:

@@ -7,6 +7,7 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
+from cdclake.debezium.avro_converter import plugin_profile
 from cdclake.debezium.deployed_connector import deployed_config
 from cdclake.debezium.topics import OFFSETS_SETTINGS
 from cdclake.debezium.worker import (
@@ -63,7 +64,7 @@ class CdcStack(PipelineStack):
                 f"jar {provider} not found",
                 "write the jar's path relative to the project folder, or remove the key",
             )
-        built = build_plugin(provider)
+        built = build_plugin(provider, plugin_profile(self.deployment.plan.registry))
         return ConnectPlugin(
             self, "Plugin", prefix=self.deployment.prefix, file=built.path, digest=built.digest
         )
@@ -139,6 +140,7 @@ class CdcStack(PipelineStack):
             login=self._source.login_name,
             epoch=connect.epoch,
             heap_bytes=connect.mcus * _MCU_HEAP_BYTES,
+            region=Aws.REGION,
         )
 
     def _brokers(self) -> str:
@@ -163,6 +165,7 @@ class CdcStack(PipelineStack):
         return [
             *self._streaming.grant_produce(others=own, offsets=self._offsets, connector=connector),
             *self._source.grant_read_login_and_salt(),
+            *self._streaming.grant_register_schemas(),
         ]
 
     def _check_made_of(self, made_of: str) -> None:

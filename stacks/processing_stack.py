@@ -199,6 +199,7 @@ class ProcessingStack(PipelineStack):
         job = naming.STREAM_JOB
         script = self._files.add(script_of(job))
         arguments = self._arguments(job) | self._jars(self._login_jar)
+        arguments |= package_arguments(self._wheels)
         if self.deployment.aws.monitoring.table_metrics:
             arguments["--table_metrics"] = "true"
         if self._is_kept:
@@ -237,6 +238,7 @@ class ProcessingStack(PipelineStack):
             *self._lake.grant_commit_tables(creates=True),
             job_grants.keeps_checkpoints(self._lake.state, checkpoints),
             *self._streaming.grant_read_topics(self._consumer_groups),
+            *self._streaming.grant_read_schemas(),
         ]
 
     def _verify_grants(self) -> list[Grant]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from aws_cdk import aws_glue
 from constructs import Construct
 
 from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
+from cdclake.plan import GLUE_REGISTRY
 from cdclake.stacks.constructs import connect_grants, job_grants
 from cdclake.stacks.constructs.grant import Grant, joins_cluster
 from cdclake.stacks.constructs.kafka_cluster import KafkaCluster
@@ -26,6 +28,7 @@ class StreamingOutputs:
     cluster_path: str  # `name/id` as in the ARNs of topics; the id may be `*`
     replicas: int
     pipeline: str
+    registry: str = ""  # name of the Glue registry for events as Avro; empty without one
 
     def grant_describe_topics(self) -> list[Grant]:
         """Allow reading the first and last offsets of the pipeline's topics."""
@@ -69,6 +72,14 @@ class StreamingOutputs:
             )
         return found
 
+    def grant_register_schemas(self) -> list[Grant]:
+        """Allow registering schemas of events as Avro in the Glue registry."""
+        return connect_grants.registers_schemas(self.registry) if self.registry else []
+
+    def grant_read_schemas(self) -> list[Grant]:
+        """Allow reading the schemas of the tables' events."""
+        return job_grants.reads_schemas(self.registry) if self.registry else []
+
     def grant_find_brokers(self) -> list[Grant]:
         """Allow reading the addresses of the brokers."""
         return [Grant(actions=["kafka:GetBootstrapBrokers"], on=[self.cluster_arn])]
@@ -82,6 +93,7 @@ class StreamingStack(PipelineStack):
     ) -> None:
         super().__init__(scope, deployment, "streaming", "Kafka and the pipeline's shared topics")
         self._network, self._clients = network, (network.connect, network.jobs)
+        self._registry = self._add_registry()
         match deployment.aws.kafka.declared:
             case CreatedKafka() as sizes:
                 self.outputs = self._create(sizes)
@@ -99,6 +111,19 @@ class StreamingStack(PipelineStack):
                 replicas=self.outputs.replicas,
                 kept=network.ground.kept,
             )
+
+    def _add_registry(self) -> str:
+        """Add the Glue registry for events as Avro; return its name, empty without one."""
+        if self.deployment.plan.registry != GLUE_REGISTRY:
+            return ""
+        registry = aws_glue.CfnRegistry(
+            self,
+            "Registry",
+            name=self.deployment.prefix,
+            description="Schemas of the tables' events, which the connector registers",
+        )
+        registry.apply_removal_policy(self._network.ground.kept)
+        return self.deployment.prefix
 
     def _create(self, sizes: CreatedKafka) -> StreamingOutputs:
         ground = self._network.ground
@@ -127,4 +152,5 @@ class StreamingStack(PipelineStack):
             cluster_path=path,
             replicas=replicas,
             pipeline=self.deployment.plan.name,
+            registry=self._registry,
         )

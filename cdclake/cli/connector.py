@@ -61,6 +61,7 @@ def connector(
         login=naming.login_secret(deployment.prefix),
         epoch=deployment.aws.connect.epoch,
         heap_bytes=heap_mb * 1024**2,
+        region=_registry_region(deployment, region),
         authorities=authorities,
     )
     answer = {"ok": True, "name": naming.connector_name(deployment.prefix), "config": config}
@@ -77,6 +78,13 @@ def _source(deployment: Deployment, host: str | None, port: int) -> tuple[str, i
         f"{deployment.file} names no host: its source is created by the deployment",
         "add --host HOST; `aws rds describe-db-instances` shows it",
     )
+
+
+def _registry_region(deployment: Deployment, region: str | None) -> str:
+    """Return the region of the Glue registry; empty without one."""
+    from cdclake.plan import GLUE_REGISTRY
+
+    return _region(deployment, region) if deployment.plan.registry == GLUE_REGISTRY else ""
 
 
 def _region(deployment: Deployment, region: str | None) -> str:

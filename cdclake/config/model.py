@@ -12,10 +12,10 @@ from cdclake.config.connectors_model import ConnectorEntry, ConnectorName
 from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
 from cdclake.config.lake_name import LakeName
-from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
+from cdclake.config.source_model import Source
 from cdclake.config.table_model import TableEntry
 from cdclake.config.weblogs_model import WebLogsEntry, WebLogsName
 from cdclake.iceberg.reader_facts import DEFAULT_READERS, ReaderName
@@ -46,24 +46,6 @@ def _check_environment_name(name: str) -> str:
 
 
 EnvironmentName = Annotated[str, AfterValidator(_check_environment_name)]
-SourceName = Annotated[str, AfterValidator(check_source_name)]
-
-
-class Snapshot(Section):
-    """Snapshot of the rows that already exist."""
-
-    mode: Literal["initial", "bulk"] = Field(
-        default="initial",
-        description="Reads every row once before the changes. initial: through Kafka. bulk: with a"
-        " Spark job that reads the database in parallel.",
-    )
-
-
-class Source(Section):
-    """PostgreSQL database; never contains a password."""
-
-    database: SourceName = Field(description="Name of the database.")
-    snapshot: Snapshot = Field(default_factory=Snapshot)
 
 
 class Lake(Section):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from cdclake import naming
 from cdclake.config import literals, partition
@@ -20,6 +21,7 @@ from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_m
 from cdclake.config.quality_sql import RuleTable, resolve_rule
 from cdclake.config.resolve_firehose import resolve_deliveries, resolve_web_logs, topic_of
 from cdclake.config.sizes import sized
+from cdclake.config.source_model import DEFAULT_COMPATIBILITY, ApicurioRegistry, Source
 from cdclake.config.table_model import ColumnEntry, TableEntry
 from cdclake.config.validation_errors import structure_problems
 from cdclake.config.yaml_reader import read_document
@@ -106,6 +108,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         name=file.name,
         source_database=file.source.database if file.source else "",
         snapshot_mode=file.source.snapshot.mode if file.source else "initial",
+        **_event_format(file.source),
         lake_database=file.lake.database,
         readers=tuple(file.lake.readers),
         format_version=file.lake.format_version,
@@ -132,6 +135,16 @@ def resolve_plan(file: PipelineFile) -> Plan:
             _resolve_connector(name, entry, tables) for name, entry in file.connectors.items()
         ),
     )
+
+
+def _event_format(source: Source | None) -> dict[str, Any]:
+    """Return the plan's fields about the format of events; none for JSON."""
+    if source is None or source.format == "json" or source.registry is None:
+        return {}
+    if isinstance(source.registry, ApicurioRegistry):
+        return {"format": "avro", "registry": source.registry.apicurio}
+    mode = source.compatibility or DEFAULT_COMPATIBILITY
+    return {"format": "avro", "registry": source.registry, "compatibility": mode}
 
 
 def _table_name(spelled: str, entry: TableEntry) -> str:

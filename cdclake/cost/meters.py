@@ -194,6 +194,7 @@ FREE = {
     "AWS::Events::Rule",
     "AWS::Glue::Connection",
     "AWS::Glue::Database",
+    "AWS::Glue::Registry",
     "AWS::Glue::SecurityConfiguration",
     "AWS::Glue::Table",
     "AWS::IAM::Role",

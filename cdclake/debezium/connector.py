@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.debezium.avro_converter import GlueRegistry, avro_settings
 from cdclake.debezium.heartbeat import HEARTBEAT_QUERY
 from cdclake.debezium.record_limit import MAX_EVENT_BYTES
 from cdclake.plan import Column, Plan, Table
@@ -52,14 +53,20 @@ def queue_bytes(heap_bytes: int) -> int:
 
 
 def connector_config(
-    plan: Plan, address: SourceAddress, *, epoch: int, mask_salt: str, max_queue_bytes: int
+    plan: Plan,
+    address: SourceAddress,
+    *,
+    epoch: int,
+    mask_salt: str,
+    max_queue_bytes: int,
+    registry: GlueRegistry | None = None,
 ) -> dict[str, str]:
     """Return the connector's whole configuration; equal input gives equal output.
 
     `epoch` is in every record, so that decoding stays a pure function of the record, and old
     records that are read again after a new epoch keep their old one. `mask_salt` is the reference
     to the salt of columns with `mask: hash`. `max_queue_bytes` is `queue_bytes` of the worker's
-    heap.
+    heap. `registry` is required for Avro with the Glue Schema Registry.
     """
     return {
         **_connection(plan, address),
@@ -69,6 +76,7 @@ def connector_config(
         **_keys(plan),
         **_delivery(max_queue_bytes),
         **_transforms(plan, epoch),
+        **(avro_settings(plan, registry) if plan.format == "avro" else {}),
     }
 
 

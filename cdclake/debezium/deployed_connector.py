@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cdclake import naming
+from cdclake.debezium.avro_converter import GlueRegistry
 from cdclake.debezium.connector import SourceAddress, connector_config, queue_bytes
 from cdclake.debezium.worker import (
     OWN_PROVIDER,
@@ -11,7 +12,7 @@ from cdclake.debezium.worker import (
     salt_of,
     worker_settings,
 )
-from cdclake.plan import Plan
+from cdclake.plan import GLUE_REGISTRY, Plan
 
 
 def deployed_config(
@@ -22,6 +23,7 @@ def deployed_config(
     login: str,
     epoch: int,
     heap_bytes: int,
+    region: str,
     authorities: str = "",
 ) -> dict[str, str]:
     """Return the connector's configuration, with passwords as references to Secrets Manager.
@@ -29,7 +31,7 @@ def deployed_config(
     `source` is its host and port, `prefix` the deployment's, `login` the name of the secret with
     the connector's password, `heap_bytes` the worker's heap. The server's certificate is checked
     against the file `authorities` on the worker; without one against those of RDS, which the
-    plugin brings.
+    plugin brings. `region` is that of the schema registry.
     """
     address = SourceAddress(
         host=source[0],
@@ -47,6 +49,7 @@ def deployed_config(
         epoch=epoch,
         mask_salt=salt_of(naming.salt_secret(prefix)),
         max_queue_bytes=queue_bytes(heap_bytes),
+        registry=GlueRegistry(prefix, region) if plan.registry == GLUE_REGISTRY else None,
     )
 
 

@@ -11,6 +11,8 @@ from cdclake.plan import Column
 
 UNREADABLE_VALUE = "UNREADABLE_VALUE: not JSON, or a field is not of its declared type"
 UNREADABLE_KEY = "UNREADABLE_KEY: not JSON, or a field is not of its declared type"
+UNREADABLE_AVRO = "UNREADABLE_AVRO"  # followed by the reason
+SCHEMA_REFUSED = "SCHEMA_REFUSED"  # followed by the registry's reason; written by the connector
 UNKNOWN_OPERATION = "UNKNOWN_OPERATION: op is not one of crudt"
 NO_SEQUENCE = "NO_SEQUENCE: without source.sequence the event has no place in the order"
 NO_EPOCH = "NO_EPOCH: the connector does not set cdc_epoch"

@@ -74,9 +74,10 @@ class StreamRows:
         fields = before if op == "d" else after
         if op in ("c", "u", "r", "d") and fields is not None:
             image.read(self._fields, fields)
-        marker = _row(event, naming.OVERSIZED)
-        if marker is not None and isinstance(marker.get("reason"), str):
-            return str(marker["reason"])
+        for name in (naming.OVERSIZED, naming.REFUSED):
+            marker = _row(event, name)
+            if marker is not None and isinstance(marker.get("reason"), str):
+                return str(marker["reason"])
         if image.is_unreadable:
             return refusals.UNREADABLE_VALUE
         if problem is not None or op == "t":

@@ -10,6 +10,7 @@ from typing import Any
 from psycopg.conninfo import make_conninfo
 
 from cdclake.config.resolve import load_plan
+from cdclake.debezium.avro_converter import plugin_profile
 from cdclake.iceberg.widening import still_widened
 from cdclake.local.components.connect_plugins import declare_plugins
 from cdclake.local.firehose import component
@@ -69,7 +70,7 @@ def up(
     change = compare(streamed if streamed and streamed.tables else None, plan)
     declare_plugins(home, plan.connectors)
     # The tables of a streaming lake are checked later, when what is dead has been healed.
-    endpoints = _bring_up(home, dsn, None if before.epoch else plan)
+    endpoints = _bring_up(home, dsn, None if before.epoch else plan, plugin_profile(plan.registry))
     state = replace(
         before, external=dsn is not None, plan=plan.to_json(), pipeline_file=pipeline_file,
         masks=add_to_history(before.masks, streamed, plan),
@@ -138,11 +139,13 @@ def _told(answer: dict[str, Any], declared: Mapping[str, Mapping[str, str]]) -> 
     return {**answer, "did": [*told, *answer["did"]], "declared_columns": dict(declared)}
 
 
-def _bring_up(home: Home, dsn: str | None, checked: Plan | None) -> Endpoints:
+def _bring_up(
+    home: Home, dsn: str | None, checked: Plan | None, converter: str | None = None
+) -> Endpoints:
     """Start the servers, after the source has answered and can stream the plan `checked`."""
     if dsn is not None:
         check_source(dsn, checked)
-    endpoints = stack.bring_up(home, embedded_postgres=dsn is None)
+    endpoints = stack.bring_up(home, embedded_postgres=dsn is None, converter=converter)
     write_client_files(home, endpoints)
     if dsn is not None:
         home.remember("source_dsn", dsn)

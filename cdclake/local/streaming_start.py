@@ -32,6 +32,7 @@ from cdclake.local.lake.lake import (
     source_parts,
     write_plan,
 )
+from cdclake.local.lake.schema_registry import prepare_registry
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.source_relations import (
@@ -191,12 +192,14 @@ def _start_connector(lake: LocalLake, connector: ConnectorClient, change: PlanDi
     """Run the connector with the plan's tables, after the bulk load if the epoch has one."""
     address = _source_address(lake)
     salt = salt_of(keep_salt(lake.plan, lake.mask_salt))
+    registry = prepare_registry(lake.plan, lake.endpoints)
     config = connector_config(
         lake.plan,
         address,
         epoch=lake.state.epoch,
         mask_salt=salt,
         max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
+        registry=registry,
     )
     if lake.state.loading:
         load_and_hand_over(lake, connector, config, address)

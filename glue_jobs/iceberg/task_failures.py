@@ -13,7 +13,7 @@ def failure_text(error: Exception) -> str:
     """Return what the driver needs to know of a task's error, as one text."""
     missing = str(error.filename) if isinstance(error, FileNotFoundError) else None
     shown = "".join(traceback.format_exception(error))
-    is_passing = is_transient_python(error)
+    is_passing = is_transient_python(error) or isinstance(error, ServiceUnavailable)
     return json.dumps({"missing": missing, "is_passing": is_passing, "traceback": shown})
 
 

@@ -116,7 +116,7 @@ class BlockDecoder:
                 images[index] = event.before if is_whole else structs.row_of_key(keys[index])
             elif self._may_lose_values and event.op == "u" and event.before is None:
                 unproved.append(index)
-            if event.oversized is not msgspec.UNSET or event.payload is not msgspec.UNSET:
+            if not (event.oversized is event.refused is event.payload is msgspec.UNSET):
                 unproved.append(index)
         if None in images:
             for index in [i for i, image in enumerate(images) if image is None]:

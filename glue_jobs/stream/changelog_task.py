@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from cdclake import naming
 from cdclake.jobs.iceberg.file_target import FileTarget
 from cdclake.jobs.iceberg.task_failures import failure_text
+from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
 from cdclake.jobs.stream.deduplicate import identity
 from cdclake.jobs.stream.heartbeats import heartbeats_json
@@ -55,6 +56,7 @@ class TableTarget:
     file: FileTarget
     ingested_at: int  # microseconds since 1970, of all rows
     taken: Mapping[int, int]  # by partition: the changelog has the records before this offset
+    accepts_refused: bool = False  # events whose schema the registry refused, as an operator asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,8 +164,11 @@ class _Work:
             return
         table = self._decoders.tables[topic]
         decoder = self._decoders.decoder(table)
+        values = wanted["value"].to_pylist()
+        if target.accepts_refused:
+            values = [without_refusal(value) for value in values]
         rows = decoder.decode(
-            wanted["value"].to_pylist(),
+            self._decoders.as_json(values),
             wanted["key"].to_pylist(),
             partition,
             wanted["offset"].to_numpy(),

@@ -34,7 +34,7 @@ def decoded_again(
     records: DataFrame, table: Table, plan: Plan, refused: Reason
 ) -> Iterator[DecodedRows]:
     """Decode quarantined records of the table; `refused` is a further reason to refuse them."""
-    rows = EventDecoder(table, plan).decode(records)
+    rows = EventDecoder(table, plan, accepts_refused=True).decode(records)
     reason = F.coalesce(F.col(REFUSAL), first_reason([refused]))
     with persisted(rows.withColumn(REFUSAL, reason)) as held:
         yield DecodedRows(held, _summaries(held, table))

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from cdclake.iceberg.dialect import SPARK
+from cdclake.jobs.stream.avro_values import without_refusal
 from cdclake.jobs.stream.changelog_columns import decoded_columns
 from cdclake.jobs.stream.plan_decoders import decoders_of, runs_of
 from cdclake.plan import Plan, Table
@@ -22,8 +23,9 @@ from cdclake.plan import Plan, Table
 class EventDecoder:
     """Decoder of one table's Kafka records."""
 
-    def __init__(self, table: Table, plan: Plan) -> None:
-        self._task = _DecodeTask(replace(plan, tables=(table,)).to_json())
+    def __init__(self, table: Table, plan: Plan, *, accepts_refused: bool = False) -> None:
+        """Create a decoder; with `accepts_refused`, of events whose schema was refused as well."""
+        self._task = _DecodeTask(replace(plan, tables=(table,)).to_json(), accepts_refused)
         columns = decoded_columns(table).items()
         self._schema = ", ".join(f"{SPARK.name(name)} {kind}" for name, kind in columns)
 
@@ -41,6 +43,7 @@ class EventDecoder:
 @dataclass(frozen=True, slots=True)
 class _DecodeTask:
     plan_json: str  # of the table alone
+    accepts_refused: bool
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoders = decoders_of(self.plan_json)
@@ -48,6 +51,9 @@ class _DecodeTask:
         for batch in batches:
             for _, partition, records in runs_of(batch):
                 values, keys = (records[name].to_pylist() for name in ("value", "key"))
+                if self.accepts_refused:
+                    values = [without_refusal(value) for value in values]
+                values = decoders.as_json(values)
                 offsets = records["offset"].to_numpy()
                 rows = decoder.decode(values, keys, partition, offsets).rows
                 yield from rows.to_batches()

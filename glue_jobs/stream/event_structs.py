@@ -26,6 +26,8 @@ _TYPES: dict[str, Any] = {
     "double": float,
     "string": str,
 }
+# With one of these fields, an event is a marker, or wrapped with its schema.
+_EXCEPTIONS = ("oversized", "refused", "payload")
 _REFUSED_IN_NAMES = re.compile(r'[\\"\x00-\x1f]')
 _ANY_FORM = frozenset({"point", "vector", "bit"})
 
@@ -66,11 +68,10 @@ class EventStructs:
             ("source", EventSource),
             ("epoch", str),
         ]
-        names = {"epoch": naming.EPOCH, "oversized": naming.OVERSIZED}
+        names = {"epoch": naming.EPOCH, "oversized": naming.OVERSIZED, "refused": naming.REFUSED}
         if table.replica_identity == "full":
             fields.append(("before", self.row | None))
-        # With one of these, the event is a marker, or wrapped with its schema.
-        for other in ("oversized", "payload"):
+        for other in _EXCEPTIONS:
             fields.append((other, msgspec.Raw | msgspec.UnsetType, msgspec.UNSET))
         event = msgspec.defstruct("Event", fields, gc=False, rename=names)
         self.decode_value: Callable[[bytes], Any] = msgspec.json.Decoder(event).decode

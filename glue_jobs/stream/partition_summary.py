@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
-from cdclake.debezium.refusals import KEY_MISMATCH, NULL_KEY, OVERSIZED_RECORD
+from cdclake.debezium.refusals import KEY_MISMATCH, NULL_KEY, OVERSIZED_RECORD, SCHEMA_REFUSED
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 
 REFUSED = "refused"
@@ -53,6 +53,7 @@ class PartitionSummary:
     unavailable: frozenset[str]  # columns with a value that was not sent
     absent: frozenset[str]  # source names of columns that some event with a row lacks
     oversized: str | None = None  # reason of an event that was too large for Kafka
+    schema_refused: str | None = None  # reason of an event whose schema the registry refused
 
     def has(self, sign: str) -> bool:
         """Return whether some event has the flag."""
@@ -102,7 +103,8 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
         flags=_flags(rows, kept, with_row),
         unavailable=_names(kept[naming.UNAVAILABLE]),
         absent=_names(with_row[ABSENT]),
-        oversized=_oversized(rows[REFUSAL]),
+        oversized=_reason(rows[REFUSAL], OVERSIZED_RECORD),
+        schema_refused=_reason(rows[REFUSAL], SCHEMA_REFUSED),
     )
 
 
@@ -166,9 +168,9 @@ def _names(lists: pa.ChunkedArray) -> frozenset[str]:
     return frozenset(pc.unique(pc.list_flatten(lists)).to_pylist())
 
 
-def _oversized(refusals: pa.ChunkedArray) -> str | None:
-    is_oversized = pc.fill_null(pc.starts_with(refusals, OVERSIZED_RECORD), False)
-    return max(refusals.filter(is_oversized).to_pylist(), default=None)
+def _reason(refusals: pa.ChunkedArray, code: str) -> str | None:
+    has_code = pc.fill_null(pc.starts_with(refusals, code), False)
+    return max(refusals.filter(has_code).to_pylist(), default=None)
 
 
 def combined(summaries: Iterable[PartitionSummary]) -> list[PartitionSummary]:
@@ -184,7 +186,14 @@ _LOWEST = (
     "first_offset", "lowest_lsn", "lowest_deleted_lsn", "lowest_epoch", "snapshot_read_at",
     "lowest_row_epoch", "lowest_row_prev", "lowest_row_position",
 )  # fmt: skip
-_GREATEST = ("next_offset", "highest_lsn", "epoch", "snapshot_read_until", "oversized")
+_GREATEST = (
+    "next_offset",
+    "highest_lsn",
+    "epoch",
+    "snapshot_read_until",
+    "oversized",
+    "schema_refused",
+)
 _UNIONS = ("flags", "unavailable", "absent")
 
 

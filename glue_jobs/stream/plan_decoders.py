@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
+from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.block_decoder import BlockDecoder
+from cdclake.jobs.stream.schema_registry import registry_of
 from cdclake.plan import Plan, Table
 
 
@@ -20,12 +22,17 @@ class PlanDecoders:
         self.plan = plan
         self.tables = {table.topic: table for table in plan.tables}
         self._decoders: dict[str, BlockDecoder] = {}
+        self._avro = AvroValues(registry_of(plan)) if plan.format == "avro" else None
 
     def decoder(self, table: Table) -> BlockDecoder:
         """Return the table's decoder."""
         if table.name not in self._decoders:
             self._decoders[table.name] = BlockDecoder(table, self.plan)
         return self._decoders[table.name]
+
+    def as_json(self, values: Sequence[bytes | None]) -> Sequence[bytes | None]:
+        """Return the values of the tables' records as JSON, whatever the plan's format is."""
+        return values if self._avro is None else self._avro.as_json(values)
 
 
 @lru_cache(maxsize=4)

@@ -52,5 +52,13 @@ def judge(stream: TableStream, outcome: Outcome) -> None:
         log.error("table %s: %s", table.name, outcome.oversized)
         stops = plan.oversized_records == "stop"
         place.note_oversized(table.name, outcome.oversized, stops=stops)
+    if outcome.schema_refused is not None:
+        place.quarantined += outcome.quarantined
+        remedy = (
+            "allow the change in the registry, or undo it in the source; then run `cdclake resume`"
+            f" and `cdclake replay --table {table.name}`, which appends the quarantined events"
+        )
+        stop(stream, {}, str(TableError(table.name, outcome.schema_refused, remedy)))
+        return
     if place.note_refused(outcome.quarantined, plan.stop_table_after):
         log.error("table %s stopped: %s", table.name, place.last_error)

@@ -23,6 +23,7 @@ from cdclake.jobs.apply.rebuilt_state import applied_through
 from cdclake.jobs.apply.state_table import apply_changes
 from cdclake.jobs.apply.state_update import StateUpdate
 from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.table_life import Resuming
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.jobs.control.topic_state import TopicState
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp, moment_after
@@ -65,6 +66,7 @@ class Outcome:
     drift: Drift | None = None  # None: nothing was decoded
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
     oversized: str | None = None  # reason of an event that was too large for Kafka
+    schema_refused: str | None = None  # reason of an event whose schema the registry refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,7 @@ class TableStream:
             drift=drift,
             taken={partition: end for partition, (_, end) in portion.ranges.items()},
             oversized=max((p.oversized for p in parts if p.oversized), default=None),
+            schema_refused=max((p.schema_refused for p in parts if p.schema_refused), default=None),
         )
 
     def apply(self) -> bool:
@@ -237,6 +240,7 @@ class TableStream:
             file=self.handle.target(),
             ingested_at=changelog.ingested_at,
             taken=changelog.stamp.offsets_in(self.place.topic_id),
+            accepts_refused=isinstance(self.place.life, Resuming),
         )
 
     def _decoded(self, portion: Portion) -> DataFrame:

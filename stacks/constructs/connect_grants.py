@@ -12,6 +12,7 @@ from dataclasses import replace
 from aws_cdk import Aws
 
 from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.job_grants import reads_schemas
 
 _WRITES = ("DescribeTopic", "WriteData")
 _KEEPS = ("DescribeTopic", "DescribeTopicDynamicConfiguration", "ReadData", "WriteData")
@@ -116,6 +117,18 @@ def reads_secrets(secret_arns: Sequence[str], key_arn: str) -> list[Grant]:
         Grant(actions=["secretsmanager:GetSecretValue"], on=list(secret_arns)),
         Grant(actions=["kms:Decrypt"], on=[key_arn], only_if=through),
     ]
+
+
+def registers_schemas(registry: str) -> list[Grant]:
+    """Allow what the converter calls to register schemas in this Glue registry.
+
+    Source: Glue's developer guide, "IAM examples for serializers".
+    """
+    place = arn("glue", f"registry/{registry}"), arn("glue", f"schema/{registry}/*")
+    because = "a schema per table's topic, including future tables"
+    actions = ["CreateSchema", "GetSchemaByDefinition", "PutSchemaVersionMetadata"]
+    writes = [f"glue:{action}" for action in (*actions, "RegisterSchemaVersion")]
+    return [Grant(actions=writes, on=[*place], because=because), *reads_schemas(registry)]
 
 
 def _actions(*names: str) -> list[str]:

@@ -146,6 +146,20 @@ def reads_offsets(*, cluster: str, topic: str, groups: str) -> list[Grant]:
     ]
 
 
+def reads_schemas(registry: str) -> list[Grant]:
+    """Allow reading the schemas of this Glue registry.
+
+    Source: Glue's developer guide, "IAM examples for deserializers".
+    """
+    return [
+        Grant(
+            actions=["glue:GetSchemaVersion"],
+            on=[arn("glue", f"registry/{registry}"), arn("glue", f"schema/{registry}/*")],
+            because="a schema per table's topic, including future tables",
+        )
+    ]
+
+
 def _joins_groups(cluster: str, prefix: str) -> Grant:
     return Grant(
         actions=["kafka-cluster:AlterGroup", "kafka-cluster:DescribeGroup"],

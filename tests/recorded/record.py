@@ -1,8 +1,9 @@
 """`make record`: run the scripts against a real PostgreSQL, Debezium and Kafka, and keep all of it.
 
-    python -m tests.recorded.record [NAME...]
+    python -m tests.recorded.record [--avro] [NAME...]
 
-One lake without a stream serves all scripts; each has its own database, connector and topics.
+One lake without a stream serves all scripts; each has its own database, connector and topics. With
+`--avro` the events are Avro with the Glue registry, and kept next to those of JSON.
 """
 
 from __future__ import annotations
@@ -29,10 +30,12 @@ from cdclake.debezium.connector import (
 )
 from cdclake.debezium.worker import password_of, salt_of
 from cdclake.jobs.runtime.source import write_marker
+from cdclake.jobs.stream.schema_registry import GlueSchemas
 from cdclake.local.components import connect
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.lake import use_local_aws
+from cdclake.local.lake.schema_registry import prepare_registry
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.stack import Endpoints
@@ -53,12 +56,12 @@ _LINGER_S = 0.5  # topics are written side by side: the marker may overtake by a
 class Recorder:
     """One script at its work."""
 
-    def __init__(self, home: Home, endpoints: Endpoints, name: str) -> None:
+    def __init__(self, home: Home, endpoints: Endpoints, name: str, *, avro: bool) -> None:
         assert endpoints.source is not None
         self._home = home
         self._endpoints = endpoints
-        self._name = name
-        self._plan = load_plan(FOLDER / f"{name}.yaml")
+        self._name, self._avro = name, avro
+        self._plan = self._load(f"{name}.yaml")
         server = asdict(endpoints.source)
         with psycopg.connect(make_conninfo(**server), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {identifier(name)}".encode())
@@ -78,7 +81,10 @@ class Recorder:
             self._settle()
             records = read_topics(self._endpoints.kafka, sorted(self._topics))
             said = list(witness.testimony(connection, self._plan.tables))
-        recording.save(self._name, records, said)
+        if self._avro:
+            recording.save_avro(self._name, records, GlueSchemas().schema_text)
+        else:
+            recording.save(self._name, records, said)
         self._connector.remove()
         remove_from_source(self._dsn, self._plan)
         sys.stdout.write(f"{self._name}: {len(records)} records, {len(said)} rows witnessed\n")
@@ -97,10 +103,14 @@ class Recorder:
             case ["declare", file]:
                 self._settle()
                 self._connector.stop()
-                self._prepare(load_plan(FOLDER / file))
+                self._prepare(self._load(file))
                 self._start()
             case _:
                 raise ValueError(f"{self._name}.sql: unknown line {directive}")
+
+    def _load(self, file: str) -> Plan:
+        plan = load_plan(FOLDER / file)
+        return recording.as_avro(plan) if self._avro else plan
 
     def _prepare(self, plan: Plan) -> None:
         """Everything that the plan's connector needs before it starts."""
@@ -129,6 +139,7 @@ class Recorder:
             epoch=EPOCH,
             mask_salt=salt,
             max_queue_bytes=queue_bytes(connect.HEAP_MB * 1024**2),
+            registry=prepare_registry(self._plan, self._endpoints),
         )
         self._connector = ConnectorClient(self._endpoints.connect, self._plan)
         self._connector.start(config)
@@ -168,13 +179,15 @@ class Recorder:
 
 def main(names: list[str]) -> None:
     """Record the named scripts, or all, on a lake that is gone afterwards."""
+    avro = "--avro" in names
+    names = [name for name in names if name != "--avro"]
     folder = Path(tempfile.mkdtemp(prefix="cdclake-record-"))
     home = Home(folder / "home")
     try:
-        endpoints = stack.bring_up(home)
+        endpoints = stack.bring_up(home, converter="with-glue" if avro else "")
         use_local_aws(endpoints)
         for name in names or recording.names():
-            Recorder(home, endpoints, name).run()
+            Recorder(home, endpoints, name, avro=avro).run()
     finally:
         stack.purge(home)
         shutil.rmtree(folder)

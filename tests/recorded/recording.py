@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cdclake.config.resolve import load_plan
-from cdclake.plan import Plan
+from cdclake.jobs.stream.avro_values import split_header
+from cdclake.plan import GLUE_REGISTRY, Plan
 
 FOLDER = Path(__file__).parent
 EPOCH = 7  # under which everything is recorded; no default could bring it about
@@ -131,6 +132,30 @@ def save(name: str, records: Sequence[Record], witnessed: Iterable[Witnessed]) -
     in_order = sorted(records, key=lambda r: (r.topic, r.partition, r.offset))
     events_file(name).write_text("".join(record.to_line() for record in in_order))
     rows_file(name).write_text("".join(said.to_line() for said in witnessed))
+
+
+def as_avro(plan: Plan) -> Plan:
+    """The plan with events as Avro, whatever else it has."""
+    return replace(plan, format="avro", registry=GLUE_REGISTRY, compatibility="NONE")
+
+
+def save_avro(name: str, records: Sequence[Record], schema_text: Callable[[str], str]) -> None:
+    """Replace the recording of this name as Avro: its records, and the schemas that they name."""
+    in_order = sorted(records, key=lambda r: (r.topic, r.partition, r.offset))
+    avro_file(name).write_text("".join(record.to_line() for record in in_order))
+    values = [r.value for r in in_order if r.value is not None and not r.value.startswith(b"{")]
+    used = sorted({split_header(value)[0] for value in values})
+    schemas_file(name).write_text(json.dumps({one: schema_text(one) for one in used}, indent=1))
+
+
+def avro_file(name: str) -> Path:
+    """Kafka's records as Avro."""
+    return FOLDER / f"{name}.avro.jsonl"
+
+
+def schemas_file(name: str) -> Path:
+    """The schemas of the records as Avro, by identifier."""
+    return FOLDER / f"{name}.schemas.json"
 
 
 def events_file(name: str) -> Path:

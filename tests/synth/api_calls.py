@@ -130,6 +130,12 @@ CALLS = {
         renamed={"KeyPolicy": "Policy"},
         elsewhere=frozenset({"EnableKeyRotation"}),
     ),
+    "AWS::Glue::Registry": Call(
+        service="glue",
+        operation="CreateRegistry",
+        renamed={"Name": "RegistryName"},
+        named=("RegistryName",),
+    ),
     "AWS::LakeFormation::PrincipalPermissions": Call(
         service="lakeformation", operation="GrantPermissions"
     ),

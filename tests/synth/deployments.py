@@ -28,6 +28,7 @@ tables:
     columns:
       {order_id: bigint, note: text, card: {type: text, mask: truncate(4)}, placed_at: timestamptz}
 """
+AVRO = PIPELINE.replace("database: shop", "database: shop, format: avro, registry: glue")
 OPTIMIZED = """\
   public.visits:
     key: [id]
@@ -176,7 +177,7 @@ VARIANTS = {
     "shards": SHARDS,
     "trial": PIPELINE + TRIAL,
     "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED,
-    "governed": PIPELINE + CHECKED + PUBLISHED + POLLED + GOVERNED + DERIVED,
+    "governed": AVRO + CHECKED + PUBLISHED + POLLED + GOVERNED + DERIVED,
 }
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdclake import packing
+from cdclake.debezium.avro_converter import CONVERTER, plugin_profile
 from cdclake.debezium.connector import MASK_CONVERTER
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
@@ -41,6 +42,15 @@ def test_no_library_is_in_it_twice(built):
     assert len(libraries) == len(set(libraries))
 
 
+@pytest.mark.parametrize("registry", ["glue", "http://registry:8080"])
+def test_a_converter_for_avro_is_behind_all_other_jars(built, registry):
+    """Connect loads jars in the order of their paths, and the converters' libraries are older."""
+    profile = plugin_profile(registry)
+    held = sorted(names(build_plugin(converter=profile).path))
+    own = sorted(f"{profile}/{file.name}" for file in (JARS / profile).iterdir())
+    assert held == sorted(names(build_plugin().path)) + own
+
+
 def test_our_provider_is_in_it_and_announced_to_connect(built):
     with zipfile.ZipFile(build_plugin().path) as archive, archive.open(OURS) as jar:
         provider = zipfile.ZipFile(jar)
@@ -49,7 +59,7 @@ def test_our_provider_is_in_it_and_announced_to_connect(built):
         )
         assert listed.decode().split() == [OWN_PROVIDER]
         held = set(provider.namelist())
-    for named in (OWN_PROVIDER, RDS_CERTIFICATES, MASK_CONVERTER):
+    for named in (OWN_PROVIDER, RDS_CERTIFICATES, MASK_CONVERTER, CONVERTER):
         assert named.replace(".", "/") + ".class" in held
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from cdclake.config.checks import (
+    avro,
     aws,
     bulk,
     columns,
@@ -43,6 +44,7 @@ CHECKS: tuple[Check, ...] = (
     engines.check_format_version,
     engines.check_policies,
     bulk.check_bulk,
+    avro.check_avro,
     polls.check_polls,
     firehose.check_use,
     firehose.check_domains,

@@ -64,6 +64,12 @@ def _check_class(
     document: Document, place: Location, entry: Mapping[str, Any]
 ) -> Iterator[Problem]:
     is_sink, named = entry.get("plugin") == ICEBERG_SINK, "class" in entry
+    if is_sink and document.get("source", "format") == "avro":
+        yield document.problem(
+            (*place, "plugin"),
+            f"the plugin {ICEBERG_SINK} reads events as JSON, and the source's are Avro",
+            "remove `format: avro` under `source:`, or this connector",
+        )
     if is_sink and named:
         message = f"the plugin {ICEBERG_SINK} has its own class"
         yield document.key_problem((*place, "class"), message, "remove this line")

@@ -32,6 +32,7 @@ from cdclake.local.aws.http_server import Answer, Server
 from cdclake.local.aws.index import Index
 from cdclake.local.aws.kinesis_store import REFUSED, KinesisStore
 from cdclake.local.aws.s3_store import S3Store
+from cdclake.local.aws.schema_store import SchemaStore
 from cdclake.local.aws.secret_store import SecretStore
 from cdclake.local.aws.signature import SignedRequests
 
@@ -57,9 +58,10 @@ class DurableAws:
         index = Index(folder / "index.db")
         self.s3 = S3Store(folder, index)
         self.glue = GlueStore(index)
+        self.schemas = SchemaStore(index)
         self.secrets = SecretStore(index)
         self.kinesis = KinesisStore(index)
-        for store in (self.s3, self.glue, self.secrets, self.kinesis):
+        for store in (self.s3, self.glue, self.schemas, self.secrets, self.kinesis):
             store.install()
         self.lock = threading.RLock()
         self._faults = faults
@@ -103,6 +105,7 @@ class DurableAws:
         with self.lock:
             answer = ask(GlueResponse.dispatch, environ, body)
             self.glue.commit(region, action_of(environ), json.loads(body or b"{}"))
+            self.schemas.commit(region, action_of(environ))
         return answer
 
     def _secrets(self, environ: dict[str, Any], body: bytes, region: str) -> Answer:

@@ -23,6 +23,8 @@ create table if not exists glue_database (
 create table if not exists glue_table (
     region text not null, database text not null, name text not null, body text not null,
     primary key (region, database, name));
+create table if not exists glue_registry (
+    region text not null, name text not null, body text not null, primary key (region, name));
 create table if not exists secret (
     region text not null, name text not null, value text not null, primary key (region, name));
 create table if not exists kinesis_stream (

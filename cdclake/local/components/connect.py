@@ -27,6 +27,7 @@ NAME = "connect"
 HEAP_MB = 1024
 WORKER = "org.apache.kafka.connect.cli.ConnectDistributed"
 OFFSETS_TOPIC = "_connect_offsets"
+_CONVERTER_FILE = "connect-converter"
 AUTHENTICATION = "org.apache.kafka.connect.rest.basic.auth.extension.BasicAuthSecurityRestExtension"
 # Ignores a proxy from the environment: the server is on this machine.
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -47,14 +48,26 @@ class ConnectApi:
 
 
 def config_file(home: Home) -> Path:
-    """Return the path of the worker's configuration."""
-    return home.run / "connect.properties"
+    """Return the path of the worker's configuration, which differs with the plugin's converter."""
+    converter = converter_profile(home)
+    return home.run / (f"connect-{converter}.properties" if converter else "connect.properties")
+
+
+def converter_profile(home: Home) -> str:
+    """Return the profile of pom.xml whose jars are in the plugin too; empty without Avro."""
+    file = home.run / _CONVERTER_FILE
+    return file.read_text() if file.is_file() else ""
+
+
+def choose_converter(home: Home, profile: str) -> None:
+    """Choose the profile with the plugin's Avro converter; empty: none."""
+    write_atomically(home.run / _CONVERTER_FILE, profile)
 
 
 def prepare(home: Home, port: int, kafka_port: int, aws_port: int) -> None:
     """Write the configuration and the folder of plugins."""
     jaas.write_rest_login(home)
-    connect_plugins.write_plugins(home)
+    connect_plugins.write_plugins(home, converter_profile(home))
     write_atomically(config_file(home), properties(_settings(home, port, kafka_port, aws_port)))
 
 

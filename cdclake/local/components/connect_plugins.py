@@ -54,13 +54,16 @@ def forget_plugins(home: Home) -> None:
     _file(home).unlink(missing_ok=True)
 
 
-def write_plugins(home: Home) -> Path:
-    """Write the folder of plugins, as links to the jars' folders, and return it."""
+def write_plugins(home: Home, converter: str = "") -> Path:
+    """Write the folder of plugins, as links to the jars' folders, and return it.
+
+    `converter` is the profile of pom.xml whose Avro converter Debezium's plugin includes, or "".
+    """
     plugins = home.run / "plugins"
     shutil.rmtree(plugins, ignore_errors=True)
     own = plugins / "cdclake"
     own.mkdir(mode=0o700, parents=True)
-    for profile in DEBEZIUM:
+    for profile in (*DEBEZIUM, *([converter] if converter else [])):
         (own / profile).symlink_to(jar_folder(profile))
     for number, place in enumerate(map(Path, read_json(_file(home)))):
         target = plugins / f"{number}-{place.stem}"

@@ -56,12 +56,21 @@ class Endpoints:
     firehose: str = ""  # its API; answers only while a stream needs it
 
 
-def bring_up(home: Home, *, embedded_postgres: bool = True, streaming: bool = True) -> Endpoints:
+def bring_up(
+    home: Home,
+    *,
+    embedded_postgres: bool = True,
+    streaming: bool = True,
+    converter: str | None = None,
+) -> Endpoints:
     """Start the components that are not running, wait until all are ready, and return endpoints.
 
-    With `streaming`, include the components that tables from the log need.
+    With `streaming`, include the components that tables from the log need. `converter` is the
+    profile of pom.xml with the connector's Avro converter; None: that of before.
     """
     with home.changing():
+        if converter is not None:
+            connect.choose_converter(home, converter)
         observed = supervisor_client.observe(home)
         assigned = ports.assign(home, observed.living())
         if streaming and not embedded_postgres and postgres.NAME in observed.living():

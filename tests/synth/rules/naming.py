@@ -57,6 +57,8 @@ ALLOWED: dict[tuple[str, str], str] = {
     ("AWS::KMS::Alias", "AliasName"): "alias/[a-zA-Z0-9/_-]{1,250}",
     ("AWS::KMS::Key", "Description"): f"{ASCII}{{0,8192}}",
     ("AWS::KafkaConnect::Connector", "ConnectorName"): CONNECT_NAME,
+    ("AWS::Glue::Registry", "Description"): f"{ASCII}{{0,2048}}",
+    ("AWS::Glue::Registry", "Name"): "[a-zA-Z0-9_$#.-]{1,255}",
     ("AWS::KafkaConnect::CustomPlugin", "Description"): CONNECT_TEXT,
     ("AWS::KafkaConnect::CustomPlugin", "Name"): CONNECT_NAME,
     ("AWS::KafkaConnect::WorkerConfiguration", "Description"): CONNECT_TEXT,

@@ -11,6 +11,7 @@ from tests.synth.rules.reading import statements
 
 HOLDS_DATA = {
     "AWS::Glue::Database",
+    "AWS::Glue::Registry",
     "AWS::Glue::Table",
     "AWS::KMS::Key",
     "AWS::Kinesis::Stream",

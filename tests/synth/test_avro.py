@@ -1,0 +1,67 @@
+"""Events as Avro in a deployment: the registry, the converter, and who may do what with schemas."""
+
+from __future__ import annotations
+
+import json
+
+from tests.synth.deployments import Synthesized
+from tests.synth.rules.reading import listed, statements
+
+WRITES = {
+    "glue:CreateSchema",
+    "glue:GetSchemaByDefinition",
+    "glue:PutSchemaVersionMetadata",
+    "glue:RegisterSchemaVersion",
+}
+READ = "glue:GetSchemaVersion"
+
+
+def about_schemas(deployment: Synthesized) -> dict[str, set[str]]:
+    """By the id of each policy, the actions on schemas that it allows."""
+    found: dict[str, set[str]] = {}
+    for template in deployment.templates.values():
+        for name, resource in template["Resources"].items():
+            if resource["Type"] not in ("AWS::IAM::Policy", "AWS::IAM::Role"):
+                continue
+            actions = {
+                action
+                for statement in statements(resource["Properties"])
+                for action in listed(statement.get("Action", []))
+                if "Schema" in action and action.startswith("glue:")
+            }
+            if actions:
+                found[name] = actions
+    return found
+
+
+def test_the_connector_registers_and_the_stream_reads(variants: dict[str, Synthesized]) -> None:
+    found = about_schemas(variants["governed"])
+    assert sorted(map(len, found.values())) == [1, 5]
+    assert [a for n, a in found.items() if n.startswith("Connector")] == [WRITES | {READ}]
+    assert [a for n, a in found.items() if n.startswith("StreamChanges")] == [{READ}]
+
+
+def test_the_connector_writes_to_the_registry_of_the_deployment(
+    variants: dict[str, Synthesized],
+) -> None:
+    registry = variants["governed"].only("AWS::Glue::Registry")
+    settings = variants["governed"].only("AWS::KafkaConnect::Connector")["ConnectorConfiguration"]
+    assert settings["value.converter.registry.name"] == registry["Name"] == "shop"
+    assert settings["value.converter.region"] == {"Ref": "AWS::Region"}
+    assert "value.converter.endpoint" not in settings
+
+
+def test_without_avro_there_is_no_registry(created: Synthesized) -> None:
+    assert created.resources("AWS::Glue::Registry") == []
+    assert about_schemas(created) == {}
+    [connector] = created.resources("AWS::KafkaConnect::Connector")
+    assert "TableConverter" not in json.dumps(connector)
+
+
+def test_the_stream_installs_the_packages(created: Synthesized) -> None:
+    [arguments] = [
+        job["Properties"]["DefaultArguments"]
+        for job in created.resources("AWS::Glue::Job")
+        if job["Properties"]["Name"] == "shop-stream_changes"
+    ]
+    assert "gluewheels" in str(arguments["--additional-python-modules"])
