@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,17 +104,22 @@ def _render(answer: dict[str, Any]) -> None:
         say(_table(table) + (f"\n  {table['last_error']}" if table["last_error"] else ""))
         for line in _notes(table, answer["file"]):
             say(f"  {line}")
-    for logs in answer.get("web_logs", ()):
-        counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
-        say(f"{logs['web_logs']:<20} {counted}; {logs['waiting']} waiting, {logs['failed']} failed")
-        if logs["last_error"]:
-            say(f"  {logs['last_error']}")
+    for kind in ("web_logs", "puts"):
+        _render_put(answer.get(kind, ()), kind)
     for job in answer.get("schedules", ()):
         say(f"{job['job']:<20} {job['schedule']}, {_runs(job)}")
     if answer["slot"]:
         say(f"the slot retains {answer['slot']['wal_bytes']} bytes of WAL")
         if answer["slot"].get("failover_problem"):
             say(answer["slot"]["failover_problem"])
+
+
+def _render_put(figures: Iterable[dict[str, Any]], kind: str) -> None:
+    for put in figures:
+        counted = ", ".join(f"{table} {rows}" for table, rows in put["rows"].items())
+        say(f"{put[kind]:<20} {counted}; {put['waiting']} waiting, {put['failed']} failed")
+        if put["last_error"]:
+            say(f"  {put['last_error']}")
 
 
 def _runs(job: dict[str, Any]) -> str:

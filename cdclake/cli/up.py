@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -56,7 +57,7 @@ def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> d
     from cdclake.local import lifecycle
     from cdclake.local.lake.process_watch import watched
     from cdclake.local.process.home import Home
-    from cdclake.local.web_logs import web_log_lifecycle as web_logs
+    from cdclake.local.puts import put_lifecycle
 
     home = Home.from_environment()
     chosen = _chosen_file(home, file)
@@ -66,7 +67,7 @@ def _up(file: Path | None, source: str | None, wait: Wait, *, stream: bool) -> d
         if plan is None or not stream:
             answer = lifecycle.up_bare(home, plan, dsn)
         elif not plan.tables:
-            answer = web_logs.up(home, plan, str(chosen), dsn)
+            answer = put_lifecycle.up(home, plan, str(chosen), dsn)
         else:
             answer = lifecycle.up(home, plan, str(chosen), dsn, wait=wait)
     return {**answer, "did": [*did, *answer.get("did", [])]}
@@ -122,9 +123,14 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"table     {table['source']} -> {table['table']}")
     for name, polled in answer.get("polled", {}).items():
         say(f"polled    {name}: {polled['error'] or str(polled['rows']) + ' rows'}")
-    for logs in answer.get("web_logs", ()):
-        say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
-    if not answer["tables"] and not answer.get("web_logs"):
+    for kind, put in _put_streams(answer):
+        say(f"{kind:<9} {put['source']} {put['stream']} -> {', '.join(put['tables'])}")
+    if not any(answer.get(key) for key in ("tables", "web_logs", "puts")):
         say("no tables are streaming: run `cdclake up FILE`")
     if answer.get("paused"):
         say("the lake is paused and stays so: `cdclake resume` starts the stream")
+
+
+def _put_streams(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from (("web logs", logs) for logs in answer.get("web_logs", ()))
+    yield from (("put table", put) for put in answer.get("puts", ()))

@@ -12,6 +12,7 @@ from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
 from cdclake.config.literals import check_source_name
 from cdclake.config.problems import Refused, check_distinct
+from cdclake.config.puts_model import PutsEntry, PutsName
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
 from cdclake.config.table_model import LakeName, TableEntry
@@ -167,6 +168,7 @@ class Environment(Section):
     policies: Policies | None = None
     firehose: dict[str, JsonValue] = Field(default_factory=dict)
     weblogs: dict[str, JsonValue] = Field(default_factory=dict)
+    puts: dict[str, JsonValue] = Field(default_factory=dict)
     aws: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -196,6 +198,11 @@ class PipelineFile(Section):
         default_factory=dict,
         description="Web servers whose requests Firehose writes into tables, by the name or the"
         " name prefix of these tables. With them a file needs no `tables:`.",
+    )
+    puts: dict[PutsName, PutsEntry] = Field(
+        default_factory=dict,
+        description="Append-only tables of JSON records that producers put into Firehose or"
+        " Kinesis, by name. With them a file needs no `tables:`.",
     )
     derived: dict[LakeName, DerivedEntry] = Field(
         default_factory=dict,

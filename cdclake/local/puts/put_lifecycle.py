@@ -1,4 +1,4 @@
-"""Lifecycle of web logs in a lake, and of a lake that has only web logs.
+"""Lifecycle of web logs and put tables in a lake, and of a lake that has only these.
 
 Without tables of a database a lake runs no PostgreSQL, Kafka, Connect or stream job.
 """
@@ -12,7 +12,8 @@ from botocore.exceptions import ClientError
 
 from cdclake import naming
 from cdclake.errors import InputError
-from cdclake.iceberg.schemas import request_schemas
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.iceberg.schemas import appended_schemas
 from cdclake.local.firehose import component
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, journal_file
@@ -27,7 +28,7 @@ _SHARDS = 2  # on-demand streams on AWS start with four
 
 
 def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str, Any]:
-    """Start or heal a lake that has only web logs, and return the answer of `up`."""
+    """Start or heal a lake without tables of a database, and return the answer of `up`."""
     component.asked_trouble()
     before = LakeState.load(home)
     _refuse_source(before, dsn)
@@ -53,32 +54,36 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
         "clients": str(home.clients),
         "logs": lake.endpoints.logs,
         "tables": [],
-        "web_logs": described(plan),
+        **described(plan),
         "paused": state.paused,
     }
 
 
-def described(plan: Plan) -> list[dict[str, Any]]:
-    """Return each web log's tables, and the stream that producers send to."""
-    return [
-        {
-            "web_logs": logs.name,
-            "source": logs.stream.source,
-            "stream": naming.delivery_stream_name(plan.name, logs.name),
-            "tables": [*logs.tables],
-        }
-        for logs in plan.web_logs
-    ]
+def described(plan: Plan) -> dict[str, Any]:
+    """Return the tables of web logs and put tables, and the stream that producers send to."""
+    return {
+        "web_logs": [_described("web_logs", plan, logs.stream) for logs in plan.web_logs],
+        "puts": [_described("puts", plan, table.stream) for table in plan.puts],
+    }
+
+
+def _described(kind: str, plan: Plan, stream: DeliveryStream) -> dict[str, Any]:
+    return {
+        kind: stream.name,
+        "source": stream.source,
+        "stream": naming.delivery_stream_name(plan.name, stream.name),
+        "tables": [*stream.tables],
+    }
 
 
 def prepare(lake: LocalLake) -> None:
     """Create missing tables and Kinesis streams; Firehose creates none."""
     tables = LogTables(lake.glue, lake.s3, lake.endpoints.keys, lake.plan.lake_database)
-    for schema in request_schemas(lake.plan):
+    for schema in appended_schemas(lake.plan):
         tables.create(schema, f"{lake.warehouse_uri}/{lake.plan.lake_database}.db/{schema.name}")
-    for logs in lake.plan.web_logs:
-        if logs.stream.source == "kinesis":
-            _create_stream(lake, naming.kinesis_stream_name(lake.plan.name, logs.name))
+    for stream in lake.plan.put_streams:
+        if stream.source == "kinesis":
+            _create_stream(lake, naming.kinesis_stream_name(lake.plan.name, stream.name))
 
 
 def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:
@@ -111,7 +116,7 @@ def _refuse_source(before: LakeState, dsn: str | None) -> None:
     if before.epoch:
         raise InputError(
             "this lake streams tables, but the pipeline file has none",
-            "add `weblogs:` to the lake's file, or use another CDCLAKE_HOME for this one",
+            "add this section to the lake's file, or use another CDCLAKE_HOME for this one",
         )
     if dsn is not None:
         raise InputError("the pipeline file has no tables to read from a source", "omit the source")
