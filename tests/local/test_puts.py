@@ -131,7 +131,9 @@ def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> No
     puts.answer = puts.lake.run("up", str(puts.file))
     puts.send(b"9,/x")
     assert puts.verified()["visits"]["failed"] >= 1
-    assert any("no such page" in each["errorMessage"] for each in puts.failures("processing-failed"))
+    assert any(
+        "no such page" in each["errorMessage"] for each in puts.failures("processing-failed")
+    )
     puts.handler.write_text(HANDLER)
     puts.answer = puts.lake.run("up", str(puts.file))
 

@@ -16,7 +16,7 @@ from tests.synth.rules import RULES, WIDE_RULES, broken_rules
 SEEDED = ("created", "delivered", "web logs", "shards")  # faults go into the first that fits
 
 
-@pytest.mark.parametrize("name", ["created", "existing", "delivered", "web logs", "shards"])
+@pytest.mark.parametrize("name", ["created", "existing", "delivered", "web logs", "shards", "puts"])
 def test_no_rule_is_broken(variants, name):
     assert broken_rules(variants[name].templates) == []
 

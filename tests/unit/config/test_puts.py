@@ -43,7 +43,11 @@ def test_a_file_may_have_put_tables_alone(tmp_path: Path) -> None:
 
 def test_the_default_partition_is_the_day_of_arrival(tmp_path: Path) -> None:
     [table] = plan_of(file(), tmp_path).puts
-    assert (table.partition_by, table.key, table.unknown_fields) == (("day(arrived_at)",), (), "refuse")
+    assert (table.partition_by, table.key, table.unknown_fields) == (
+        ("day(arrived_at)",),
+        (),
+        "refuse",
+    )
 
 
 def test_an_environment_overrides_an_entry(tmp_path: Path) -> None:

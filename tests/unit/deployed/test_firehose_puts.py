@@ -41,7 +41,9 @@ def handler(event, context):
 class Function:
     """The function as it is deployed, in a folder with its table and the user's transform."""
 
-    def __init__(self, folder: Path, settings: str = "", files: dict[str, str] | None = None) -> None:
+    def __init__(
+        self, folder: Path, settings: str = "", files: dict[str, str] | None = None
+    ) -> None:
         for name, text in (files or {}).items():
             target = folder / "transform" / name
             target.parent.mkdir(exist_ok=True)
@@ -112,7 +114,9 @@ def test_a_record_is_a_row_of_all_columns_and_its_arrival(function: Function) ->
         ("body", "12345678901234567890.123", "12345678901234567890.123"), ("body", '"x"', '"x"'), ("body", "false", "false"),
     ],
 )  # fmt: skip
-def test_a_value_of_the_type_arrives_exactly(function: Function, field: str, given: str, expected: Any) -> None:
+def test_a_value_of_the_type_arrives_exactly(
+    function: Function, field: str, given: str, expected: Any
+) -> None:
     row = function.row(f'{{"id": 1, "{field}": {given}}}'.replace('"id": 1, "id"', '"id"').encode())
     assert row[field.lower()] == expected
     assert type(row[field.lower()]) is not bool or isinstance(expected, bool)
@@ -156,8 +160,12 @@ def test_unknown_fields_are_omitted_where_the_file_allows_it(tmp_path: Path) -> 
     assert "other" not in row and row["body"] == '"b"'
 
 
-def test_rows_beyond_the_size_of_an_answer_fail_instead_of_the_whole_call(function: Function) -> None:
-    results = [answer["result"] for answer in function.answers(*[record(userId="x" * 1_600_000)] * 3)]
+def test_rows_beyond_the_size_of_an_answer_fail_instead_of_the_whole_call(
+    function: Function,
+) -> None:
+    results = [
+        answer["result"] for answer in function.answers(*[record(userId="x" * 1_600_000)] * 3)
+    ]
     assert results == ["Ok", "Ok", "ProcessingFailed"]
 
 
@@ -170,7 +178,14 @@ def test_the_users_handler_runs_first(tmp_path: Path, caplog: pytest.LogCaptureF
             "rename.py": "def renamed(found):\n    return {'id': found['number'], **found.get('more', {})}\n",
         },
     )
-    bodies = [{"number": 1}, {"drop": 1}, {"refuse": 1}, {"forget": 1}, {"number": 2, "more": {"ok": 3}}, {"number": 3}]
+    bodies = [
+        {"number": 1},
+        {"drop": 1},
+        {"refuse": 1},
+        {"forget": 1},
+        {"number": 2, "more": {"ok": 3}},
+        {"number": 3},
+    ]
     answers = function.answers(*(json.dumps(each).encode() for each in bodies))
     assert [each["result"] for each in answers] == [
         "Ok", "Dropped", "ProcessingFailed", "ProcessingFailed", "ProcessingFailed", "Ok",
