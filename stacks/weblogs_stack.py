@@ -16,6 +16,7 @@ from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.web_server import Router, WebServer
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import WEB_PORT, NetworkOutputs
+from cdclake.stacks.put_stack import PutParts, PutStack
 from cdclake.web_logs import fluent_bit
 from cdclake.web_logs.model import FUNCTION, WebLogs
 
