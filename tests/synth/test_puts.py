@@ -1,4 +1,4 @@
-"""The stacks of put tables: what they hold, who may do what, and the user's transform in the zip."""
+"""The stacks of put tables: their parts and permissions, and the user's transform in the zip."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
         server.shutdown()
     delivery = Delivery(
         stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
-        function=LocalFunction(handler_of(stream, plan(), Path()), stream, trouble=trouble), errors=kept,
-        trouble=trouble, pause=lambda _: None,
+        function=LocalFunction(handler_of(stream, plan(), Path()), stream, trouble=trouble),
+        errors=kept, trouble=trouble, pause=lambda _: None,
     )  # fmt: skip
     delivery.drain()
     assert kept.failures == []
