@@ -13,12 +13,9 @@ from cdclake.config.partition import parse_transform
 from cdclake.iceberg.schemas import TableSchema
 
 _Table = aws_glue.CfnTable
-# Iceberg's names of Spark's types; all primitive, since CloudFormation takes a string as type.
-_TYPES = {
-    "bigint": "long",
-    "timestamp": "timestamptz",
-    "timestamp_ntz": "timestamp",
-}  # others equal
+# Iceberg's names of Spark's types, where they differ; all primitive, since CloudFormation takes a
+# string as type.
+_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 _FIRST_PARTITION = 1000  # Iceberg's first id of partition fields
 
 

@@ -138,6 +138,17 @@ def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> No
     puts.answer = puts.lake.run("up", str(puts.file))
 
 
+def test_a_column_is_added_and_a_type_is_not_changed(puts: Puts) -> None:
+    puts.file.write_text(FILE.replace("page: text}", "page: text, seconds: int}"))
+    puts.answer = puts.lake.run("up", str(puts.file))
+    assert puts.lake.sql("select count(*) from visits where seconds is null") != [[0]]
+    changed = puts.folder / "changed.yaml"
+    changed.write_text(FILE.replace("page: text}", "page: int}"))
+    error = puts.lake.run("up", str(changed), expect=2)["error"]
+    assert "the column page of visits is string" in error["message"]
+    puts.answer = puts.lake.run("up", str(puts.file))
+
+
 def test_acknowledged_records_outlive_kills(puts: Puts) -> None:
     before = puts.verified()["clicks"]["rows"]["clicks"]
     puts.put(*(b'{"id": %d}' % number for number in range(100, 150)))

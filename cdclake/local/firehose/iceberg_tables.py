@@ -26,6 +26,7 @@ from pyiceberg.types import (
 
 from cdclake import naming
 from cdclake.config.partition import parse_transform
+from cdclake.errors import InputError
 from cdclake.iceberg.schemas import TableSchema
 from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.rows import to_arrow
@@ -61,18 +62,28 @@ class LogTables:
         )
 
     def create(self, schema: TableSchema, location: str) -> None:
-        """Create a table that only Firehose writes, unless it exists."""
+        """Create a table that only Firehose writes, or add the columns that it lacks.
+
+        Raise InputError if a column has another type, or if the partitions differ.
+        """
         fields = [
             NestedField(number, name, _kind(kind), required=False)
             for number, (name, kind) in enumerate(schema.columns, 1)
         ]
-        self._catalog.create_table_if_not_exists(
+        spec = PartitionSpec(*_partition_fields(schema, fields))
+        table = self._catalog.create_table_if_not_exists(
             (self._database, schema.name),
             Schema(*fields),
             location,
-            PartitionSpec(*_partition_fields(schema, fields)),
+            spec,
             properties=dict(schema.properties),
         )
+        _add_columns(table, fields)
+        if [field.name for field in table.spec().fields] != [field.name for field in spec.fields]:
+            raise InputError(
+                f"the table {schema.name} has other partitions than the pipeline file declares",
+                "restore `partition_by`, or declare a table of another name",
+            )
 
     def schema(self, table: str) -> Schema:
         """Return the table's current columns."""
@@ -85,6 +96,20 @@ class LogTables:
 
     def _load(self, table: str) -> Table:
         return self._catalog.load_table((self._database, table))
+
+
+def _add_columns(table: Table, fields: Sequence[NestedField]) -> None:
+    present = {field.name: field.field_type for field in table.schema().fields}
+    with table.update_schema() as change:
+        for field in fields:
+            if field.name not in present:
+                change.add_column(field.name, field.field_type)
+            elif present[field.name] != field.field_type:
+                raise InputError(
+                    f"the column {field.name} of {table.name()[-1]} is {present[field.name]}, but"
+                    f" the pipeline file declares {field.field_type}",
+                    "restore its type, or declare a table of another name",
+                )
 
 
 def _kind(spark_type: str) -> IcebergType:
