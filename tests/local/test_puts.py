@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from cdclake.local.components.installed import REGION
 from tests.kpl import aggregated
 from tests.local.running import RunningLake, lake_in
 
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "puts.md"
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 FILE = """\
@@ -110,7 +112,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     found = puts.verified()
     assert found["clicks"] == {
         "puts": "clicks", "rows": {"clicks": 2}, "acknowledged": 3, "waiting": 0, "failed": 1,
-        "missing": 0, "last_error": found["clicks"]["last_error"],
+        "redriven": 0, "missing": 0, "last_error": found["clicks"]["last_error"],
     }  # fmt: skip
     [kept] = [each for each in puts.failures("processing-failed") if "clicks" in each["lambdaArn"]]
     assert base64.b64decode(kept["rawData"]) == bad
@@ -138,12 +140,30 @@ def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> No
     puts.answer = puts.lake.run("up", str(puts.file))
 
 
+def test_failed_records_are_put_again_as_the_page_describes(puts: Puts) -> None:
+    assert "docs/puts.md" in puts.lake.run("redrive", expect=2)["error"]["remedy"]
+    wider = FILE.replace('price: "numeric(10,2)"', 'price: "numeric(10,2)", late: int')
+    puts.put(b'{"id": 77, "late": 1}')
+    assert puts.verified()["clicks"]["failed"] == 2
+    puts.file.write_text(wider)
+    puts.answer = puts.lake.run("up", str(puts.file))
+    [snippet] = re.findall(r"```python\n(prefix = .*?)```", PAGE.read_text(), re.DOTALL)
+    names = {
+        "s3": puts.client("s3"), "firehose": puts.client("firehose"), "bucket": "cdclake",
+        "stream": "site-clicks", "base64": base64, "json": json,
+    }  # fmt: skip
+    exec(snippet, names)
+    assert puts.verified()["clicks"]["failed"] == 1  # the price is still wrong
+    assert puts.lake.sql("select late from clicks where id = 77") == [[1]]
+
+
 def test_a_column_is_added_and_a_type_is_not_changed(puts: Puts) -> None:
-    puts.file.write_text(FILE.replace("page: text}", "page: text, seconds: int}"))
+    file = puts.file.read_text()
+    puts.file.write_text(file.replace("page: text}", "page: text, seconds: int}"))
     puts.answer = puts.lake.run("up", str(puts.file))
     assert puts.lake.sql("select count(*) from visits where seconds is null") != [[0]]
     changed = puts.folder / "changed.yaml"
-    changed.write_text(FILE.replace("page: text}", "page: int}"))
+    changed.write_text(file.replace("page: text}", "page: int}"))
     error = puts.lake.run("up", str(changed), expect=2)["error"]
     assert "the column page of visits is string" in error["message"]
     puts.answer = puts.lake.run("up", str(puts.file))

@@ -11,7 +11,7 @@ from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.dialect import DUCKDB
-from cdclake.local.firehose.failed import failed_records
+from cdclake.local.firehose.failed import failed_records, redriven_records
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.firehose.shards import KinesisSource, checkpoints_file
 from cdclake.local.lake.lake import LocalLake
@@ -33,6 +33,7 @@ class Figures:
     acknowledged: int | None  # to producers
     waiting: int  # neither in a table nor failed
     failed: int
+    redriven: int  # put again by the user, and so acknowledged twice
     last_error: str | None
 
     @property
@@ -40,7 +41,8 @@ class Figures:
         """Count acknowledged records that are nowhere; duplicates may hide some of them."""
         if self.acknowledged is None:
             return 0
-        return max(0, self.acknowledged - self.waiting - sum(self.rows.values()) - self.failed)
+        known = self.waiting + sum(self.rows.values()) + self.failed + self.redriven
+        return max(0, self.acknowledged - known)
 
     def to_json(self, kind: str) -> dict[str, Any]:
         """Return the counts for `status` and `verify`; `kind` is the key of the name."""
@@ -96,6 +98,7 @@ def _figures(lake: LocalLake, stream: DeliveryStream, journal: Journal) -> Figur
         acknowledged=acknowledged,
         waiting=waiting,
         failed=failed.records if failed else 0,
+        redriven=redriven_records(lake.client("s3"), lake.bucket, stream, name),
         last_error=str(failed) if failed else None,
     )
 
