@@ -42,7 +42,10 @@ import json
 def handler(event, context):
     answers = []
     for record in event["records"]:
-        number, page = base64.b64decode(record["data"]).decode().split(",")
+        number, _, page = base64.b64decode(record["data"]).decode().partition(",")
+        if not number.isdecimal():
+            answers.append({"recordId": record["recordId"], "result": "ProcessingFailed"})
+            continue
         row = json.dumps({"id": int(number), "page": page}).encode()
         data = base64.b64encode(row).decode()
         answers.append({"recordId": record["recordId"], "result": "Ok", "data": data})
@@ -108,7 +111,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     assert parts == {"supervisor", "aws", "firehose"}
     bad = json.dumps({**CLICK, "price": 1.005}).encode()
     puts.put(json.dumps(CLICK).encode() + b"\n", b'{"id": 1}', bad)
-    puts.send(b"1,/a", aggregated([("x", b"2,/b"), ("y", b"3,/c,no")]), b"4,/d")
+    puts.send(b"1,/a", aggregated([("x", b"2,/b"), ("y", b"x,/c")]), b"4,/d")
     found = puts.verified()
     assert found["clicks"] == {
         "puts": "clicks", "rows": {"clicks": 2}, "acknowledged": 3, "waiting": 0, "failed": 1,
