@@ -39,6 +39,15 @@ def modules(*packages: str) -> dict[str, bytes]:
     }
 
 
+def transform_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a user's transform by their path in the folder, without caches."""
+    return {
+        file.relative_to(folder).as_posix(): file.read_bytes()
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and "__pycache__" not in file.parts
+    }
+
+
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the Python files relative to `folder`, which may be a link."""
     if folder.is_file():

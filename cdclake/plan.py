@@ -19,6 +19,7 @@ from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.hudi_copy import HudiCopy
 from cdclake.polling import Polling
+from cdclake.puts.put_table import PutTable
 from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
@@ -143,7 +144,7 @@ class Plan:
 
     version: int = PLAN_VERSION
     name: str
-    source_database: str  # empty: the pipeline has only web logs
+    source_database: str  # empty: the pipeline has no tables of a database
     snapshot_mode: Literal["initial", "bulk"] = "initial"
     format: Literal["json", "avro"] = "json"  # of the tables' events in Kafka
     registry: str = ""  # with format "avro": GLUE_REGISTRY, or a URL
@@ -165,6 +166,7 @@ class Plan:
     polled: tuple[Table, ...] = ()  # whose changes queries find
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
+    puts: tuple[PutTable, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
     copies: tuple[HudiCopy, ...] = ()
     connectors: tuple[DeclaredConnector, ...] = ()
@@ -186,7 +188,13 @@ class Plan:
     @property
     def streams(self) -> tuple[DeliveryStream, ...]:
         """Return all Firehose streams."""
-        return (*self.deliveries, *(logs.stream for logs in self.web_logs))
+        return (*self.deliveries, *self.put_streams)
+
+    @property
+    def put_streams(self) -> tuple[DeliveryStream, ...]:
+        """Return the streams that producers put records into: web logs' and put tables'."""
+        requests = (logs.stream for logs in self.web_logs)
+        return (*requests, *(table.stream for table in self.puts))
 
     @property
     def source_object(self) -> str:
@@ -316,6 +324,7 @@ class Plan:
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
         raw["copies"] = tuple(map(HudiCopy.from_raw, raw.get("copies", ())))
+        raw["puts"] = tuple(map(PutTable.from_raw, raw.get("puts", ())))
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
         raw["connectors"] = tuple(map(DeclaredConnector.from_raw, raw.get("connectors", ())))
         return Plan(tables=tables, **raw)

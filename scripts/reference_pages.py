@@ -16,7 +16,8 @@ from cdclake.config.schema import pipeline_schema
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 Schema = Mapping[str, Any]
 
-_SHARING = {"firehose.domains.NAME", "weblogs.NAME"}  # sections that override `firehose`
+# Sections that override `firehose`.
+_SHARING = {"firehose.domains.NAME", "puts.NAME", "weblogs.NAME"}
 
 _FILE_HEAD = """# The pipeline file
 

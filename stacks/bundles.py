@@ -12,8 +12,10 @@ from pathlib import Path
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
 from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, unlocked_jars
-from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack
+from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack, transform_files
 from cdclake.plan import Plan
+from cdclake.puts import put_table
+from cdclake.puts.put_table import PutTable
 from cdclake.stacks.locked_wheels import LockedWheels
 from cdclake.web_logs.model import FUNCTION
 
@@ -67,6 +69,18 @@ def build_firehose_unwrap(plan: Plan) -> Packed:
 def build_firehose_requests() -> Packed:
     """Pack the function that decodes web logs; it is the same for every plan."""
     return build_function(FUNCTION)
+
+
+def build_firehose_puts(table: PutTable, beside: Path) -> Packed:
+    """Pack the function of a put table with its columns and the user's transform.
+
+    The transform's folder is relative to `beside`.
+    """
+    files = {"put_table.json": table.to_json().encode()}
+    if table.transform is not None:
+        found = transform_files(beside / table.transform)
+        files |= {f"transform/{name}": content for name, content in found.items()}
+    return build_function(put_table.FUNCTION, files)
 
 
 def build_preparation(plan: Plan, *, wheels: LockedWheels = PREPARATION_WHEELS) -> Packed:

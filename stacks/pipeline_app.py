@@ -18,8 +18,9 @@ from cdclake.stacks.network_stack import NetworkOutputs, NetworkStack
 from cdclake.stacks.observability_stack import ObservabilityStack
 from cdclake.stacks.optimizers_stack import OptimizersStack
 from cdclake.stacks.processing_stack import ProcessingStack
+from cdclake.stacks.puts_stack import PutsStack
 from cdclake.stacks.query_stack import QueryStack
-from cdclake.stacks.saved_queries_stack import SavedQueriesStack
+from cdclake.stacks.saved_queries_stack import PutQueriesStack, SavedQueriesStack
 from cdclake.stacks.source_stack import SourceStack
 from cdclake.stacks.streaming_stack import StreamingOutputs, StreamingStack
 from cdclake.stacks.tables_stack import TablesStack
@@ -45,7 +46,7 @@ def add_stacks(app: App, deployment: Deployment) -> None:
         app=app, deployment=deployment, network=network, lake=lake.outputs, lake_stack=lake
     )
     failed_queue, functions = _add_changes(base) if deployment.plan.tables else (None, [])
-    functions += _add_web_logs(base)
+    functions += [*_add_web_logs(base), *_add_puts(base)]
     ObservabilityStack(
         app, deployment, failed_queue=failed_queue, functions=functions, ground=network.ground
     )
@@ -129,6 +130,18 @@ def _add_web_logs(base: _Base) -> list[str]:
     return functions
 
 
+def _add_puts(base: _Base) -> list[str]:
+    """Add a stack per entry of `puts:`; return the functions that Firehose calls."""
+    functions = []
+    for table in base.deployment.plan.puts:
+        stack = PutsStack(
+            base.app, base.deployment, table=table, network=base.network, lake=base.lake
+        )
+        _deploy_after(stack, base.lake_stack)
+        functions.append(stack.outputs.function_name)
+    return functions
+
+
 def _add_queries(base: _Base) -> None:
     """Add workgroup and saved queries if Athena is among the lake's readers."""
     app, deployment = base.app, base.deployment
@@ -137,6 +150,8 @@ def _add_queries(base: _Base) -> None:
     query = QueryStack(app, deployment, access_log=base.lake.access_log, ground=base.network.ground)
     for shard, tables in _shards(deployment.plan):
         _deploy_after(SavedQueriesStack(app, deployment, shard=shard, tables=tables), query)
+    if deployment.plan.put_streams:
+        _deploy_after(PutQueriesStack(app, deployment), query)
 
 
 def _deploy_after(stack: Stack, *needed: Stack) -> None:

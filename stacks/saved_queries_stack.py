@@ -8,7 +8,7 @@ from aws_cdk import aws_athena
 from constructs import Construct
 
 from cdclake.config.deployment import Deployment
-from cdclake.iceberg.saved_queries import as_one_text, saved_queries
+from cdclake.iceberg.saved_queries import as_one_text, put_queries, saved_queries
 from cdclake.plan import Table
 from cdclake.stacks.pipeline_stack import PipelineStack
 
@@ -30,12 +30,29 @@ class SavedQueriesStack(PipelineStack):
         super().__init__(scope, deployment, f"queries-{shard}", f"saved queries of shard {shard}")
         database = deployment.plan.lake_database
         for table in tables:
-            aws_athena.CfnNamedQuery(
-                self,
-                table.name,
-                name=table.name,
-                description=f"Rows, history and health of {table.source}: select a query to run",
-                database=database,
-                work_group=deployment.prefix,
-                query_string=as_one_text(saved_queries(table, database)),
-            )
+            described = f"Rows, history and health of {table.source}: select a query to run"
+            _save(self, table.name, described, saved_queries(table, database))
+
+
+class PutQueriesStack(PipelineStack):
+    """Saved queries of the tables that producers put records into."""
+
+    def __init__(self, scope: Construct, deployment: Deployment) -> None:
+        super().__init__(scope, deployment, "queries-puts", "saved queries of put records")
+        plan = deployment.plan
+        keys = {table.name: table.key for table in plan.puts}
+        for name in (name for stream in plan.put_streams for name in stream.tables):
+            described = f"Rows and health of {name}: select a query to run"
+            _save(self, name, described, put_queries(name, keys.get(name, ()), plan.lake_database))
+
+
+def _save(stack: PipelineStack, name: str, described: str, queries: dict[str, str]) -> None:
+    aws_athena.CfnNamedQuery(
+        stack,
+        name,
+        name=name,
+        description=described,
+        database=stack.deployment.plan.lake_database,
+        work_group=stack.deployment.prefix,
+        query_string=as_one_text(queries),
+    )

@@ -27,6 +27,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.deployed": {"boto3", "botocore"},
     "cdclake.functions": {"boto3", "botocore"},
     "cdclake.functions.firehose_changes": set(),
+    "cdclake.functions.firehose_puts": set(),
     "cdclake.functions.firehose_requests": set(),
     "cdclake.functions.firehose_unwrap": set(),
     "cdclake.functions.prepare_source": {"boto3", "psycopg"},
@@ -65,8 +66,8 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.local.firehose": {"confluent_kafka", "pyarrow", "pyiceberg"},
     "cdclake.local.lake": {"boto3", "botocore", "confluent_kafka", "psycopg"},
     "cdclake.local.process": {"psutil"},
+    "cdclake.local.puts": {"botocore"},
     "cdclake.local.reader": {"duckdb"},
-    "cdclake.local.web_logs": {"botocore"},
     "cdclake.stacks": {"aws_cdk", "cdk_nag", "constructs"},
     "cdclake.stacks.constructs": {"aws_cdk", "constructs"},
 }

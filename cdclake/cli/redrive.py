@@ -32,7 +32,8 @@ def redrive(
 
     Re-decode failed records with the current pipeline file. Records that still cannot be decoded
     go to quarantine with their bytes, their place and the reason. Fix the causes first: --dry-run
-    shows which are left.
+    shows which are left. Failed records of `puts:` and `weblogs:` are not covered: docs/puts.md
+    shows how to put them again.
     """
     if target is Target.AWS:
         answer = _redrive_deployed(file, environment, dry_run=dry_run)

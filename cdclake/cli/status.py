@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,9 @@ def _render(answer: dict[str, Any]) -> None:
         say(_table(table) + (f"\n  {table['last_error']}" if table["last_error"] else ""))
         for line in _notes(table, answer["file"]):
             say(f"  {line}")
-    for line in (*_web_logs(answer), *_connectors(answer)):
+    for kind in ("web_logs", "puts"):
+        _render_put(answer.get(kind, ()), kind)
+    for line in _connectors(answer):
         say(line)
     for job in answer.get("schedules", ()):
         say(f"{job['job']:<20} {job['schedule']}, {_runs(job)}")
@@ -114,21 +116,20 @@ def _render(answer: dict[str, Any]) -> None:
             say(answer["slot"]["failover_problem"])
 
 
-def _web_logs(answer: dict[str, Any]) -> Iterator[str]:
-    for logs in answer.get("web_logs", ()):
-        counted = ", ".join(f"{table} {rows}" for table, rows in logs["rows"].items())
-        waiting, failed = logs["waiting"], logs["failed"]
-        yield f"{logs['web_logs']:<20} {counted}; {waiting} waiting, {failed} failed"
-        if logs["last_error"]:
-            yield f"  {logs['last_error']}"
-
-
 def _connectors(answer: dict[str, Any]) -> Iterator[str]:
     for connector in answer.get("connectors", ()):
         tables = ", ".join(connector["tables"])
         yield f"{connector['connector']:<20} {connector['state']:<10} connector of {tables}"
         if connector["last_error"]:
             yield f"  {connector['last_error']}"
+
+
+def _render_put(figures: Iterable[dict[str, Any]], kind: str) -> None:
+    for put in figures:
+        counted = ", ".join(f"{table} {rows}" for table, rows in put["rows"].items())
+        say(f"{put[kind]:<20} {counted}; {put['waiting']} waiting, {put['failed']} failed")
+        if put["last_error"]:
+            say(f"  {put['last_error']}")
 
 
 def _runs(job: dict[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -108,12 +109,12 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"table     {table['source']} -> {table['table']}")
     for name, polled in answer.get("polled", {}).items():
         say(f"polled    {name}: {polled['error'] or str(polled['rows']) + ' rows'}")
-    for logs in answer.get("web_logs", ()):
-        say(f"web logs  {logs['source']} {logs['stream']} -> {', '.join(logs['tables'])}")
+    for kind, put in _put_streams(answer):
+        say(f"{kind:<9} {put['source']} {put['stream']} -> {', '.join(put['tables'])}")
     for connector in answer.get("connectors", ()):
         failed = f": {connector['last_error']}" if connector["last_error"] else ""
         say(f"connector {connector['connector']} {connector['state']}{failed}")
-    if not answer["tables"] and not answer.get("web_logs"):
+    if not any(answer.get(key) for key in ("tables", "web_logs", "puts")):
         say("no tables are streaming: run `cdclake up FILE`")
     if answer.get("paused"):
         say("the lake is paused and stays so: `cdclake resume` starts the stream")
@@ -135,3 +136,8 @@ def _render_addresses(answer: dict[str, Any]) -> None:
         say(f"firehose  {answer['firehose']}")
     say(f"clients   {answer['clients']}: credentials for your own clients")
     say(f"logs      {answer['logs']}")
+
+
+def _put_streams(answer: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    yield from (("web logs", logs) for logs in answer.get("web_logs", ()))
+    yield from (("put table", put) for put in answer.get("puts", ()))

@@ -53,6 +53,7 @@ def _summary(plan: Plan) -> dict[str, Any]:
         "name": plan.name,
         "tables": tables,
         "web_logs": logs,
+        "puts": [{"puts": each.name, "tables": [*each.tables]} for each in plan.puts],
         "changelog_metadata": asdict(size),
     }
 
@@ -72,3 +73,5 @@ def _render_plan(file: Path, plan: Plan) -> None:
         )
     for logs in plan.web_logs:
         say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")
+    for table in plan.puts:
+        say(f"put table {plan.lake_database}.{table.name}: {len(table.columns)} columns")

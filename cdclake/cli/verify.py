@@ -64,16 +64,21 @@ def verify(
 def _verify_here(wait: float, table: str | None, sample: int | None, deep: bool) -> Report:
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
+    from cdclake.local.puts.put_figures import (
+        put_table_figures,
+        wait_until_settled,
+        web_log_figures,
+    )
     from cdclake.local.verify import verify_lake
-    from cdclake.local.web_logs.web_log_figures import settled_figures
 
     lake = open_lake(Home.from_environment())
     report = verify_lake(lake, wait, table, sample, deep=deep).to_json()
-    if table is not None or not lake.plan.web_logs:
+    if table is not None or not lake.plan.put_streams:
         return report
-    logs = [figures.to_json() for figures in settled_figures(lake, wait)]
-    ok = report["ok"] and not any(each["missing"] for each in logs)
-    return {**report, "ok": ok, "web_logs": logs}
+    wait_until_settled(lake, wait)
+    logs, puts = web_log_figures(lake), put_table_figures(lake)
+    ok = report["ok"] and not any(each["missing"] for each in (*logs, *puts))
+    return {**report, "ok": ok, "web_logs": logs, "puts": puts}
 
 
 def _verify_on_aws(
@@ -112,6 +117,11 @@ def _render(report: Report) -> None:
         say(
             f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
             f" {logs['failed']} failed, {logs['missing']} missing"
+        )
+    for put in report.get("puts", ()):
+        say(
+            f"put table {put['puts']}: {sum(put['rows'].values())} rows,"
+            f" {put['failed']} failed, {put['missing']} missing"
         )
     result = "equal" if report["ok"] else "NOT equal"
     sample = report["sample"]

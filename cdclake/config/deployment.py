@@ -41,7 +41,7 @@ class Deployment:
     def delivered(self) -> list[DeliveryStream]:
         """Return the deployed Firehose streams, those from Kafka first."""
         of_kafka = self.plan.deliveries if self.delivers else ()
-        return [*of_kafka, *(logs.stream for logs in self.plan.web_logs)]
+        return [*of_kafka, *self.plan.put_streams]
 
     def refusal(self, location: Location, message: str, remedy: str) -> InvalidPipeline:
         """Return an error that only the stacks can detect, with its line and column in the file."""

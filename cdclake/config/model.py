@@ -13,6 +13,7 @@ from cdclake.config.derived_model import DerivedEntry
 from cdclake.config.firehose_model import Firehose
 from cdclake.config.lake_name import LakeName
 from cdclake.config.problems import Refused, check_distinct
+from cdclake.config.puts_model import PutsEntry, PutsName
 from cdclake.config.schedule import Schedule
 from cdclake.config.section import Section
 from cdclake.config.source_model import Source
@@ -151,6 +152,7 @@ class Environment(Section):
     policies: Policies | None = None
     firehose: dict[str, JsonValue] = Field(default_factory=dict)
     weblogs: dict[str, JsonValue] = Field(default_factory=dict)
+    puts: dict[str, JsonValue] = Field(default_factory=dict)
     aws: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -180,6 +182,11 @@ class PipelineFile(Section):
         default_factory=dict,
         description="Web servers whose requests Firehose writes into tables, by the name or the"
         " name prefix of these tables. With them a file needs no `tables:`.",
+    )
+    puts: dict[PutsName, PutsEntry] = Field(
+        default_factory=dict,
+        description="Append-only tables of JSON records that producers put into Firehose or"
+        " Kinesis, by name. With them a file needs no `tables:`.",
     )
     derived: dict[LakeName, DerivedEntry] = Field(
         default_factory=dict,

@@ -9,6 +9,7 @@ from typing import Any
 from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.checks import AWS_CHECKS, CHECKS
+from cdclake.config.checks.puts import check_folders
 from cdclake.config.checks.routes import check_routes, has_routes
 from cdclake.config.connectors_model import ConnectorEntry
 from cdclake.config.derived_model import DerivedEntry
@@ -19,7 +20,12 @@ from cdclake.config.partial_model import outline_tables
 from cdclake.config.poll_sql import relations_of
 from cdclake.config.problems import InvalidPipeline, Problem, Refused, did_you_mean, sort_problems
 from cdclake.config.quality_sql import RuleTable, resolve_rule
-from cdclake.config.resolve_firehose import resolve_deliveries, resolve_web_logs, topic_of
+from cdclake.config.resolve_firehose import (
+    resolve_deliveries,
+    resolve_puts,
+    resolve_web_logs,
+    topic_of,
+)
 from cdclake.config.sizes import sized
 from cdclake.config.source_model import DEFAULT_COMPATIBILITY, ApicurioRegistry, Source
 from cdclake.config.table_model import ColumnEntry, TableEntry
@@ -51,6 +57,7 @@ def load_file(
     """
     document = read_document(path)
     problems = find_problems(document, deployed=deployed, environment=environment)
+    problems = problems or [*check_folders(document, path.parent)]
     if problems:
         raise InvalidPipeline(str(path), problems)
     if environment is not None:
@@ -126,6 +133,7 @@ def resolve_plan(file: PipelineFile) -> Plan:
         polled=tuple(table for table in every.values() if table.polling is not None),
         deliveries=tuple(resolve_deliveries(file, tables)),
         web_logs=tuple(resolve_web_logs(file)),
+        puts=tuple(resolve_puts(file)),
         derived=tuple(
             _resolve_derived(name, entry, tuple(every.values()))
             for name, entry in file.derived.items()

@@ -6,11 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
+from cdclake.config import literals, partition
 from cdclake.config.firehose_model import StreamSettings, settings_of, with_settings_of_all
 from cdclake.config.model import PipelineFile
+from cdclake.config.puts_model import PutsEntry
 from cdclake.config.weblogs_model import WebLogsEntry
-from cdclake.firehose.stream import DeliveryStream
+from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
 from cdclake.plan import Table
+from cdclake.puts import put_table
+from cdclake.puts.put_table import PutColumn, PutTable
 from cdclake.web_logs.model import FUNCTION, WebLogs, request_tables, status_query
 
 
@@ -80,6 +84,47 @@ def _web_logs(file: PipelineFile, name: str, entry: WebLogsEntry) -> WebLogs:
         statuses=statuses,
         nginx=images.nginx,
         router=images.router,
+    )
+
+
+def resolve_puts(file: PipelineFile) -> list[PutTable]:
+    """Return the file's put tables, each with its stream."""
+    shared = file.firehose.model_dump(exclude_unset=True)
+    return [
+        _put_table(file, name, puts_settings(shared, entry.model_dump(exclude_unset=True)))
+        for name, entry in file.puts.items()
+    ]
+
+
+def puts_settings(section: Mapping[str, Any], own: Mapping[str, Any]) -> PutsEntry:
+    """Return the put table's own settings merged over those of `section` (`firehose:`)."""
+    return PutsEntry.model_validate(with_settings_of_all(section, own))
+
+
+def _put_table(file: PipelineFile, name: str, entry: PutsEntry) -> PutTable:
+    lake_names = {field: naming.lake_name(field) for field in entry.columns}
+    transforms = [partition.parse_transform(spelling) for spelling in entry.partition_by]
+    return PutTable(
+        stream=DeliveryStream(
+            name=name,
+            source=entry.source,
+            topic=name if entry.source == "kinesis" else "",
+            tables=(name,),
+            routed=False,
+            table=name,
+            function=put_table.FUNCTION,
+            **_fields(file, entry),
+        ),
+        columns=tuple(
+            PutColumn(field, lake_names[field], str(literals.parse_column_type(spelling)))
+            for field, spelling in entry.columns.items()
+        ),
+        key=tuple(lake_names[field] for field in entry.key),
+        partition_by=tuple(
+            t.render({**lake_names, ARRIVED_AT: ARRIVED_AT}[t.column]) for t in transforms
+        ),
+        unknown_fields=entry.unknown_fields,
+        transform=entry.transform,
     )
 
 

@@ -140,7 +140,7 @@ def _data(deployment: Deployment, load: Load) -> Iterator[Quantity]:
     )
     if deployment.delivers:
         yield Quantity(meter="firehose.msk", quantity=month, unit="GB", detail=detail)
-    if deployment.plan.web_logs:
+    if deployment.plan.put_streams:
         yield Quantity(meter="firehose.direct_put", quantity=month, unit="GB", detail=detail)
     if deployment.aws.kafka.create is not None and deployment.aws.kafka.create.is_express:
         yield Quantity(meter="msk.express.ingest", quantity=month, unit="GB", detail=detail)

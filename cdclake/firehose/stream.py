@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 CHANGES_FUNCTION = "firehose_changes"  # in lambda/: decodes change events
+# Column of put records: their arrival at Firehose. A record that is sent again arrives again.
+ARRIVED_AT = "arrived_at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,11 @@ class DeliveryStream:
     route: str | None = None  # jq query for a row's changelog, if the function does not name it
     table: str | None = None  # in the lake, for rows that neither of them routes
     function: str | None = CHANGES_FUNCTION  # in lambda/; None: records are rows already
+
+    @property
+    def is_put(self) -> bool:
+        """Check whether producers put its records, directly or into Kinesis."""
+        return self.source != "msk"
 
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:

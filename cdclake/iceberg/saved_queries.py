@@ -5,9 +5,11 @@ The state contains all applied changes; the changelog contains all streamed chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.plan import Table
 
 # Identity of an event; its offset may differ if it was sent again.
@@ -49,7 +51,7 @@ def saved_queries(table: Table, database: str, engine: Engine = ATHENA) -> dict[
     return {
         **_state_queries(table, database, engine),
         **_changelog_queries(table, database, engine),
-        **_metadata_queries(table, database, engine),
+        **_metadata_queries(table.name, database, engine),
     }
 
 
@@ -92,10 +94,33 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
     }
 
 
-def _metadata_queries(table: Table, database: str, engine: Engine) -> dict[str, str]:
-    files, snapshots = (
-        engine.metadata_of(database, table.name, of) for of in ("files", "snapshots")
-    )
+def put_queries(
+    name: str, key: Sequence[str], database: str, engine: Engine = ATHENA
+) -> dict[str, str]:
+    """Return SELECTs over a table of put records by what each shows; `key` may be empty."""
+    table = engine.table(database, name)
+    listed = ", ".join(engine.name(column) for column in key)
+    once = {
+        "each key once, as it arrived last": (
+            "SELECT * FROM (\n"
+            f"  SELECT *, row_number() OVER (PARTITION BY {listed}"
+            f" ORDER BY {ARRIVED_AT} DESC) AS repeat\n"
+            f"  FROM {table})\nWHERE repeat = 1"
+        ),
+    }
+    return {
+        "newest rows": f"SELECT * FROM {table}\nORDER BY {ARRIVED_AT} DESC\nLIMIT 100",
+        "rows of each day of arrival": (
+            f"SELECT CAST({ARRIVED_AT} AS date) AS day, count(*) AS rows_of_day\nFROM {table}\n"
+            "GROUP BY 1\nORDER BY 1 DESC"
+        ),
+        **(once if key else {}),
+        **_metadata_queries(name, database, engine),
+    }
+
+
+def _metadata_queries(name: str, database: str, engine: Engine) -> dict[str, str]:
+    files, snapshots = (engine.metadata_of(database, name, of) for of in ("files", "snapshots"))
     return {
         "files": (
             "SELECT content, count(*) AS files, sum(file_size_in_bytes) AS bytes,\n"

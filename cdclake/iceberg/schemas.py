@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from cdclake import naming
+from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.plan import Plan, Table
+from cdclake.puts.put_table import PutTable
 from cdclake.web_logs.row import COLUMNS, TIME_LOCAL
 
 
@@ -115,18 +117,32 @@ def quarantine_schema(plan: Plan) -> TableSchema:
 
 
 def request_schema(name: str) -> TableSchema:
-    """Return the schema of a table of requests, in the format that Firehose writes."""
+    """Return the schema of a table of requests."""
+    return _appended(name, COLUMNS, (f"days({TIME_LOCAL})",))
+
+
+def put_schema(table: PutTable) -> TableSchema:
+    """Return the schema of a put table: its columns, and the time of arrival."""
+    columns = tuple((column.name, column.column_type.state) for column in table.columns)
+    return _appended(table.name, (*columns, (ARRIVED_AT, "timestamp")), table.partition_by)
+
+
+def appended_schemas(plan: Plan) -> tuple[TableSchema, ...]:
+    """Return the schemas of the web logs and put tables, which Firehose writes."""
+    requests = (request_schema(name) for logs in plan.web_logs for name in logs.tables)
+    return (*requests, *map(put_schema, plan.puts))
+
+
+def _appended(
+    name: str, columns: tuple[tuple[str, str], ...], partition_by: tuple[str, ...]
+) -> TableSchema:
+    """Return the schema in the format that Firehose writes."""
     return TableSchema(
         name=name,
-        columns=COLUMNS,
-        partition_by=(f"days({TIME_LOCAL})",),
+        columns=columns,
+        partition_by=partition_by,
         properties={"format-version": "2", **_KEPT_METADATA},
     )
-
-
-def request_schemas(plan: Plan) -> tuple[TableSchema, ...]:
-    """Return the schemas of the plan's web logs, which Firehose writes."""
-    return tuple(request_schema(name) for logs in plan.web_logs for name in logs.tables)
 
 
 def all_schemas(plan: Plan) -> tuple[TableSchema, ...]:

@@ -17,9 +17,10 @@ def judged(answer: Mapping[str, Any]) -> dict[str, Any]:
     lines += _starting(answer["components"])
     for table in answer["tables"]:
         lines += _of_table(table)
-    for logs in answer.get("web_logs", ()):
-        if logs["last_error"]:
-            lines.append(f"web logs {logs['web_logs']}: {logs['last_error']}")
+    for kind, shown in (("web_logs", "web logs"), ("puts", "put table")):
+        for put in answer.get(kind, ()):
+            if put["last_error"]:
+                lines.append(f"{shown} {put[kind]}: {put['last_error']}")
     for connector in answer.get("connectors", ()):
         if connector["last_error"]:
             lines.append(f"connector {connector['connector']}: {connector['last_error']}")

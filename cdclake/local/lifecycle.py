@@ -29,9 +29,9 @@ from cdclake.local.operations_backend import local_operations
 from cdclake.local.plan_diff import PlanDiff, compare
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
+from cdclake.local.puts import put_lifecycle
 from cdclake.local.streaming_start import await_rows, start_streaming
 from cdclake.local.table_answer import table_answer
-from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan, Table
 
 STARTED, ROWS = "started", "rows"  # what `up` may wait for
@@ -63,7 +63,7 @@ def up(
     """
     component.asked_trouble()
     before = LakeState.load(home)
-    web_logs.refuse_to_leave(home, before, plan)
+    put_lifecycle.refuse_to_leave(home, before, plan)
     # A lake with only web logs has never streamed: its first tables are added as to a new lake.
     streamed = Plan.from_json(before.plan) if before.plan else None
     plan = still_widened(plan, streamed) if streamed else plan
@@ -175,7 +175,7 @@ def _shown(source: dict[str, Any], dsn: str | None) -> dict[str, Any]:
 
 
 def _firehose(endpoints: Endpoints, plan: Plan) -> dict[str, Any]:
-    return {"firehose": endpoints.firehose, "web_logs": web_logs.described(plan)}
+    return {"firehose": endpoints.firehose, **put_lifecycle.described(plan)}
 
 
 def _answer(

@@ -37,6 +37,11 @@ def redrive_lake(lake: LocalLake, *, dry_run: bool) -> dict[str, Any]:
 
 def _check(lake: LocalLake) -> None:
     if redrive_stream(lake.plan) is None:
+        if lake.plan.put_streams:
+            raise InputError(
+                "redrive does not cover web logs and put tables",
+                "put their failed records again: docs/puts.md shows how",
+            )
         raise InputError(
             "no table of the lake is delivered by Firehose",
             "declare `delivery: firehose` for a table",

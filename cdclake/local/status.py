@@ -30,8 +30,8 @@ from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.polls import poll_shown, read_poll, read_poll_error
 from cdclake.local.process.home import Home
+from cdclake.local.puts.put_figures import put_table_figures, web_log_figures
 from cdclake.local.reader.table_figures import table_figures
-from cdclake.local.web_logs.web_log_figures import web_log_figures
 from cdclake.plan import Table
 from cdclake.postgres.relations import RelationChange
 from cdclake.redrive.redrive_stream import redrive_stream
@@ -82,7 +82,8 @@ def lake_status(home: Home) -> dict[str, Any]:
         "paused": state.paused,
         "file": state.pipeline_file,
         "tables": _tables(lake, running) if lake.plan.all_tables else [],
-        "web_logs": _web_logs(lake, running),
+        "web_logs": _figures(web_log_figures, lake, running),
+        "puts": _figures(put_table_figures, lake, running),
         "connectors": _connectors(lake, running),
         "schedules": stack.schedules(home),
         "slot": _slot(lake, running) if lake.plan.tables else None,
@@ -90,11 +91,11 @@ def lake_status(home: Home) -> dict[str, Any]:
     return {**answer, **judged(answer)}
 
 
-def _web_logs(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:
-    """Return the figures of web logs; [] if their tables cannot be read."""
-    if not lake.plan.web_logs or "aws" not in running:
-        return []
-    return known(lambda: [figures.to_json() for figures in web_log_figures(lake)], [])
+def _figures(
+    read: Callable[[LocalLake], list[dict[str, Any]]], lake: LocalLake, running: set[str]
+) -> list[dict[str, Any]]:
+    """Return the figures of put records; [] if their tables cannot be read."""
+    return known(partial(read, lake), []) if "aws" in running else []
 
 
 def _connectors(lake: LocalLake, running: set[str]) -> list[dict[str, Any]]:

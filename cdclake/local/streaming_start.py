@@ -53,7 +53,7 @@ from cdclake.local.operations_backend import local_operations, run_stream
 from cdclake.local.plan_diff import PlanDiff, join_tables
 from cdclake.local.process.home import Home
 from cdclake.local.process.supervisor_client import log_tail
-from cdclake.local.web_logs import web_log_lifecycle as web_logs
+from cdclake.local.puts import put_lifecycle
 
 READY_TIMEOUT_S = 300.0  # for a cold JVM on a busy machine; an idle one takes a tenth
 _POLL_S = 0.5
@@ -86,7 +86,7 @@ def start_streaming(
     lake = replace(lake, state=state)
     create_topics(lake.kafka, plan)
     create_bucket_and_database(lake)
-    web_logs.prepare(lake)
+    put_lifecycle.prepare(lake)
     if not running and not state.paused:
         free_leases(lake)
     join_tables(lake, change, write_plan=lambda: write_plan(lake))

@@ -1,4 +1,4 @@
-"""Lifecycle of a lake without tables from the log: polled tables, web logs, or both.
+"""Lifecycle of a lake without tables from the log: polled tables, web logs and put tables.
 
 It runs no Kafka, no Connect and no stream, and changes nothing in its source: polls use the login
 of the source's DSN. So the source may be a read replica.
@@ -31,8 +31,8 @@ from cdclake.local.mask_history import add_to_history
 from cdclake.local.plan_diff import compare_stored
 from cdclake.local.polls import poll_new_tables
 from cdclake.local.process.home import Home
+from cdclake.local.puts import put_lifecycle
 from cdclake.local.table_answer import table_answer
-from cdclake.local.web_logs import web_log_lifecycle as web_logs
 from cdclake.plan import Plan
 from cdclake.postgres.source import check_polled_tables
 
@@ -42,7 +42,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
     component.asked_trouble()
     before = LakeState.load(home)
     _refuse_source(before, plan, dsn)
-    web_logs.refuse_to_leave(home, before, plan)
+    put_lifecycle.refuse_to_leave(home, before, plan)
     known = Plan.from_json(before.plan) if before.plan else None
     if known is not None and known.polled:
         compare_stored(known, plan)
@@ -67,7 +67,7 @@ def up(home: Home, plan: Plan, pipeline_file: str, dsn: str | None) -> dict[str,
 def _run(lake: LocalLake) -> dict[str, Any]:
     """Create what the lake needs, start what it runs, and poll new tables."""
     create_bucket_and_database(lake)
-    web_logs.prepare(lake)
+    put_lifecycle.prepare(lake)
     write_plan(lake)
     if lake.plan.polled:
         _keep_secrets(lake)
@@ -112,7 +112,7 @@ def _answer(lake: LocalLake, dsn: str | None) -> dict[str, Any]:
         "clients": str(lake.home.clients),
         "logs": lake.endpoints.logs,
         "tables": [table_answer(table) for table in tables],
-        "web_logs": web_logs.described(lake.plan),
+        **put_lifecycle.described(lake.plan),
         "paused": lake.state.paused,
     }
 
@@ -121,8 +121,7 @@ def _refuse_source(before: LakeState, plan: Plan, dsn: str | None) -> None:
     if before.epoch:
         raise InputError(
             "this lake streams tables, but the pipeline file has none",
-            "add `weblogs:` or polled tables to the lake's file, or use another CDCLAKE_HOME for"
-            " this one",
+            "add this section to the lake's file, or use another CDCLAKE_HOME for this one",
         )
     if dsn is not None and not plan.polled:
         raise InputError("the pipeline file has no tables to read from a source", "omit the source")

@@ -76,7 +76,7 @@ class RedriveService:
         now_us: Callable[[], int] = now_us,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        foreign = {naming.delivery_stream_name(prefix, logs.name) for logs in plan.web_logs}
+        foreign = {naming.delivery_stream_name(prefix, each.name) for each in plan.put_streams}
         folders = [stream.error_prefix for stream in plan.deliveries]
         self._objects = FailedObjects(s3, bucket, folders, foreign)
         self._bucket, self._firehose = bucket, firehose

@@ -10,6 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from cdclake.firehose.put_records import Unfit
+from cdclake.firehose.stream import ARRIVED_AT
+
 REMOTE_ADDR = "remote_addr"
 REMOTE_USER = "remote_user"
 TIME_LOCAL = "time_local"
@@ -18,7 +21,6 @@ STATUS = "status"
 BODY_BYTES_SENT = "body_bytes_sent"
 HTTP_REFERER = "http_referer"
 HTTP_USER_AGENT = "http_user_agent"
-ARRIVED_AT = "arrived_at"  # at Firehose; a record that its producer resends arrives again
 
 # (column, Spark type)
 COLUMNS = (
@@ -36,7 +38,7 @@ _TIME_FORMAT = "%d/%b/%Y:%H:%M:%S %z"
 _MAX_BYTES = (1 << 63) - 1
 
 
-class NoAccess(ValueError):
+class NoAccess(Unfit):
     """Record that is not a parsed line of an access log."""
 
 

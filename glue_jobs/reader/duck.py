@@ -259,12 +259,13 @@ def mentioned_removed(reader: Reader, query: str) -> tuple[str, ...]:
 def plain_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:
     """Return the Iceberg tables without changelog that the query may read, or all of them.
 
-    They are those of web logs, and those of queries and of sinks once they are written.
+    They are those that producers put records into, and those of queries and of sinks once they are
+    written.
     """
-    requests = (name for logs in reader.plan.web_logs for name in logs.tables)
+    put = (name for stream in reader.plan.put_streams for name in stream.tables)
     written = [name for table in reader.plan.derived for name in table.stored]
     written += reader.plan.sink_tables
-    return (*_mentioned_names(requests, query), *_written(reader, written, query))
+    return (*_mentioned_names(put, query), *_written(reader, written, query))
 
 
 def file_tables(reader: Reader, query: str | None = None) -> tuple[str, ...]:

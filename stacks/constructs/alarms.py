@@ -18,7 +18,11 @@ from cdclake.debezium.topics import RETENTION_DAYS
 from cdclake.schedule_times import longest_days
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
-from cdclake.stacks.constructs.firehose_alarms import watches_of_delivery, watches_of_web_server
+from cdclake.stacks.constructs.firehose_alarms import (
+    watches_of_delivery,
+    watches_of_put_table,
+    watches_of_web_server,
+)
 from cdclake.stream_keeping import (
     FAILURES_TO_ALARM,
     MAX_PAUSE_MINUTES,
@@ -46,6 +50,8 @@ def watches(
         yield from watches_of_delivery(deployment, functions=functions)
     for logs in deployment.plan.web_logs:
         yield from watches_of_web_server(deployment, logs)
+    for table in deployment.plan.puts:
+        yield from watches_of_put_table(deployment, table)
     if failed_queue is not None:
         yield from _of_jobs(deployment, known, failed_queue)
 

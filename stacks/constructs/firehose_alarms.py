@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
+from cdclake.puts.put_table import PutTable
 from cdclake.redrive.redrive_stream import redrive_stream
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR
@@ -82,6 +83,20 @@ def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[Ala
             threshold=0,
             periods=3,
             part=part,
+        )
+
+
+def watches_of_put_table(deployment: Deployment, table: PutTable) -> Iterator[AlarmSpec]:
+    """Yield the alarm that Firehose throttles the producers of a put table."""
+    if table.stream.source == "direct_put":
+        yield AlarmSpec(
+            name="puts-throttled",
+            description=f"Firehose throttles the records put for {table.name}. Producers have to"
+            " repeat them.",
+            metric=throttled(deployment.prefix, table.name),
+            threshold=0,
+            periods=3,
+            part=deployment.plan.puts.index(table) + 1,
         )
 
 

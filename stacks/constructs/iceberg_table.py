@@ -6,17 +6,16 @@ The jobs create and evolve the tables of a database's changes
 
 from __future__ import annotations
 
-import re
-
 from aws_cdk import Aws, RemovalPolicy, aws_glue
 from constructs import Construct
 
+from cdclake.config.partition import parse_transform
 from cdclake.iceberg.schemas import TableSchema
 
 _Table = aws_glue.CfnTable
-# Iceberg's names of Spark's types; all primitive, since CloudFormation takes a string as type.
-_TYPES = {"string": "string", "int": "int", "bigint": "long", "timestamp": "timestamptz"}
-_DAYS = re.compile(r"days\((\w+)\)")
+# Iceberg's names of Spark's types, where they differ; all primitive, since CloudFormation takes a
+# string as type.
+_TYPES = {"bigint": "long", "timestamp": "timestamptz", "timestamp_ntz": "timestamp"}
 _FIRST_PARTITION = 1000  # Iceberg's first id of partition fields
 
 
@@ -67,7 +66,7 @@ def _columns(schema: TableSchema) -> aws_glue.CfnTable.IcebergSchemaProperty:
         schema_id=0,
         fields=[
             _Table.IcebergStructFieldProperty(
-                id=number, name=name, type=_TYPES[kind], required=False
+                id=number, name=name, type=_TYPES.get(kind, kind), required=False
             )
             for number, (name, kind) in enumerate(schema.columns, start=1)
         ],
@@ -76,16 +75,16 @@ def _columns(schema: TableSchema) -> aws_glue.CfnTable.IcebergSchemaProperty:
 
 def _partitions(schema: TableSchema) -> aws_glue.CfnTable.IcebergPartitionSpecProperty:
     ids = {name: number for number, (name, _) in enumerate(schema.columns, start=1)}
-    columns = [found[1] for each in schema.partition_by if (found := _DAYS.fullmatch(each))]
+    transforms = [parse_transform(spelled) for spelled in schema.partition_by]
     return _Table.IcebergPartitionSpecProperty(
         spec_id=0,
         fields=[
             _Table.IcebergPartitionFieldProperty(
-                source_id=ids[column],
+                source_id=ids[transform.column],
                 field_id=_FIRST_PARTITION + number,
-                name=f"{column}_day",
-                transform="day",
+                name=transform.field_name(transform.column),
+                transform=transform.kind,
             )
-            for number, column in enumerate(columns)
+            for number, transform in enumerate(transforms)
         ],
     )

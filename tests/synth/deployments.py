@@ -96,6 +96,20 @@ weblogs:
       router: {_ECR}/aws-for-fluent-bit@sha256:{"1b" * 32}
 """
 SHARDS = WEB_LOGS.replace("statuses: [200, 404]", "source: kinesis\n    route: day")
+PUTS = """\
+version: 1
+name: shop
+puts:
+  clicks:
+    columns: {id: bigint, price: "numeric(10,2)", at: timestamp, day: date, ok: boolean,
+      ratio: double precision, body: jsonb}
+    key: [id]
+    partition_by: [hour(at), ok]
+  visits:
+    source: kinesis
+    columns: {id: bigint}
+    transform: transforms/visits
+"""
 PRIVATE = "aws: {private_connectivity: on}\n"
 WIDER = PIPELINE.replace("order_id: bigint,", "order_id: bigint, total: money,")
 OFF = PIPELINE + "aws: {connector: off}\n"
@@ -175,6 +189,7 @@ VARIANTS = {
     "delivered": PIPELINE + DELIVERED + PRIVATE,
     "web logs": WEB_LOGS,
     "shards": SHARDS,
+    "puts": PUTS,
     "trial": PIPELINE + TRIAL,
     "connectors": PIPELINE + OPTIMIZED + EXISTING + CONNECTED,
     "governed": AVRO + CHECKED + PUBLISHED + POLLED + GOVERNED + DERIVED,
@@ -214,6 +229,10 @@ def synthesize(text: str, folder: Path, environment: str | None = None) -> Synth
     """The deployment of the pipeline file `text`, by the app's own code and cdk.json's flags."""
     file = folder / "pipeline.yaml"
     file.write_text(text)
+    if "transform: " in text:
+        handler = folder / "transforms" / "visits" / "handler.py"
+        handler.parent.mkdir(parents=True)
+        handler.write_text("def handler(event, context):\n    return event\n")
     app = App(context=FLAGS, outdir=str(folder / "out"), analytics_reporting=False)
     add_stacks(app, load_deployment(file, environment))
     check_security(app)

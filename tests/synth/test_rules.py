@@ -17,7 +17,7 @@ from tests.synth.rules import RULES, WIDE_RULES, broken_rules
 SEEDED = ("created", "delivered", "web logs", "shards", "connectors")
 
 
-@pytest.mark.parametrize("name", [*SEEDED, "existing"])
+@pytest.mark.parametrize("name", [*SEEDED, "existing", "puts"])
 def test_no_rule_is_broken(variants, name):
     assert broken_rules(variants[name].templates) == []
 

@@ -21,6 +21,7 @@ ACCEPTED = {
     "delivered": ALWAYS | {"RDS11", "KDF1"},
     "web logs": OF_WEB_LOGS,
     "shards": OF_WEB_LOGS | {"KDF1", "KDS3"},
+    "puts": {"IAM5", "KDF1", "KDS3"},
     "trial": ALWAYS | {"RDS3", "RDS10", "RDS11"},
     "governed": ALWAYS | {"RDS6"},
 }

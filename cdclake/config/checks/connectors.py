@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
+from cdclake.config.checks.put_streams import put_tables
 from cdclake.config.checks.secrets import carries_password
-from cdclake.config.checks.web_logs import web_log_tables
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
@@ -137,5 +137,5 @@ def _lake_names(document: Document, tables: Sequence[TableOutline]) -> dict[str,
         if table.name
         for name in naming.lake_objects(table.name)
     }
-    taken |= dict.fromkeys(web_log_tables(document), "web logs")
+    taken |= put_tables(document)
     return taken | dict.fromkeys(document.mapping("derived"), "`derived:`")

@@ -7,7 +7,7 @@ from typing import Any
 
 from cdclake import naming
 from cdclake.config import partition
-from cdclake.config.checks.web_logs import web_log_tables
+from cdclake.config.checks.put_streams import put_tables
 from cdclake.config.derived_sql import QueryFacts, SourceColumns, analyze
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline, try_parse
@@ -25,7 +25,7 @@ def check_derived(document: Document, tables: Sequence[TableOutline]) -> Iterato
         if table.name
         for name in naming.lake_objects(table.name)
     }
-    taken |= dict.fromkeys(web_log_tables(document), "weblogs")
+    taken |= put_tables(document)
     taken[naming.QUARANTINE] = "cdclake"
     for name, entry in document.mapping(_SECTION).items():
         place = (_SECTION, name)

@@ -42,7 +42,7 @@ class _Stream:
 def check_use(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Refuse settings of Firehose for tables that it does not deliver."""
     delivered = _delivered(tables)
-    if _SECTION in document.values and not delivered and not document.mapping("weblogs"):
+    if _SECTION in document.values and not delivered and not _count_put(document):
         message, remedy = "no table is delivered by Firehose", "add `delivery: firehose` to one"
         yield document.key_problem((_SECTION,), message, f"{remedy}, or remove this")
     for table in tables:
@@ -90,7 +90,7 @@ def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator
     """Check the quotas: streams, bytes per second, bytes per call, tables per stream."""
     streams = list(_streams(document, tables))
     redrive = bool(streams)  # redrive uses one more stream
-    count = len(streams) + redrive + len(document.mapping("weblogs"))
+    count = len(streams) + redrive + _count_put(document)
     allowed = document.get(_SECTION, "account_streams")
     allowed = allowed if type(allowed) is int else STREAMS_PER_REGION
     if count > allowed:
@@ -103,6 +103,10 @@ def check_quotas(document: Document, tables: Sequence[TableOutline]) -> Iterator
         yield from _check_rate(document, stream)
         yield from _check_function(document, stream)
         yield from _check_tables(document, stream)
+
+
+def _count_put(document: Document) -> int:
+    return len(document.mapping("weblogs")) + len(document.mapping("puts"))
 
 
 def _check_rate(document: Document, stream: _Stream) -> Iterator[Problem]:

@@ -23,6 +23,7 @@ from cdclake.local.lake.topics import end_offsets
 from cdclake.local.process.home import PROJECT, write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
+from cdclake.packing import transform_files
 from cdclake.plan import Plan
 
 NAME = naming.FIREHOSE_COMPONENT
@@ -102,13 +103,14 @@ def _is_delivered(lake: LocalLake, plan: Plan, ends: dict[str, dict[int, int]]) 
 
 
 def spec(lake: LocalLake) -> Spec:
-    """Return the process to run; another plan or other faults make another process."""
+    """Return the process to run; another plan, transform or faults make another process."""
     plan = plan_file(lake)
     return Spec(
         name=NAME,
         argv=(
             *(sys.executable, "-m", "cdclake.local.firehose.firehose_server"),
-            *("--home", str(lake.home.path), "--plan", str(plan), "--trouble", asked_trouble()),
+            *("--home", str(lake.home.path), "--plan", str(plan)),
+            *("--transforms", str(copy_transforms(lake)), "--trouble", asked_trouble()),
         ),
         env=environment(**aws_environment(lake.endpoints)),
         shell=shell(),
@@ -116,6 +118,26 @@ def spec(lake: LocalLake) -> Spec:
         port=urlparse(lake.endpoints.firehose).port,
         log=str(lake.home.log(NAME)),
     )
+
+
+def copy_transforms(lake: LocalLake) -> Path:
+    """Copy the users' transforms to a folder named by their content; return it."""
+    beside = Path(lake.state.pipeline_file).parent
+    files = {
+        f"{table.name}/{name}": content
+        for table in lake.plan.puts
+        if table.transform
+        for name, content in transform_files(beside / table.transform).items()
+    }
+    digest = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        digest.update(f"{name} {len(content)} ".encode() + content)
+    folder = lake.home.run / f"transforms-{digest.hexdigest()[:16]}"
+    for name, content in files.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return folder
 
 
 def plan_file(lake: LocalLake) -> Path:

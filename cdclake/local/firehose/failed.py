@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.naming import delivery_error_prefix
+from cdclake.naming import delivery_error_prefix, redriven_prefix
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +30,16 @@ def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> F
 
     Return None if there are none.
     """
-    found = [
-        entry
+    prefixes = (
+        delivery_error_prefix(stream.error_prefix, kind, "")[:-1]
         for kind in ("processing-failed", "iceberg-failed")
-        for page in s3.get_paginator("list_objects_v2").paginate(
-            Bucket=bucket, Prefix=delivery_error_prefix(stream.error_prefix, kind, "")[:-1]
-        )
-        for entry in page.get("Contents", [])
-        if entry["Key"].rpartition("/")[2].startswith(f"{name}-1-")
-    ]
+    )
+    found = [entry for prefix in prefixes for entry in _objects(s3, bucket, prefix, name)]
     if not found:
         return None
     records, newest = 0, max(found, key=lambda entry: entry["LastModified"])
     for entry in found:
-        lines = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read().splitlines()
+        lines = _lines(s3, bucket, entry)
         records += len(lines)
         if entry is newest:
             last = json.loads(lines[-1])
@@ -51,3 +47,24 @@ def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> F
     return Failed(
         records, f"s3://{bucket}/{folder}/", f"{last['errorCode']}: {last['errorMessage']}"
     )
+
+
+def redriven_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> int:
+    """Count failed records of a stream, `name` in Firehose, that were put again."""
+    prefix = redriven_prefix(stream.error_prefix)
+    return sum(len(_lines(s3, bucket, entry)) for entry in _objects(s3, bucket, prefix, name))
+
+
+def _objects(s3: Any, bucket: str, prefix: str, name: str) -> list[dict[str, Any]]:
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    return [
+        entry
+        for page in pages
+        for entry in page.get("Contents", [])
+        if entry["Key"].rpartition("/")[2].startswith(f"{name}-1-")
+    ]
+
+
+def _lines(s3: Any, bucket: str, entry: dict[str, Any]) -> list[bytes]:
+    body: bytes = s3.get_object(Bucket=bucket, Key=entry["Key"])["Body"].read()
+    return body.splitlines()

@@ -1,7 +1,8 @@
 """The local Firehose as a process: all streams of the plan, and the API.
 
-`python -m cdclake.local.firehose.firehose_server --home PATH --plan FILE [--trouble SEED:KINDS]`;
-another plan needs another process, as it needs another deployment of the function on AWS.
+`python -m cdclake.local.firehose.firehose_server --home PATH --plan FILE --transforms FOLDER
+[--trouble SEED:KINDS]`; another plan or transform needs another process, as it needs another
+deployment of the function on AWS.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Local stand-in for Amazon Data Firehose.")
     parser.add_argument("--home", required=True, type=Path)
     parser.add_argument("--plan", required=True, type=Path)
+    parser.add_argument("--transforms", required=True, type=Path)
     parser.add_argument("--trouble", default="", help="faults to inject, like 7:shuffle,fail")
     given = parser.parse_args()
     home = Home(given.home)
@@ -54,23 +56,23 @@ def main() -> int:
     stop = threading.Event()
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: stop.set())
-    _run(lake, given.plan, given.trouble, stop)
+    _run(lake, given, stop)
     return 0
 
 
-def _run(lake: LocalLake, file: Path, trouble: str, stop: threading.Event) -> None:
-    plan = Plan.from_json(file.read_text(encoding="utf-8"))
+def _run(lake: LocalLake, given: argparse.Namespace, stop: threading.Event) -> None:
+    plan = Plan.from_json(given.plan.read_text(encoding="utf-8"))
     journal = Journal(journal_file(lake.home))
     redrive = redrive_stream(plan)
     listed = [*plan.streams, *([redrive] if redrive else [])]
-    deliveries = [_delivery(lake, plan, journal, s, trouble) for s in listed]
+    deliveries = [_delivery(lake, plan, journal, s, given) for s in listed]
     work: dict[str, Callable[[], None]] = {d.stream.name: d.turn for d in deliveries}
     threads = [threading.Thread(target=keep_doing, args=(*each, stop)) for each in work.items()]
     streams = {naming.delivery_stream_name(plan.name, s.name): s for s in listed}
     port = urlparse(lake.endpoints.firehose).port
     assert port is not None  # chosen by `up`
     keys = lake.endpoints.keys
-    api = DirectPut(streams, journal, Trouble.parse(trouble))
+    api = DirectPut(streams, journal, Trouble.parse(given.trouble))
     with Server(port, SignedRequests(api, keys.user, keys.password)) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         for thread in threads:
@@ -91,13 +93,17 @@ def keep_doing(name: str, work: Callable[[], None], stop: threading.Event) -> No
 
 
 def _delivery(
-    lake: LocalLake, plan: Plan, journal: Journal, stream: DeliveryStream, spelled: str
+    lake: LocalLake,
+    plan: Plan,
+    journal: Journal,
+    stream: DeliveryStream,
+    given: argparse.Namespace,
 ) -> Delivery:
-    trouble = Trouble.parse(spelled)
+    trouble = Trouble.parse(given.trouble)
     name = naming.delivery_stream_name(plan.name, stream.name)
     read = stream.topic or "direct puts"
     log.info("stream %s reads %s for %s", name, read, ", ".join(stream.tables))
-    handler = None if stream.function is None else handler_of(stream.function, plan)
+    handler = None if stream.function is None else handler_of(stream, plan, given.transforms)
     return Delivery(
         stream,
         plan.lake_database,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from cdclake.firehose.record_transform import RecordTransform
-from cdclake.firehose.stream import CHANGES_FUNCTION
+from cdclake.firehose.stream import CHANGES_FUNCTION, DeliveryStream
 from cdclake.local.firehose.function import Handler
 from cdclake.plan import Plan
+from cdclake.puts import put_table
+from cdclake.puts.put_transform import PutTransform, load_handler
 from cdclake.redrive import redrive_stream
 from cdclake.redrive.unwrap import unwrap_records
 from cdclake.web_logs import model as web_logs
@@ -19,19 +22,35 @@ from cdclake.web_logs.request_transform import transform_requests
 _Transform = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 
 
-def handler_of(function: str, plan: Plan) -> Handler:
-    """Return the handler of a function in `lambda/`, with the plan of a deployment."""
-    transforms: dict[str, Callable[[Plan], _Transform]] = {
+def handler_of(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handler:
+    """Return the handler of the stream's function in `lambda/`, with the plan of a deployment.
+
+    The folders of the users' transforms are in `transforms`, by table.
+    """
+    if stream.function == put_table.FUNCTION:
+        return _put_handler(stream, plan, transforms)
+    transforms_of_plan: dict[str, Callable[[Plan], _Transform]] = {
         CHANGES_FUNCTION: _changes,
         redrive_stream.FUNCTION: lambda plan: partial(unwrap_records, database=plan.lake_database),
         web_logs.FUNCTION: lambda _: transform_requests,
     }
-    transform = transforms[function](plan)
+    transform = transforms_of_plan[str(stream.function)](plan)
 
     def handler(event: dict[str, Any], _: Any) -> dict[str, Any]:
         return {"records": transform(event["records"])}
 
     return handler
+
+
+def _put_handler(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handler:
+    [table] = [table for table in plan.puts if table.stream == stream]
+
+    @cache  # at the first call, as on Lambda: a broken transform fails its calls only
+    def loaded() -> PutTransform:
+        before = load_handler(transforms / table.name, table.name) if table.transform else None
+        return PutTransform(table, before)
+
+    return lambda event, context: loaded().answer(event, context)
 
 
 def _changes(plan: Plan) -> _Transform:

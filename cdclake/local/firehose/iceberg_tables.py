@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,28 +9,38 @@ from pyiceberg.catalog.glue import GlueCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.transforms import DayTransform
+from pyiceberg.transforms import parse_transform as parse_iceberg_transform
 from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    DecimalType,
+    DoubleType,
     IcebergType,
     IntegerType,
     LongType,
     NestedField,
     StringType,
+    TimestampType,
     TimestamptzType,
 )
 
 from cdclake import naming
+from cdclake.config.partition import parse_transform
+from cdclake.errors import InputError
 from cdclake.iceberg.schemas import TableSchema
 from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.rows import to_arrow
 from cdclake.local.process.credentials import Login
 
-_DAYS = re.compile(r"days\((\w+)\)")
 _KINDS: Mapping[str, IcebergType] = {
+    "boolean": BooleanType(),
     "int": IntegerType(),
     "bigint": LongType(),
+    "double": DoubleType(),
+    "date": DateType(),
     "string": StringType(),
     "timestamp": TimestamptzType(),
+    "timestamp_ntz": TimestampType(),
 }
 
 
@@ -53,18 +62,28 @@ class LogTables:
         )
 
     def create(self, schema: TableSchema, location: str) -> None:
-        """Create a table of web logs, which have few kinds of columns, unless it exists."""
+        """Create a table that only Firehose writes, or add the columns that it lacks.
+
+        Raise InputError if a column has another type, or if the partitions differ.
+        """
         fields = [
-            NestedField(number, name, _KINDS[kind], required=False)
+            NestedField(number, name, _kind(kind), required=False)
             for number, (name, kind) in enumerate(schema.columns, 1)
         ]
-        self._catalog.create_table_if_not_exists(
+        spec = PartitionSpec(*_partition_fields(schema, fields))
+        table = self._catalog.create_table_if_not_exists(
             (self._database, schema.name),
             Schema(*fields),
             location,
-            PartitionSpec(*_by_day(schema, fields)),
+            spec,
             properties=dict(schema.properties),
         )
+        _add_columns(table, fields)
+        if [field.name for field in table.spec().fields] != [field.name for field in spec.fields]:
+            raise InputError(
+                f"the table {schema.name} has other partitions than the pipeline file declares",
+                "restore `partition_by`, or declare a table of another name",
+            )
 
     def schema(self, table: str) -> Schema:
         """Return the table's current columns."""
@@ -79,9 +98,36 @@ class LogTables:
         return self._catalog.load_table((self._database, table))
 
 
-def _by_day(schema: TableSchema, fields: Sequence[NestedField]) -> Iterator[PartitionField]:
+def _add_columns(table: Table, fields: Sequence[NestedField]) -> None:
+    present = {field.name: field.field_type for field in table.schema().fields}
+    with table.update_schema() as change:
+        for field in fields:
+            if field.name not in present:
+                change.add_column(field.name, field.field_type)
+            elif present[field.name] != field.field_type:
+                raise InputError(
+                    f"the column {field.name} of {table.name()[-1]} is {present[field.name]}, but"
+                    f" the pipeline file declares {field.field_type}",
+                    "restore its type, or declare a table of another name",
+                )
+
+
+def _kind(spark_type: str) -> IcebergType:
+    if spark_type.startswith("decimal("):
+        precision, scale = spark_type[len("decimal(") : -1].split(",")
+        return DecimalType(int(precision), int(scale))
+    return _KINDS[spark_type]
+
+
+def _partition_fields(
+    schema: TableSchema, fields: Sequence[NestedField]
+) -> Iterator[PartitionField]:
+    ids = {field.name: field.field_id for field in fields}
     for number, spelled in enumerate(schema.partition_by, 1000):
-        found = _DAYS.fullmatch(spelled)
-        assert found is not None  # web logs use no other transform
-        [source] = [field.field_id for field in fields if field.name == found[1]]
-        yield PartitionField(source, number, DayTransform(), f"{found[1]}_day")
+        transform = parse_transform(spelled)
+        yield PartitionField(
+            ids[transform.column],
+            number,
+            parse_iceberg_transform(transform.kind),
+            transform.field_name(transform.column),
+        )

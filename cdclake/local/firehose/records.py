@@ -25,11 +25,13 @@ class Record(NamedTuple):
     arrived_ms: int
     value: bytes | None  # None: a tombstone
     key: str = ""  # partition key in Kinesis
+    part: int | None = None  # number within an aggregated record of Kinesis
 
     @property
     def id(self) -> str:
         """Return the record's id in a call of the function."""
-        return f"{self.partition:05}-{self.offset:020}"
+        within = "" if self.part is None else f"-{self.part}"
+        return f"{self.partition:05}-{self.offset:020}{within}"
 
 
 class Made(NamedTuple):
@@ -108,7 +110,7 @@ def _metadata_of(stream: DeliveryStream, record: Record) -> Mapping[str, Any]:
                 "shardId": shard_id(record.partition),
                 "partitionKey": record.key,
                 "sequenceNumber": str(record.offset),
-                "subsequenceNumber": "",
+                "subsequenceNumber": "" if record.part is None else str(record.part),
             }
             name = "kinesisRecordMetadata"
         case "direct_put":

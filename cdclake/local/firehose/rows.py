@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pyiceberg.types import (
     BinaryType,
     BooleanType,
     DateType,
+    DecimalType,
     DoubleType,
     FloatType,
     IcebergType,
@@ -20,6 +22,7 @@ from pyiceberg.types import (
     ListType,
     LongType,
     StringType,
+    TimestampType,
     TimestamptzType,
 )
 
@@ -32,16 +35,21 @@ _INTEGERS: Mapping[Any, int] = {
     IntegerType: 31,
     DateType: 31,
     LongType: 63,
+    TimestampType: 63,
     TimestamptzType: 63,
 }  # bits without sign
 _TYPES: Mapping[type, tuple[type, ...]] = {
     BooleanType: (bool,),
-    FloatType: (float, int),
-    DoubleType: (float, int),
+    FloatType: (float, Decimal, int),
+    DoubleType: (float, Decimal, int),
     StringType: (str,),
 }
 # Values in JSON: dates as days, times as microseconds, bytes as base64.
-_STORED = {pa.date32(): pa.int32(), pa.timestamp("us", tz="UTC"): pa.int64()}
+_STORED = {
+    pa.date32(): pa.int32(),
+    pa.timestamp("us"): pa.int64(),
+    pa.timestamp("us", tz="UTC"): pa.int64(),
+}
 
 
 class Misfit(ValueError):
@@ -55,7 +63,7 @@ class Misfit(ValueError):
 def read_row(data: bytes, schema: Schema) -> Mapping[str, Any]:
     """Parse a row into values by column; missing ones are NULL. Raise Misfit if it does not fit."""
     try:
-        row = json.loads(data)
+        row = json.loads(data, parse_float=Decimal)
     except ValueError:
         row = None
     if not isinstance(row, dict):
@@ -79,9 +87,17 @@ def _fits(value: Any, kind: IcebergType) -> bool:
         return type(value) is int and -(1 << bits) <= value < 1 << bits
     if isinstance(value, bool):
         return isinstance(kind, BooleanType)
+    if isinstance(kind, DecimalType):
+        return isinstance(value, int | Decimal) and _fits_decimal(Decimal(value), kind)
     if isinstance(kind, BinaryType):
         return isinstance(value, str) and _is_base64(value)
     return isinstance(value, _TYPES.get(type(kind), ()))
+
+
+def _fits_decimal(value: Decimal, kind: DecimalType) -> bool:
+    exponent = value.as_tuple().exponent
+    assert isinstance(exponent, int)  # JSON has neither infinity nor NaN
+    return not value or (-exponent <= kind.scale and value.adjusted() < kind.precision - kind.scale)
 
 
 def _is_base64(text: str) -> bool:
@@ -102,5 +118,9 @@ def to_arrow(rows: Sequence[Mapping[str, Any]], schema: Schema) -> pa.Table:
 def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         values = [None if value is None else base64.b64decode(value) for value in values]
+    if pa.types.is_floating(kind):
+        values = [None if value is None else float(value) for value in values]
+    if pa.types.is_decimal(kind):
+        values = [None if value is None else Decimal(value) for value in values]
     stored = _STORED.get(kind)
     return pa.array(values, kind) if stored is None else pa.array(values, stored).cast(kind)

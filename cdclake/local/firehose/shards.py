@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdclake.local.firehose.kpl import user_records
 from cdclake.local.firehose.records import Record, shard_id
 from cdclake.local.process.home import Home, read_json, write_atomically
 
@@ -68,11 +69,11 @@ class KinesisSource:
         answer = self._kinesis.get_records(
             ShardIterator=iterator, Limit=min(max(most, 1), _MAX_RECORDS_PER_CALL)
         )
-        records = [_record(number, raw) for raw in answer["Records"]]
-        if records:
-            self._read_until[shard] = str(records[-1].offset)
-            self._open[number] += [record.offset for record in records]
-        return records
+        offsets = [int(raw["SequenceNumber"]) for raw in answer["Records"]]
+        if offsets:
+            self._read_until[shard] = str(offsets[-1])
+            self._open[number] += offsets
+        return [record for raw in answer["Records"] for record in _records(number, raw)]
 
     def commit(self, offsets: Mapping[int, int]) -> None:
         """Store checkpoints: all records before these offsets, by shard, are delivered."""
@@ -89,11 +90,18 @@ def _number(shard: str) -> int:
     return int(shard.rpartition("-")[2])
 
 
-def _record(number: int, raw: Mapping[str, Any]) -> Record:
-    return Record(
-        partition=number,
-        offset=int(raw["SequenceNumber"]),
-        arrived_ms=int(raw["ApproximateArrivalTimestamp"].timestamp() * 1000),
-        value=raw["Data"],
-        key=raw["PartitionKey"],
-    )
+def _records(number: int, raw: Mapping[str, Any]) -> list[Record]:
+    """Return the producers' records in a record of Kinesis, which the KPL may have aggregated."""
+    found = user_records(raw["Data"], raw["PartitionKey"])
+    is_one = [each.data for each in found] == [raw["Data"]]
+    return [
+        Record(
+            partition=number,
+            offset=int(raw["SequenceNumber"]),
+            arrived_ms=int(raw["ApproximateArrivalTimestamp"].timestamp() * 1000),
+            value=each.data,
+            key=each.key,
+            part=None if is_one else part,
+        )
+        for part, each in enumerate(found)
+    ]

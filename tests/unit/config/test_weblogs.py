@@ -12,7 +12,7 @@ import pytest
 from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.routing import Destination, destinations
 from cdclake.config.yaml_reader import parse_document
-from cdclake.iceberg.schemas import request_schemas
+from cdclake.iceberg.schemas import appended_schemas
 from cdclake.local.process.home import PROJECT
 from cdclake.plan import Plan
 from cdclake.web_logs.row import request_row
@@ -82,7 +82,7 @@ def test_all_tables_are_parted_by_the_day_of_the_request_in_format_version_2(tmp
     plan = plan_of(
         file("{statuses: [200]}", "lake: {format_version: 3, readers: [spark]}\n"), tmp_path
     )
-    schemas = request_schemas(plan)
+    schemas = appended_schemas(plan)
     assert [schema.name for schema in schemas] == ["request_200", "request_other"]
     assert {schema.partition_by for schema in schemas} == {("days(time_local)",)}
     assert {schema.properties["format-version"] for schema in schemas} == {"2"}

@@ -20,7 +20,7 @@ from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.journal import Journal, JournalSource
 from cdclake.redrive.batch_writer import BatchWriter
 from cdclake.redrive.objects import Line
-from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
+from cdclake.redrive.redrive_stream import redrive_stream
 from cdclake.redrive.routed_rows import Redrive
 from tests.recorded.firehose import Kept, Logs, iceberg_schema
 from tests.unit.deployed.redriving import NOW, events, plan, rows
@@ -65,8 +65,8 @@ def test_rows_arrive_in_logs_and_quarantine_though_firehose_refuses_and_fails(
         server.shutdown()
     delivery = Delivery(
         stream, plan().lake_database, source=JournalSource(journal, NAME), tables=relations,
-        function=LocalFunction(handler_of(FUNCTION, plan()), stream, trouble=trouble), errors=kept,
-        trouble=trouble, pause=lambda _: None,
+        function=LocalFunction(handler_of(stream, plan(), Path()), stream, trouble=trouble),
+        errors=kept, trouble=trouble, pause=lambda _: None,
     )  # fmt: skip
     delivery.drain()
     assert kept.failures == []

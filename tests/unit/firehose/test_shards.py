@@ -10,6 +10,7 @@ from moto import mock_aws
 
 from cdclake.local.firehose.records import Record
 from cdclake.local.firehose.shards import KinesisSource
+from tests.kpl import aggregated
 
 
 @pytest.fixture
@@ -66,3 +67,19 @@ def test_what_is_not_committed_is_read_again(kinesis: Any, tmp_path: Path) -> No
     put(kinesis, range(100, 105))
     assert values(read(source_of(kinesis, tmp_path))) == [*range(100, 105)]
     assert values(read(first)) == [*range(100, 105)]
+
+
+def test_aggregated_records_are_parts_of_one_sequence_number(kinesis: Any, tmp_path: Path) -> None:
+    parts = [(f"k{n}", b"%d" % n) for n in range(3)]
+    kinesis.put_record(StreamName="logs", Data=aggregated(parts), PartitionKey="a")
+    source = source_of(kinesis, tmp_path)
+    records = read(source)
+    assert [(r.key, r.value, r.part) for r in records] == [
+        (key, data, n) for n, (key, data) in enumerate(parts)
+    ]
+    [offset] = {record.offset for record in records}
+    assert len({record.id for record in records}) == 3
+    source.commit({records[0].partition: offset})  # one part of it is not delivered
+    assert read(source_of(kinesis, tmp_path)) == records
+    source.commit({records[0].partition: offset + 1})
+    assert read(source_of(kinesis, tmp_path)) == []

@@ -11,31 +11,31 @@ from cdclake.local import unstreamed
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake.lake import LakeState
 from cdclake.local.process.home import PROJECT, Home
-from cdclake.local.web_logs import web_log_lifecycle
-from cdclake.local.web_logs.web_log_figures import Figures
+from cdclake.local.puts import put_lifecycle
+from cdclake.local.puts.put_figures import Figures
 from cdclake.plan import Plan
 
 PLAN = load_plan(PROJECT / "pipelines" / "weblogs.yaml")
 WITHOUT = replace(PLAN, web_logs=())
 RENAMED = replace(PLAN, name="other")
 FIGURES = Figures(
-    web_logs="request", rows={"request_200": 3, "request_other": 2}, acknowledged=7, waiting=1,
-    failed=1, last_error=None,
+    name="request", rows={"request_200": 3, "request_other": 2}, acknowledged=7, waiting=1,
+    failed=1, redriven=0, last_error=None,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("after", [WITHOUT, RENAMED], ids=["removed", "renamed"])
 def test_a_stream_leaves_only_when_nothing_waits_in_it(tmp_path: Path, after: Plan) -> None:
     home, before = Home(tmp_path), LakeState(plan=PLAN.to_json(), pipeline_file="logs.yaml")
-    web_log_lifecycle.refuse_to_leave(home, before, after)
+    put_lifecycle.refuse_to_leave(home, before, after)
     journal = Journal(journal_file(home))
     [offset] = journal.append("weblogs-request", [b"{}"])
-    web_log_lifecycle.refuse_to_leave(home, before, PLAN)
+    put_lifecycle.refuse_to_leave(home, before, PLAN)
     with pytest.raises(InputError, match="1 records of the stream weblogs-request") as refused:
-        web_log_lifecycle.refuse_to_leave(home, before, after)
+        put_lifecycle.refuse_to_leave(home, before, after)
     assert "cdclake up logs.yaml" in refused.value.remedy
     journal.forget("weblogs-request", offset + 1)
-    web_log_lifecycle.refuse_to_leave(home, before, after)
+    put_lifecycle.refuse_to_leave(home, before, after)
 
 
 def test_a_lake_that_streams_tables_is_not_turned_into_one_of_web_logs(tmp_path: Path) -> None:
@@ -53,6 +53,8 @@ def test_what_is_acknowledged_and_nowhere_is_missing() -> None:
     assert replace(FIGURES, waiting=0, rows={}).missing == 6
     assert replace(FIGURES, rows={"request_200": 9}).missing == 0  # repeated
     assert replace(FIGURES, acknowledged=None, rows={}).missing == 0
+    assert replace(FIGURES, acknowledged=9).missing == 2
+    assert replace(FIGURES, acknowledged=9, redriven=2).missing == 0
 
 
 def test_the_journal_counts_what_it_has_acknowledged_for_good(tmp_path: Path) -> None:

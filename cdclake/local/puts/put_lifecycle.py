@@ -1,4 +1,4 @@
-"""Lifecycle of web logs in a lake."""
+"""Lifecycle of web logs and put tables in a lake."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from botocore.exceptions import ClientError
 
 from cdclake import naming
 from cdclake.errors import InputError
-from cdclake.iceberg.schemas import request_schemas
+from cdclake.firehose.stream import DeliveryStream
+from cdclake.iceberg.schemas import appended_schemas
 from cdclake.local.firehose.iceberg_tables import LogTables
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake.lake import LakeState, LocalLake
@@ -18,27 +19,31 @@ from cdclake.plan import Plan
 _SHARDS = 2  # on-demand streams on AWS start with four
 
 
-def described(plan: Plan) -> list[dict[str, Any]]:
-    """Return each web log's tables, and the stream that producers send to."""
-    return [
-        {
-            "web_logs": logs.name,
-            "source": logs.stream.source,
-            "stream": naming.delivery_stream_name(plan.name, logs.name),
-            "tables": [*logs.tables],
-        }
-        for logs in plan.web_logs
-    ]
+def described(plan: Plan) -> dict[str, Any]:
+    """Return the tables of web logs and put tables, and the stream that producers send to."""
+    return {
+        "web_logs": [_described("web_logs", plan, logs.stream) for logs in plan.web_logs],
+        "puts": [_described("puts", plan, table.stream) for table in plan.puts],
+    }
+
+
+def _described(kind: str, plan: Plan, stream: DeliveryStream) -> dict[str, Any]:
+    return {
+        kind: stream.name,
+        "source": stream.source,
+        "stream": naming.delivery_stream_name(plan.name, stream.name),
+        "tables": [*stream.tables],
+    }
 
 
 def prepare(lake: LocalLake) -> None:
     """Create missing tables and Kinesis streams; Firehose creates none."""
     tables = LogTables(lake.glue, lake.s3, lake.endpoints.keys, lake.plan.lake_database)
-    for schema in request_schemas(lake.plan):
+    for schema in appended_schemas(lake.plan):
         tables.create(schema, f"{lake.warehouse_uri}/{lake.plan.lake_database}.db/{schema.name}")
-    for logs in lake.plan.web_logs:
-        if logs.stream.source == "kinesis":
-            _create_stream(lake, naming.kinesis_stream_name(lake.plan.name, logs.name))
+    for stream in lake.plan.put_streams:
+        if stream.source == "kinesis":
+            _create_stream(lake, naming.kinesis_stream_name(lake.plan.name, stream.name))
 
 
 def refuse_to_leave(home: Home, before: LakeState, plan: Plan) -> None:

@@ -1,0 +1,84 @@
+"""Model of `puts:`: tables whose records producers put directly, or into a Kinesis stream."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from cdclake.config import literals
+from cdclake.config.firehose_model import StreamSettings
+from cdclake.config.problems import Refused, check_distinct
+from cdclake.config.table_model import Transform
+from cdclake.firehose.stream import ARRIVED_AT
+from cdclake.puts.put_values import SUPPORTED, is_supported
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
+_FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
+
+
+def _check_name(name: str) -> str:
+    if _NAME.fullmatch(name) is None:
+        raise Refused(
+            f"invalid put table name {name!r}",
+            "use 1 to 30 lowercase letters, digits and underscores, starting with a letter",
+        )
+    return name
+
+
+def _check_put_type(spelling: str) -> str:
+    if not is_supported(literals.parse_column_type(spelling)):
+        raise Refused(
+            f"put tables have no columns of type {spelling!r}", f"use {', '.join(SUPPORTED)}"
+        )
+    return spelling
+
+
+def _check_folder(folder: str) -> str:
+    if _FOLDER.fullmatch(folder) is None:
+        raise Refused(
+            f"invalid folder {folder!r}",
+            "write a path relative to the pipeline file, without `..`, such as `transforms/clicks`",
+        )
+    return folder
+
+
+PutsName = Annotated[str, AfterValidator(_check_name)]
+PutType = Annotated[str, AfterValidator(_check_put_type)]
+
+
+class PutsEntry(StreamSettings):
+    """Append-only table of JSON records, and the stream that they are put into."""
+
+    source: Literal["direct_put", "kinesis"] = Field(
+        default="direct_put",
+        description="direct_put: producers put records into Firehose. kinesis: they put them into a"
+        " Kinesis stream, which Firehose and others can read. Must not change once deployed: see"
+        " docs/puts.md.",
+    )
+    columns: dict[str, PutType] = Field(
+        min_length=1,
+        description="The columns: the exact name of a field, and its type. A field that is missing"
+        " or null is NULL.",
+    )
+    key: Annotated[list[str], AfterValidator(check_distinct)] = Field(
+        default_factory=list,
+        description="Fields that identify a record. A record without one of them fails; a saved"
+        " query returns each key once.",
+    )
+    partition_by: list[Transform] = Field(
+        default_factory=lambda: [f"day({ARRIVED_AT})"],
+        description="Columns, or `year`, `month`, `day` or `hour` of one, that the table is"
+        f" partitioned by. `{ARRIVED_AT}` is when Firehose received the record.",
+    )
+    unknown_fields: Literal["refuse", "ignore"] = Field(
+        default="refuse",
+        description="A field that is not a column: refuse fails the record, ignore omits the"
+        " field.",
+    )
+    transform: Annotated[str, AfterValidator(_check_folder)] | None = Field(
+        default=None,
+        description="Folder, relative to the pipeline file, with a `handler.py` whose"
+        " `handler(event, context)` Firehose's function calls first.",
+    )

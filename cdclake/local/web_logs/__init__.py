@@ -1,1 +1,0 @@
-"""Web logs in a local lake: their tables and streams, and counts of their requests."""

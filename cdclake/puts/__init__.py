@@ -1,0 +1,1 @@
+"""Tables whose records producers put directly, or into a Kinesis stream."""

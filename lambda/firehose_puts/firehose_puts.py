@@ -1,0 +1,30 @@
+"""Lambda function that Firehose calls with the records of a put table.
+
+The table (put_table.json) is stored next to this file, and so is the user's folder `transform`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_transform import PutTransform, load_handler
+
+logging.getLogger().setLevel(logging.INFO)
+
+
+@cache
+def _transform() -> PutTransform:
+    here = Path(__file__).parent
+    table = PutTable.from_raw(json.loads((here / "put_table.json").read_text(encoding="utf-8")))
+    before = load_handler(here / "transform", table.name) if table.transform else None
+    return PutTransform(table, before)
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answer a batch of records from Firehose."""
+    return _transform().answer(event, context)

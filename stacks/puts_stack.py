@@ -1,0 +1,57 @@
+"""The puts stacks: one per put table, with its stream, its function and the table."""
+
+from __future__ import annotations
+
+from aws_cdk import CfnOutput
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.iceberg.schemas import put_schema
+from cdclake.puts.put_table import FUNCTION, PutTable
+from cdclake.stacks.bundles import build_firehose_puts
+from cdclake.stacks.constructs.grant import arn
+from cdclake.stacks.lake_stack import LakeOutputs
+from cdclake.stacks.network_stack import NetworkOutputs
+from cdclake.stacks.put_stack import PutParts, PutStack
+
+
+class PutsStack(PutStack):
+    """One entry of `puts:`, from the stream to its table; producers are not part of it."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        table: PutTable,
+        network: NetworkOutputs,
+        lake: LakeOutputs,
+    ) -> None:
+        super().__init__(
+            scope,
+            deployment,
+            f"puts-{table.name.replace('_', '-')}",
+            f"put table {table.name}",
+            parts=PutParts(
+                stream=table.stream,
+                schemas=[put_schema(table)],
+                writable=table.tables,
+                module=FUNCTION,
+                code=build_firehose_puts(table, deployment.file.parent).path,
+            ),
+            ground=network.ground,
+            lake=lake,
+        )
+        CfnOutput(self, "Producers", value=self._producers(), description="Grants for producers")
+
+    def _producers(self) -> str:
+        """Return what a producer's role must be allowed to do."""
+        if self._shards is None:
+            stream = arn("firehose", f"deliverystream/{self._name}")
+            return f"firehose:PutRecord and firehose:PutRecordBatch on {stream}"
+        name = naming.kinesis_stream_name(self.deployment.prefix, self._parts.stream.name)
+        return (
+            f"kinesis:PutRecord and kinesis:PutRecords on {arn('kinesis', f'stream/{name}')}, and"
+            f" kms:GenerateDataKey on {self._ground.key_arn}"
+        )

@@ -1,0 +1,106 @@
+"""The stacks of put tables: their parts and permissions, and the user's transform in the zip."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+from tests.synth.deployments import PIPELINE, PUTS, Deploy, Synthesized
+from tests.synth.permissions import allows, role_of
+from tests.synth.upgrades import changes
+
+STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
+HERE = "eu-west-1:111122223333"
+CLICKS, VISITS = "shop-puts-clicks", "shop-puts-visits"
+
+
+def test_put_tables_alone_need_neither_a_database_nor_kafka_nor_a_web_server(variants) -> None:
+    deployed = variants["puts"]
+    assert set(deployed.templates) == {
+        CLICKS, VISITS,
+        *(f"shop-{p}" for p in ("lake", "network", "observability", "query", "queries-puts")),
+    }  # fmt: skip
+    assert not deployed.resources("AWS::ECS::Service")
+
+
+def test_next_to_tables_they_add_stacks_and_replace_nothing(deploy: Deploy) -> None:
+    without = PUTS.replace("    transform: transforms/visits\n", "").partition("name: shop\n")[2]
+    found = changes(deploy(PIPELINE), deploy(PIPELINE + without))
+    stacks = {name.split("/")[0] for name in found.added}
+    assert stacks == {CLICKS, VISITS, "shop-observability", "shop-queries-puts"}
+    assert not (found.removed or found.replaced)
+
+
+def test_the_table_has_the_declared_columns_and_partitions(variants) -> None:
+    made = {
+        each["Properties"]["Name"]: each["Properties"]["OpenTableFormatInput"]["IcebergInput"]
+        for each in variants["puts"].resources("AWS::Glue::Table")
+    }
+    assert made.keys() == {"clicks", "visits"}
+    clicks = made["clicks"]["IcebergTableInput"]
+    assert [(each["Name"], each["Type"]) for each in clicks["Schema"]["Fields"]] == [
+        ("id", "long"), ("price", "decimal(10,2)"), ("at", "timestamp"), ("day", "date"),
+        ("ok", "boolean"), ("ratio", "double"), ("body", "string"), ("arrived_at", "timestamptz"),
+    ]  # fmt: skip
+    assert [
+        (each["Name"], each["Transform"], each["SourceId"])
+        for each in clicks["PartitionSpec"]["Fields"]
+    ] == [("at_hour", "hour", 3), ("ok", "identity", 5)]
+
+
+def test_each_stream_has_its_source_and_its_only_table(variants) -> None:
+    streams = {
+        each["Properties"]["DeliveryStreamName"]: each["Properties"]
+        for each in variants["puts"].resources(STREAM)
+    }
+    assert streams.keys() == {"shop-clicks", "shop-visits"}
+    assert streams["shop-clicks"]["DeliveryStreamType"] == "DirectPut"
+    assert "KinesisStreamSourceConfiguration" in streams["shop-visits"]
+    assert variants["puts"].only("AWS::Kinesis::Stream")["Name"] == "shop-visits"
+
+
+def test_the_function_contains_the_table_and_the_transform(variants) -> None:
+    zips = []
+    for path in variants["puts"].folder.glob("asset.*.zip"):
+        with zipfile.ZipFile(path) as archive:
+            if "put_table.json" in archive.namelist():
+                table = json.loads(archive.read("put_table.json"))
+                zips.append((table["stream"]["name"], "transform/handler.py" in archive.namelist()))
+    assert sorted(zips) == [("clicks", False), ("visits", True)]
+
+
+def test_a_stream_appends_to_its_own_table_only(variants) -> None:
+    folder, templates = variants["puts"].folder, variants["puts"].templates
+    roles = [
+        role_of(Synthesized(folder, {stack: templates[stack]}), "Requests")
+        for stack in (CLICKS, VISITS)
+    ]
+    table = f"arn:aws:glue:{HERE}:table/cdc_iceberg"
+    for role, own, other in zip(roles, ("clicks", "visits"), ("visits", "clicks"), strict=True):
+        assert allows(role, "glue:UpdateTable", f"{table}/{own}")
+        assert not allows(role, "glue:UpdateTable", f"{table}/{other}")
+    assert not allows(roles[0], "kinesis:GetRecords", "ShardsArn")
+
+
+def test_outputs_say_what_a_producer_needs(variants) -> None:
+    outputs = [variants["puts"].templates[stack]["Outputs"] for stack in (CLICKS, VISITS)]
+    direct, shards = (json.dumps(each["Producers"]["Value"]) for each in outputs)
+    assert "firehose:PutRecordBatch" in direct and "deliverystream/shop-clicks" in direct
+    assert "kinesis:PutRecords" in shards and "kms:GenerateDataKey" in shards
+
+
+def test_put_tables_have_saved_queries_and_alarms(variants) -> None:
+    queries = {
+        each["Properties"]["Name"]: each["Properties"]["QueryString"]
+        for each in variants["puts"].resources("AWS::Athena::NamedQuery")
+    }
+    assert queries.keys() == {"clicks", "visits"}
+    assert 'PARTITION BY "id"' in queries["clicks"] and "PARTITION BY" not in queries["visits"]
+    alarms = {
+        each["Properties"]["AlarmName"].removeprefix("shop-")
+        for each in variants["puts"].resources(ALARM)
+    }
+    assert alarms == {
+        "delivery-late", "delivery-failed", "delivery-refused", "delivery-function",
+        "puts-throttled",
+    }  # fmt: skip

@@ -1,0 +1,108 @@
+"""Put tables in a pipeline file: what their plan is, and what is refused."""
+
+# ruff: noqa: E501  (the cases stand in rows)
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdclake.config.problems import InvalidPipeline
+from cdclake.config.resolve import load_plan
+from cdclake.iceberg.schemas import appended_schemas
+from cdclake.local.process.home import PROJECT
+from cdclake.plan import Plan
+from tests.unit.config.mistakes import assert_remedies, assert_reported
+
+
+def file(entry: str = "{columns: {id: int}}", more: str = "", name: str = "clicks") -> str:
+    return f"version: 1\nname: shop\n{more}puts:\n  {name}: {entry}\n"
+
+
+def plan_of(text: str, folder: Path, environment: str | None = None) -> Plan:
+    path = folder / "pipeline.yaml"
+    path.write_text(text)
+    return load_plan(path, environment)
+
+
+def test_a_file_may_have_put_tables_alone(tmp_path: Path) -> None:
+    entry = "{source: kinesis, columns: {userId: int, at: timestamptz}, key: [userId], partition_by: [day(at), userId], retry_seconds: 5}"
+    plan = plan_of(file(entry, "firehose: {buffer: {seconds: 7}}\n"), tmp_path)
+    [table] = plan.puts
+    assert (plan.tables, plan.deliveries, plan.streams) == ((), (), (table.stream,))
+    assert (table.name, table.tables, table.key) == ("clicks", ("clicks",), ("userid",))
+    stream = table.stream
+    assert (stream.source, stream.topic, stream.table) == ("kinesis", "clicks", "clicks")
+    assert (stream.buffer_seconds, stream.retry_seconds) == (7, 5)
+    [schema] = appended_schemas(plan)
+    assert schema.columns == (("userid", "int"), ("at", "timestamp"), ("arrived_at", "timestamp"))
+    assert schema.partition_by == ("day(at)", "userid")
+    assert schema.properties["format-version"] == "2"
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_the_default_partition_is_the_day_of_arrival(tmp_path: Path) -> None:
+    [table] = plan_of(file(), tmp_path).puts
+    assert (table.partition_by, table.key, table.unknown_fields) == (
+        ("day(arrived_at)",),
+        (),
+        "refuse",
+    )
+
+
+def test_an_environment_overrides_an_entry(tmp_path: Path) -> None:
+    text = file() + "environments: {dev: {puts: {clicks: {buffer: {seconds: 3}}}}}\n"
+    assert plan_of(text, tmp_path, "dev").puts[0].stream.buffer_seconds == 3
+
+
+CASES = {
+    # name: (file, line, column, part of the message, part of the remedy)
+    "no columns": (file("{}"), 4, 3, "`columns` is missing", "add"),
+    "no column": (file("{columns: {}}"), 4, 12, "`columns` is empty", "add"),
+    "a name": (file(name="Clicks"), 4, 3, "invalid put table name", "lowercase"),
+    "an unknown type": (file("{columns: {id: integr}}"), 4, 26, "unknown type 'integr'", ""),
+    "a type of tables only": (file("{columns: {id: money}}"), 4, 26, "no columns of type 'money'", "numeric(p,s)"),
+    "a numeric without digits": (file("{columns: {id: numeric}}"), 4, 26, "no columns of type 'numeric'", "numeric(p,s)"),
+    "an array": (file("{columns: {id: 'int[]'}}"), 4, 26, "no columns of type 'int[]'", "jsonb"),
+    "a rounding time": (file("{columns: {id: timestamptz(3)}}"), 4, 26, "no columns of type", "timestamptz"),
+    "columns of one name": (file("{columns: {id: int, ID: int}}"), 4, 31, "the column 'id' would also be that of 'id'", "rename"),
+    "the arrival": (file("{columns: {arrived_at: date}}"), 4, 22, "that of the time of arrival", "rename"),
+    "a key that is no column": (file("{columns: {id: int}, key: [ids]}"), 4, 38, "does not declare 'ids'", "id"),
+    "a key twice": (file("{columns: {id: int}, key: [id, id]}"), 4, 32, "'id' is listed twice", "remove"),
+    "a partition by no column": (file("{columns: {id: int}, partition_by: [day(at)]}"), 4, 47, "does not declare 'at'", "declare"),
+    "a partition of another type": (file("{columns: {id: int}, partition_by: [day(id)]}"), 4, 47, "day() does not support 'id'", "date"),
+    "a partition twice": (file("{columns: {id: date}, partition_by: [day(id), month(id)]}"), 4, 57, "partitions 'id' again", "finer"),
+    "a bucket": (file('{columns: {id: int}, partition_by: ["bucket(4, id)"]}'), 4, 47, "cannot be partitioned by bucket()", "year"),
+    "a folder above": (file("{columns: {id: int}, transform: ../x}"), 4, 43, "invalid folder '../x'", "relative"),
+    "more than Direct PUT takes": (file("{columns: {id: int}, mib_per_second: 6}"), 4, 48, "Direct PUT for Iceberg: 5", "`source: kinesis`"),
+    "more than a function takes": (file("{columns: {id: int}, function: {mib: 2}}"), 4, 48, "MB per call", "`mib: 1`"),
+    "a table of web logs": (file(more="weblogs: {clicks: {route: day}}\n"), 5, 3, "already has the name 'clicks'", "rename the put table"),
+    "a table of the database": (
+        file(name="orders", more="source: {database: shop}\ntables:\n  public.orders: {key: [id], columns: {id: int}}\n"),
+        7, 3, "'orders' would also be that of 'public.orders'", "rename",
+    ),
+    "a derived table": (
+        file() + "derived: {clicks: {sql: SELECT 1 AS one, key: [one], schedule: rate(1 day)}}\n", 5, 11, "already has 'clicks'", "rename",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "column", "message", "remedy"), CASES.values(), ids=CASES)
+def test_a_mistake_is_reported_where_it_is(
+    text: str, line: int, column: int, message: str, remedy: str
+) -> None:
+    assert_reported(text, line, column, message, remedy)
+    assert_remedies(text)
+
+
+def test_a_transform_must_have_its_handler(tmp_path: Path) -> None:
+    text = file("{columns: {id: int}, transform: t/a}")
+    with pytest.raises(InvalidPipeline, match=r"4:43.*there is no handler\.py in .*t/a"):
+        plan_of(text, tmp_path)
+    (tmp_path / "t" / "a").mkdir(parents=True)
+    (tmp_path / "t" / "a" / "handler.py").touch()
+    assert plan_of(text, tmp_path).puts[0].transform == "t/a"
+
+
+def test_the_example_is_valid() -> None:
+    assert [table.name for table in load_plan(PROJECT / "pipelines" / "puts.yaml").puts]
