@@ -64,8 +64,8 @@ def _run_here(name: str, tables: list[str]) -> dict[str, Any]:
         naming.REFRESH_JOB: lambda given: plan.derived_table(given).name,
         naming.PUBLISH_JOB: lambda given: plan.copy(given).name,
     }
-    named = names.get(name, lambda given: plan.table(given).name)
-    return run_job(lake, name, [named(each) for each in tables])
+    named = names.get(name)
+    return run_job(lake, name, [named(t) if named else plan.table(t).name for t in tables])
 
 
 def _run_on_aws(

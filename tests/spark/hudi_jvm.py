@@ -44,7 +44,7 @@ def in_hudi_jvm(test: Callable[..., None]) -> Callable[..., None]:
 
     parameters = list(inspect.signature(test).parameters.values())
     pool = inspect.Parameter("hudi_jvm", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    run.__signature__ = inspect.Signature([pool, *parameters[1:]])  # type: ignore[attr-defined]
+    run.__signature__ = inspect.Signature([pool, *parameters[1:]])
     return run
 
 
@@ -101,6 +101,6 @@ def spark_rows(
     """The rows of a Hudi table in an S3, read by the process's session with this client."""
     session = _session[0]
     for name, value in client.items():
-        session.sparkContext._jsc.hadoopConfiguration().set(f"fs.s3a.{name}", value)  # type: ignore[attr-defined]
+        session.sparkContext._jsc.hadoopConfiguration().set(f"fs.s3a.{name}", value)
     found = session.read.format("hudi").options(**read).load(folder).select(*columns).collect()
     return sorted((tuple(row) for row in found), key=repr)
