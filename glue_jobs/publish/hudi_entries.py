@@ -91,7 +91,7 @@ class HudiEntries:
 def partition_value(folder: str) -> str:
     """Return the value that names a folder.
 
-    >>> partition_value("country=C%C3%B4te%20d%27Ivoire")
+    >>> partition_value("country=Côte d%27Ivoire")
     "Côte d'Ivoire"
     """
     return unquote(folder.partition("=")[2])

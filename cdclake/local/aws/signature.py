@@ -185,10 +185,13 @@ def _canonical_request(environ: Mapping[str, Any], found: Signature) -> str:
 
 
 def _query(environ: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the decoded parameters; AWS takes a plus sign literally."""
+    """Return the decoded parameters.
+
+    A plus sign is a space, as the Java SDK 1 sends it, and with it Hadoop's S3A.
+    """
     text = str(environ.get("QUERY_STRING", ""))
     parts = (part.partition("=") for part in text.split("&") if part)
-    return [(_decoded(name), _decoded(value)) for name, _, value in parts]
+    return [(_decoded(name), _decoded(value.replace("+", " "))) for name, _, value in parts]
 
 
 def _decoded(text: str) -> str:

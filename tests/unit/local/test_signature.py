@@ -64,6 +64,18 @@ def test_signed_requests_pass(url: str, seen: Seen, key: str) -> None:
     assert delete[0]["PATH_INFO"].encode("latin-1").decode() == f"/b/{key}"
 
 
+def test_a_space_of_a_query_may_be_sent_as_a_plus(url: str, seen: Seen) -> None:
+    client(url, "s3").list_objects_v2(Bucket="b", Prefix="nationality=Costa Rican/", Delimiter="+")
+    environ, _ = seen.requests[-1]
+    listed = environ["HTTP_AUTHORIZATION"].partition("SignedHeaders=")[2].partition(",")[0]
+    names = ("authorization", *(name for name in listed.split(";") if name != "host"))
+    headers = {name: environ["HTTP_" + name.upper().replace("-", "_")] for name in names}
+    query = environ["QUERY_STRING"]
+    assert "Costa%20Rican" in query and "%2B" in query
+    for sent in (query, query.replace("%20", "+")):
+        assert DIRECT.open(Request(f"{url}/b?{sent}", headers=headers), timeout=5).status == 200
+
+
 def test_other_services_pass(url: str, seen: Seen) -> None:
     client(url, "glue").get_databases()
     client(url, "secretsmanager").list_secrets()
