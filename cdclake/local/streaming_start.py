@@ -24,6 +24,7 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
 from cdclake.local.lake.connector_failures import remedy_for
 from cdclake.local.lake.delivered_offsets import arrived_offsets
+from cdclake.local.lake.glue_registry import prepare_registry
 from cdclake.local.lake.job_schedules import free_leases, schedule_jobs
 from cdclake.local.lake.lake import (
     LakeState,
@@ -32,7 +33,6 @@ from cdclake.local.lake.lake import (
     source_parts,
     write_plan,
 )
-from cdclake.local.lake.schema_registry import prepare_registry
 from cdclake.local.lake.source import prepare_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.source_relations import (

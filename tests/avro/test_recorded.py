@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -21,6 +22,9 @@ PLACES = {
     naming.POSITION, naming.TX_ID, naming.COMMITTED_AT, naming.LSN, naming.PREV_COMMIT_LSN,
     naming.OFFSET, naming.PARTITION,
 }  # fmt: skip
+
+# Of arrays in arrays Debezium sends these texts.
+ADDRESS = re.compile(r"(?<=String;)@[0-9a-f]+")
 
 
 def rows(records: list[Record], table: Table, plan: Plan) -> list[dict[str, Any] | None]:
@@ -57,8 +61,11 @@ def test_the_rows_are_those_of_json(name: str) -> None:
 
 
 def without_places(row: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The row without what differs between two runs."""
-    return None if row is None else {k: v for k, v in row.items() if k not in PLACES}
+    """The row without what differs between two runs, such as the address of an object in Java."""
+    if row is None:
+        return None
+    kept = {name: value for name, value in row.items() if name not in PLACES}
+    return {n: ADDRESS.sub("@", v) if isinstance(v, str) else v for n, v in kept.items()}
 
 
 def test_the_page_has_the_measured_figures() -> None:

@@ -77,7 +77,7 @@ def test_rows_are_exact_over_changed_tables_and_a_restart(tmp_path: Path) -> Non
             connection.execute(SQL)
             lake.run("up", pipeline(tmp_path))
             connection.execute(CHANGES)
-            assert lake.assert_equal()["sizes"]["source"] > 0
+            lake.assert_equal()
             assert headers(lake, SIZES) == headers(lake, PLAIN) == {3}
             assert headers(lake, "store.cdclake.heartbeat") == {ord("{")}
             connection.execute('alter table "größen" add column added int not null default 5')

@@ -34,8 +34,8 @@ from cdclake.jobs.stream.schema_registry import GlueSchemas
 from cdclake.local.components import connect
 from cdclake.local.lake import stack
 from cdclake.local.lake.connector import ConnectorClient
+from cdclake.local.lake.glue_registry import prepare_registry
 from cdclake.local.lake.lake import use_local_aws
-from cdclake.local.lake.schema_registry import prepare_registry
 from cdclake.local.lake.source import prepare_source, remove_from_source
 from cdclake.local.lake.source_credentials import keep_login, keep_salt
 from cdclake.local.lake.stack import Endpoints

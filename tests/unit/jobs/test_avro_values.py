@@ -18,6 +18,8 @@ from cdclake.jobs.iceberg.task_failures import failure_of, failure_text
 from cdclake.jobs.stream.avro_values import AvroValues, split_header, without_refusal
 from cdclake.jobs.stream.block_decoder import BlockDecoder
 from cdclake.jobs.stream.changelog_columns import REFUSAL
+from cdclake.jobs.stream.deduplicate import identity
+from cdclake.jobs.stream.partition_summary import PartitionSummary, summarize
 from cdclake.jobs.stream.schema_registry import ApicurioSchemas, UnknownSchema
 from cdclake.jobs.stream.writer_schema import java_text
 from cdclake.plan import Column, Plan, Table
@@ -132,6 +134,20 @@ def test_a_refusal_is_removed_and_nothing_else() -> None:
 def test_numbers_are_written_as_java_does(number: str, text: str) -> None:
     assert java_text(number) == text
     assert float(text) == float(number)
+
+
+def test_a_refused_schema_is_found_by_its_table_until_it_is_accepted() -> None:
+    event = (
+        b'{"before":null,"after":{"id":1},"op":"c","cdc_epoch":"1","source":{"lsn":5,"txId":1,'
+        b'"ts_us":7,"sequence":"[null,\\"5\\"]"},"cdc_refused":{"reason":"SCHEMA_REFUSED: no"}}'
+    )
+    summaries = []
+    for value in (event, without_refusal(event)):
+        rows = BlockDecoder(TABLE, PLAN).decode([value], [b'{"id":1}'], 0, np.arange(1)).rows
+        summaries.append(summarize(rows, 0, identity(TABLE)))
+    assert [found.schema_refused for found in summaries] == ["SCHEMA_REFUSED: no", None]
+    assert [found.accepted for found in summaries] == [0, 1]
+    assert PartitionSummary.from_json(summaries[0].to_json()) == summaries[0]
 
 
 class Answering(BaseHTTPRequestHandler):

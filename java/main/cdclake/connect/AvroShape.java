@@ -1,6 +1,7 @@
 package cdclake.connect;
 
 import java.util.IdentityHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.apache.kafka.connect.data.Field;
@@ -68,10 +69,19 @@ final class AvroShape {
         Struct copy = new Struct(schema);
         for (Field field : from.schema().fields()) {
             Field to = schema.fields().get(field.index());
-            Object value = from.getWithoutDefault(field.name());
-            copy.put(to, value instanceof Struct struct ? copied(struct, to.schema()) : value);
+            copy.put(to, value(from.getWithoutDefault(field.name()), to.schema()));
         }
         return copy;
+    }
+
+    private Object value(Object from, Schema schema) {
+        if (from instanceof Struct struct) {
+            return copied(struct, schema);
+        }
+        if (from instanceof List<?> items && schema.valueSchema().type() == Schema.Type.STRUCT) {
+            return items.stream().map(item -> value(item, schema.valueSchema())).toList();
+        }
+        return from;
     }
 
     private static String fullName(String name) {

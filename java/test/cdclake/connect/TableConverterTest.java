@@ -8,7 +8,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.ServiceLoader;
 import org.apache.kafka.common.config.ConfigException;
@@ -24,6 +26,8 @@ import org.junit.jupiter.api.Test;
 
 /** Tests which records become Avro, in which form, and what becomes of a registry's failures. */
 class TableConverterTest {
+    private static final Schema PLACE =
+            SchemaBuilder.struct().optional().field("länge", Schema.INT64_SCHEMA).build();
     private static final Schema ROW =
             SchemaBuilder.struct()
                     .name("my-shop.public.größe.Value")
@@ -31,6 +35,7 @@ class TableConverterTest {
                     .field("id", Schema.INT64_SCHEMA)
                     .field("größe", SchemaBuilder.int32().optional().defaultValue(7).build())
                     .field("x_u00f6", SchemaBuilder.string().defaultValue("d").build())
+                    .field("places", SchemaBuilder.array(PLACE).optional().build())
                     .build();
     private static final Schema ENVELOPE =
             SchemaBuilder.struct()
@@ -119,6 +124,9 @@ class TableConverterTest {
         Schema row = KeptConverter.kept.getStruct("after").schema();
         assertEquals("my_u002dshop.public.gr_u00f6_u00dfe.Value", row.name());
         assertEquals("x_u005fu00f6", row.fields().get(2).name());
+        List<Struct> places = KeptConverter.kept.getStruct("after").getArray("places");
+        assertEquals(3L, places.get(0).get("l_u00e4nge"));
+        assertNull(places.get(1));
         assertEquals("d", row.fields().get(2).schema().defaultValue());
         assertEquals("created_user", AvroShape.escaped("created_user"));
         assertEquals("_u0031st", AvroShape.escaped("1st"));
@@ -169,6 +177,7 @@ class TableConverterTest {
 
     private static Struct event(Integer size, long id) {
         Struct row = new Struct(ROW).put("id", id).put("größe", size).put("x_u00f6", "v");
+        row.put("places", Arrays.asList(new Struct(PLACE).put("länge", 3L), null));
         return new Struct(ENVELOPE).put("after", row).put("op", "c");
     }
 
