@@ -24,8 +24,8 @@ name: site
 firehose: {buffer: {seconds: 1}, function: {seconds: 0, retries: 0}}
 puts:
   clicks:
-    columns: {id: bigint, userId: text, price: "numeric(10,2)", put_at: timestamptz, local: timestamp,
-      day: date, ok: boolean, ratio: double precision, small: int, body: jsonb}
+    columns: {id: bigint, userId: text, price: "numeric(10,2)", put_at: timestamptz,
+      local: timestamp, day: date, ok: boolean, ratio: double precision, small: int, body: jsonb}
     key: [id]
     partition_by: [day(put_at), ok]
   visits:
