@@ -13,6 +13,7 @@ from tests.synth.deployments import (
     PIPELINE,
     PRIVATE,
     PROJECT,
+    PUTS,
     WEB_LOGS,
 )
 from tests.unit.runbooks import PAGES, commands
@@ -30,7 +31,10 @@ NOW_AND_THEN = {
 
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
-ALL_ALARMS = PIPELINE + CHECKED + OPTIMIZED + DELIVERED + ALONGSIDE + PRIVATE + POLICY + DERIVED
+PUT = PUTS.partition("name: shop\n")[2].replace("    transform: transforms/visits\n", "")
+ALL_ALARMS = (
+    PIPELINE + CHECKED + OPTIMIZED + DELIVERED + ALONGSIDE + PUT + PRIVATE + POLICY + DERIVED
+)
 
 
 def alarms(deployed) -> list[str]:
