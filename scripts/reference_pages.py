@@ -25,7 +25,8 @@ Made from the JSON Schema by `make docs`; do not edit it. `cdclake schema` print
 [pipelines/pipeline.schema.json](../../pipelines/pipeline.schema.json) gives completion to editors.
 `cdclake validate FILE` checks more than the schema can, offline. Complete files:
 [shop.yaml](../../pipelines/shop.yaml), [pagila.yaml](../../pipelines/pagila.yaml),
-[weblogs.yaml](../../pipelines/weblogs.yaml). The file never contains a password.
+[weblogs.yaml](../../pipelines/weblogs.yaml), [puts.yaml](../../pipelines/puts.yaml). The file never
+contains a password.
 
 `NAME` is a name that you choose. `environments: NAME:` overlays the other sections for one
 environment of the deployment; the local lake ignores environments.

@@ -24,10 +24,10 @@ name: site
 firehose: {buffer: {seconds: 1}, function: {seconds: 0, retries: 0}}
 puts:
   clicks:
-    columns: {id: bigint, userId: text, price: "numeric(10,2)", at: timestamptz, local: timestamp,
-      day: date, ok: boolean, ratio: double precision, small: int, body: jsonb}
+    columns: {id: bigint, userId: text, price: "numeric(10,2)", put_at: timestamptz,
+      local: timestamp, day: date, ok: boolean, ratio: double precision, small: int, body: jsonb}
     key: [id]
-    partition_by: [day(at), ok]
+    partition_by: [day(put_at), ok]
   visits:
     source: kinesis
     columns: {id: int, page: text}
@@ -52,7 +52,7 @@ def handler(event, context):
     return {"records": answers}
 """
 CLICK = {
-    "id": 2**60, "userId": "ü", "price": "12345678.90", "at": "2026-11-22T21:00:00.5+02:00",
+    "id": 2**60, "userId": "ü", "price": "12345678.90", "put_at": "2026-11-22T21:00:00.5+02:00",
     "local": "2026-11-22T19:00:00", "day": "2026-11-22", "ok": True, "ratio": 0.1, "small": -5,
     "body": {"a": [1, None]},
 }  # fmt: skip
@@ -120,7 +120,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     kept = [base64.b64decode(each["rawData"]) for each in puts.failures("processing-failed")]
     assert sorted(kept) == sorted([bad, b"x,/c"])
     empty, full = puts.lake.sql(
-        "select id, userid, price = 12345678.90, at = timestamptz '2026-11-22 19:00:00.5Z',"
+        "select id, userid, price = 12345678.90, put_at = timestamptz '2026-11-22 19:00:00.5Z',"
         " local = timestamp '2026-11-22 19:00:00', day = date '2026-11-22', ok, ratio, small, body,"
         " arrived_at > timestamptz '2020-01-01Z' from clicks order by id"
     )
@@ -131,6 +131,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> None:
     puts.handler.write_text("def handler(event, context):\n    raise ValueError('no such page')\n")
     puts.answer = puts.lake.run("up", str(puts.file))
@@ -143,6 +144,7 @@ def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> No
     puts.answer = puts.lake.run("up", str(puts.file))
 
 
+@pytest.mark.slow
 def test_failed_records_are_put_again_as_the_page_describes(puts: Puts) -> None:
     assert "docs/puts.md" in puts.lake.run("redrive", expect=2)["error"]["remedy"]
     wider = FILE.replace('price: "numeric(10,2)"', 'price: "numeric(10,2)", late: int')
@@ -160,6 +162,7 @@ def test_failed_records_are_put_again_as_the_page_describes(puts: Puts) -> None:
     assert puts.lake.sql("select late from clicks where id = 77") == [[1]]
 
 
+@pytest.mark.slow
 def test_a_column_is_added_and_a_type_is_not_changed(puts: Puts) -> None:
     file = puts.file.read_text()
     puts.file.write_text(file.replace("page: text}", "page: text, seconds: int}"))

@@ -15,6 +15,7 @@ from tests.synth.deployments import (
     PRIVATE,
     PROJECT,
     PUBLISHED,
+    PUTS,
     WEB_LOGS,
 )
 from tests.unit.runbooks import PAGES, commands
@@ -33,8 +34,9 @@ NOW_AND_THEN = {
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
 SINK = "connectors: {lake: {plugin: iceberg-sink, tables: [public.orders]}}\n"
+PUT = PUTS.partition("name: shop\n")[2].replace("    transform: transforms/visits\n", "")
 TABLES = PIPELINE + CHECKED + PUBLISHED + POLLED + OPTIMIZED + DELIVERED
-ALL_ALARMS = TABLES + ALONGSIDE + PRIVATE + POLICY + DERIVED + SINK
+ALL_ALARMS = TABLES + ALONGSIDE + PUT + PRIVATE + POLICY + DERIVED + SINK
 
 
 def alarms(deployed) -> list[str]:
