@@ -57,8 +57,8 @@ class WriterSchema:
             item = self._change_of(schema["items"], _ROW_DEPTH + 2, space)
             return None if item is None else lambda found: [item(each) for each in found]
         if kind == "map":
-            item = self._change_of(schema["values"], _ROW_DEPTH + 2, space)
-            return None if item is None else lambda found: {k: item(v) for k, v in found.items()}
+            value = self._change_of(schema["values"], _ROW_DEPTH + 2, space)
+            return None if value is None else lambda found: {k: value(v) for k, v in found.items()}
         if kind == "record":
             return self._record(schema, depth, space)
         full = kind if "." in kind or not space else f"{space}.{kind}"

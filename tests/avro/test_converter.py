@@ -62,8 +62,7 @@ def settings(endpoint: str, compatibility: str = "BACKWARD") -> dict[str, str]:
 
 
 def test_each_value_is_that_of_json(endpoint: str) -> None:
-    added = {"added": optional("int32", 1)}
-    events = [event(), event(**added), event(with_point=False), event()]
+    events = [event(), event(added=optional("int32", 1)), event(with_point=False), event()]
     written = convert(settings(endpoint), GLUE_REGISTRY, [(TOPIC, each) for each in events])
     assert len(written) == 4
     registry = AvroValues(GlueSchemas())
