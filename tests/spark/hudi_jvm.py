@@ -44,7 +44,7 @@ def in_hudi_jvm(test: Callable[..., None]) -> Callable[..., None]:
 
     parameters = list(inspect.signature(test).parameters.values())
     pool = inspect.Parameter("hudi_jvm", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    run.__signature__ = inspect.Signature([pool, *parameters[1:]])
+    run.__signature__ = inspect.Signature([pool, *parameters[1:]])  # type: ignore[attr-defined]
     return run
 
 

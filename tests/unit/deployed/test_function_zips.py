@@ -16,10 +16,12 @@ import pytest
 
 from cdclake import packing
 from cdclake.config.deployment import load_deployment
+from cdclake.config.resolve import load_plan
 from cdclake.packing import PROJECT, Packed
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import (
     build_firehose_changes,
+    build_firehose_puts,
     build_firehose_redrive,
     build_firehose_requests,
     build_firehose_unwrap,
@@ -30,12 +32,14 @@ from cdclake.stacks.bundles import (
 LAMBDAS = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
 FOREIGN = ("psycopg", "psycopg_binary")
 IMPORT = "import sys; sys.path += sys.argv[1:3]; import {0}; print({0}.handler.__module__)"
+PUT_TABLE = load_plan(PROJECT / "pipelines" / "puts.yaml").puts[0]
 BUILDERS: dict[str, Callable[[Plan], Packed]] = {
     "custom_resources": lambda plan: build_function("custom_resources"),
     "firehose_changes": build_firehose_changes,
     "firehose_redrive": build_firehose_redrive,
     "firehose_unwrap": build_firehose_unwrap,
     "firehose_requests": lambda plan: build_firehose_requests(),
+    "firehose_puts": lambda plan: build_firehose_puts(PUT_TABLE, PROJECT),
     "prepare_source": build_preparation,
     "connector_keeper": lambda plan: build_function("connector_keeper"),
     "stream_keeper": lambda plan: build_function("stream_keeper"),
