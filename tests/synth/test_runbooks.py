@@ -31,7 +31,7 @@ NOW_AND_THEN = {
 
 
 POLICY = "policies: {new_columns: stop}\nschedules: {verify: rate(1 day)}\n"
-PUT = PUTS.partition("name: shop\n")[2].replace("    transform: transforms/visits\n", "")
+PUT = PUTS.partition("name: shop\n")[2].partition("  visits:")[0]
 ALL_ALARMS = (
     PIPELINE + CHECKED + OPTIMIZED + DELIVERED + ALONGSIDE + PUT + PRIVATE + POLICY + DERIVED
 )
