@@ -122,7 +122,7 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     empty, full = puts.lake.sql(
         "select id, userid, price = 12345678.90, put_at = timestamptz '2026-11-22 19:00:00.5Z',"
         " local = timestamp '2026-11-22 19:00:00', day = date '2026-11-22', ok, ratio, small, body,"
-        " arrived_at > timestamptz '2020-01-01Z' from clicks order by id"
+        " arrived_at > timestamptz '2020-01-01 00:00:00Z' from clicks order by id"
     )
     assert empty == [1, *[None] * 9, True]
     assert full == [2**60, "\u00fc", True, True, True, True, True, 0.1, -5, '{"a":[1,null]}', True]
