@@ -15,7 +15,6 @@ from cdclake.config.deployment import Deployment
 from cdclake.control_access import CONTROL_ACCESS
 from cdclake.deployed_jobs import (
     AT_KAFKA,
-    AT_SOURCE,
     TABLE_JOBS,
     Places,
     glue_arguments,
@@ -164,8 +163,6 @@ class ProcessingStack(PipelineStack):
     def _batch_job(self, job: str, grants: Sequence[Grant]) -> JobSpec:
         size = self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
-        if job in AT_SOURCE:
-            arguments |= package_arguments(self._wheels)
         if job in AT_KAFKA:
             arguments |= self._jars(self._login_jar)
         return JobSpec(
@@ -199,7 +196,6 @@ class ProcessingStack(PipelineStack):
         job = naming.STREAM_JOB
         script = self._files.add(script_of(job))
         arguments = self._arguments(job) | self._jars(self._login_jar)
-        arguments |= package_arguments(self._wheels)
         if self.deployment.aws.monitoring.table_metrics:
             arguments["--table_metrics"] = "true"
         if self._is_kept:
@@ -283,7 +279,7 @@ class ProcessingStack(PipelineStack):
         own = own_arguments(job, self._places)
         group = log_group_name(self.deployment.prefix, job)
         whole = own | glue_arguments(job, self._places, package=self._package, log_group=group)
-        return whole | self._jars()
+        return whole | self._jars() | package_arguments(self._wheels)
 
     def _jars(self, *others: str) -> dict[str, str]:
         return {"--extra-jars": ",".join((self._file_access, *others))}

@@ -2,7 +2,7 @@
 
 Topics have no schemas, so Debezium's ExtractNewRecordState passes their events on as they are.
 Iceberg's transform flattens them, and adds `_cdc` with the operation, the time, the Kafka offset,
-the source table and the key. Decision 46 has the reasons.
+the source table and the key. Decision 48 has the reasons.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Aws
+from aws_cdk import Aws, aws_iam
 from constructs import Construct
 
 from cdclake import naming
@@ -42,6 +42,10 @@ class ConnectorKeeper(Construct):
             timeout_s=_TIMEOUT_S,
             ground=ground,
         )
+        # cfn-lint's list of actions lacks RestartConnector, which botocore's model has.
+        role = function.node.find_child("Role").node.find_child("Role").node.default_child
+        assert isinstance(role, aws_iam.CfnRole)
+        role.add_metadata("cfn-lint", {"config": {"ignore_checks": ["W3037"]}})
         schedules.call("Connector", schedule=_EVERY, function_arn=function.arn)
 
 
