@@ -27,6 +27,7 @@ from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.deployed_lake import DeployedLake
 from cdclake.errors import InputError
 from cdclake.jobs.control.last_verified import read_verified
+from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_life import Held, Resuming, Stopped, Streaming
 from cdclake.jobs.control.table_progress import TableProgress
@@ -117,12 +118,20 @@ def _tables(lake: DeployedLake, progress: Progress) -> list[dict[str, Any]]:
     return [
         {
             **_figures(table, progress.tables.get(table.name, TableProgress())),
+            **_polls(lake, table),
             "changes_rows": rows[table.changes],
             "state_rows": rows[table.name],
             "last_verified": asdict(verified[table.name]) if table.name in verified else None,
         }
         for table in plan.all_tables
     ]
+
+
+def _polls(lake: DeployedLake, table: Table) -> dict[str, Any]:
+    if table.polling is None:
+        return {}
+    control = lake.control
+    return poll_figures(read_poll(control, table), read_poll_error(control, table), time.time())
 
 
 def _figures(table: Table, place: TableProgress) -> dict[str, Any]:

@@ -45,7 +45,12 @@ def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
         yield f"{name} is stopped; fix the cause, then run `cdclake resume`"
     elif table["last_error"] is not None:
         yield f"{name}: {table['last_error']}"
-    if quarantined:
+    if quarantined and table.get("polled") is not None:
+        yield (
+            f"{name}: {quarantined} rows in quarantine; correct them in the source, and the next"
+            " poll that reads them stores them"
+        )
+    elif quarantined:
         yield (
             f"{name}: {quarantined} events in quarantine; `cdclake sql 'SELECT reason, count(*)"
             " FROM cdclake_quarantine GROUP BY ALL'` shows why, `cdclake replay` processes them"

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from cdclake import naming
-from cdclake.control_objects import PollProgress, poll_error_name, poll_name
-from cdclake.jobs.control.store import ObjectStore
+from cdclake.jobs.control.poll_state import read_poll
 from cdclake.jobs.verify.rounds import Wait
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import run_job
@@ -48,24 +47,3 @@ def waiting_for_polls(lake: LocalLake, wait: Wait) -> Wait:
 def _poll(lake: LocalLake, tables: Sequence[Table]) -> dict[str, str]:
     report = run_job(lake, naming.POLL_JOB, [table.name for table in tables])
     return {line["table"]: line["error"] for line in report["tables"] if line["error"]}
-
-
-def read_poll(control: ObjectStore, table: Table) -> PollProgress | None:
-    """Return the table's last poll; None before the first."""
-    stored = control.read(poll_name(table.name))
-    return None if stored is None else PollProgress.from_json(stored.content)
-
-
-def read_poll_error(control: ObjectStore, table: Table) -> str | None:
-    """Return why the table's last poll failed; None if it did not."""
-    stored = control.read(poll_error_name(table.name))
-    return None if stored is None else str(stored.content["error"])
-
-
-def poll_shown(found: PollProgress, now: float) -> dict[str, Any]:
-    """Return a poll as `status` shows it; ages in seconds at `now`, seconds since 1970."""
-    return {
-        "age_s": round(max(0.0, now - found.read_at / 1e6), 1),
-        "swept_age_s": round(max(0.0, now - found.swept_at / 1e6), 1),
-        "refused": found.refused,
-    }

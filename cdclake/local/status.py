@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from cdclake import naming
 from cdclake.jobs.control.last_verified import read_verified
+from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.table_progress import TableProgress
 from cdclake.local.firehose.failed import Failed, failed_records
@@ -28,7 +29,6 @@ from cdclake.local.lake.source_relations import relation_changes
 from cdclake.local.lake.table_loads import LoadingTable, tables_replacing, unfinished_loads
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
-from cdclake.local.polls import poll_shown, read_poll, read_poll_error
 from cdclake.local.process.home import Home
 from cdclake.local.puts.put_figures import put_table_figures, web_log_figures
 from cdclake.local.reader.table_figures import table_figures
@@ -144,15 +144,13 @@ def _polled(
     """Return the line of a table that queries read: it has no topic, and its changes no log."""
     found = known(lambda: read_poll(lake.control, table), None)
     error = known(lambda: read_poll_error(lake.control, table), None)
-    state = "paused" if lake.state.paused else "polling" if found is not None else "loading"
     return {
         **_unknown(table, ""),
         **figures,
-        "state": state,
+        **poll_figures(found, error, time.time()),
+        **({"state": "paused"} if lake.state.paused else {}),
         "state_age_s": 0.0,
-        "last_error": error,
         "failed": 0,
-        "polled": None if found is None else poll_shown(found, time.time()),
         "source_changes": [],
         "relation_changes": [],
         "last_verified": facts.verified.get(table.name),

@@ -95,6 +95,9 @@ def _check_tables(
         if table is None:
             hint = did_you_mean(name, spelled) or f"the file's tables are {', '.join(spelled)}"
             yield document.problem(at, f"the file has no table {name!r}", hint)
+        elif "capture" in table.entry:
+            message = f"{name!r} is polled, so it has no topic"
+            yield document.problem(at, message, "remove it here, or `capture:` from the table")
         elif entry.get("plugin") == ICEBERG_SINK and table.name:
             sink = naming.sink_name(table.name)
             if sink in taken:

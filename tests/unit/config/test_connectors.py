@@ -163,3 +163,18 @@ def test_a_sink_takes_no_name_of_another_table(tmp_path: Path) -> None:
         tmp_path, "  lake: {plugin: iceberg-sink, tables: [public.orders]}\n", before=other
     )
     assert "the lake already has 'orders_sink', of 'public.orders_sink'" in found
+
+
+def test_what_has_no_topic_as_json_is_refused(tmp_path: Path) -> None:
+    polled = (
+        "  public.seen:\n    key: [id]\n    columns: {id: bigint, at: timestamptz}\n"
+        "    capture: {poll: {by: at}}\n"
+    )
+    entry = "  lake: {plugin: iceberg-sink, tables: [public.seen]}"
+    [problem] = problems(tmp_path, entry, before=polled)
+    assert "'public.seen' is polled, so it has no topic" in problem
+    avro = tmp_path / "avro.yaml"
+    text = TABLES.replace("database: shop", "database: shop, format: avro, registry: glue")
+    avro.write_text(text + "  lake: {plugin: iceberg-sink, tables: [public.orders]}")
+    [found] = find_problems(read_document(avro))
+    assert "reads events as JSON" in found.message

@@ -52,6 +52,7 @@ def test_a_failed_connector_needs_attention() -> None:
         ({}, {"state": "loading"}, 0, ""),
         ({}, {"state": "stopped"}, 1, "cdclake resume"),
         ({}, {"quarantined": 3}, 1, "cdclake replay"),
+        ({}, {"quarantined": 3, "polled": {"refused": 3}}, 1, "the next poll that reads them"),
         ({}, {"last_error": "broken"}, 1, "broken"),
         ({}, {"source_changes": [{"column": "a"}]}, 1, "differs from the source"),
         (
