@@ -53,5 +53,5 @@ class PutsStack(PutStack):
         name = naming.kinesis_stream_name(self.deployment.prefix, self._parts.stream.name)
         return (
             f"kinesis:PutRecord and kinesis:PutRecords on {arn('kinesis', f'stream/{name}')}, and"
-            f" kms:GenerateDataKey on {self._ground.key_arn}"
+            f" kms:GenerateDataKey on the key of the stack {self.deployment.prefix}-network"
         )
