@@ -59,6 +59,8 @@ def _start(warehouse: str) -> None:
 
     from cdclake.hudi_copy import HUDI_CONF
 
+    for name in [name for name in os.environ if name.startswith("AWS_ENDPOINT_URL")]:
+        del os.environ[name]  # of a lake that the test's process has opened
     os.environ |= {
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ACCESS_KEY_ID": "test",
