@@ -237,7 +237,7 @@ class PollProgress:
     swept_at: int = 0  # when the last poll did that read the whole table
     bound: int = 0  # no transaction that the snapshot lacks began before
     lsn: int = 0  # in the positions of its rows
-    slot: int = 0  # in the offsets of its rows
+    slot: int = 0  # in the offsets of the rows that it quarantined
     refused: int = 0  # rows that it could not store
     ingested: int = 0  # newest time of ingestion in the changelog
     definition: str = ""  # digest of what was read

@@ -7,9 +7,9 @@ contains no endpoints and secrets, and is the same for the local lake and for AW
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from cdclake import naming
 from cdclake.connectors.declared import DeclaredConnector
@@ -24,6 +24,7 @@ from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
 PLAN_VERSION = 1
+_Named = TypeVar("_Named", DerivedTable, HudiCopy)
 GLUE_REGISTRY = "glue"  # Plan.registry is this, or the URL of an Apicurio registry
 
 
@@ -81,6 +82,18 @@ class Table:
     def source(self) -> str:
         """Return `schema.table`, as PostgreSQL spells it; for messages and keys, not for SQL."""
         return f"{self.schema}.{self.table}"
+
+    @property
+    def poll(self) -> Polling:
+        """Return the settings of a polled table's polls."""
+        if self.polling is None:
+            raise ValueError(f"{self.name} is not polled")
+        return self.polling
+
+    @property
+    def is_query(self) -> bool:
+        """Check whether the rows are the result of a query, not those of a table or view."""
+        return self.polling is not None and bool(self.polling.query)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -181,8 +194,7 @@ class Plan:
         """Return the polled tables by their schedule: one run reads all tables of a schedule."""
         found: dict[str, tuple[Table, ...]] = {}
         for table in self.polled:
-            assert table.polling is not None
-            found[table.polling.every] = (*found.get(table.polling.every, ()), table)
+            found[table.poll.every] = (*found.get(table.poll.every, ()), table)
         return found
 
     @property
@@ -281,19 +293,11 @@ class Plan:
 
     def derived_table(self, name: str) -> DerivedTable:
         """Return the derived table with this name; raise InputError if there is none."""
-        for table in self.derived:
-            if name == table.name:
-                return table
-        names = ", ".join(table.name for table in self.derived) or "it declares none"
-        raise InputError(f"the file has no derived table {name!r}", f"choose one of: {names}")
+        return _named(self.derived, name, "derived table")
 
     def copy(self, name: str) -> HudiCopy:
         """Return the copy with this name; raise InputError if there is none."""
-        for copy in self.copies:
-            if name == copy.name:
-                return copy
-        names = ", ".join(copy.name for copy in self.copies) or "it declares none"
-        raise InputError(f"the file has no copy {name!r}", f"choose one of: {names}")
+        return _named(self.copies, name, "copy")
 
     def streamed(self, name: str, *, of: str = "lake") -> Table:
         """Return the table like `table`; raise InputError if the stream does not write it."""
@@ -328,6 +332,14 @@ class Plan:
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
         raw["connectors"] = tuple(map(DeclaredConnector.from_raw, raw.get("connectors", ())))
         return Plan(tables=tables, **raw)
+
+
+def _named(declared: Sequence[_Named], name: str, kind: str) -> _Named:
+    for each in declared:
+        if name == each.name:
+            return each
+    names = ", ".join(each.name for each in declared) or "it declares none"
+    raise InputError(f"the file has no {kind} {name!r}", f"choose one of: {names}")
 
 
 def _table_from(raw: dict[str, Any]) -> Table:

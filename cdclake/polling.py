@@ -1,11 +1,14 @@
-"""How the rows of a polled table are read: by queries at intervals instead of from the log."""
+"""Settings of a polled table: queries on a schedule find its changes, not Debezium in the log."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from cdclake.schedule_times import rate_minutes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,18 +21,21 @@ class Polling:
     sweep_every: str = ""  # schedule of the polls that read the whole table; "": each one does
     overlap_minutes: int | None = None  # read again at each poll; None: as long as transactions ran
     query: str = ""  # SELECT to read instead of a table of the name
-    reads: tuple[str, ...] = ()  # `schema.table` of what the query reads
+    reads: tuple[tuple[str, str], ...] = ()  # schema and name of each relation that it reads
 
     @property
     def schedule_name(self) -> str:
-        """Return the schedule as a part of names.
+        """Return the schedule as a part of names; a digest of a cron schedule.
 
         >>> Polling(by="at", every="rate(5 minutes)").schedule_name
         'rate-5-minutes'
         """
-        return re.sub(r"[^a-z0-9]+", "-", self.every.lower()).strip("-")
+        if rate_minutes(self.every) is None:
+            return f"cron-{hashlib.sha256(self.every.encode()).hexdigest()[:8]}"
+        return re.sub(r"[^a-z0-9]+", "-", self.every).strip("-")
 
     @staticmethod
     def from_raw(raw: Mapping[str, Any]) -> Polling:
         """Parse an entry of the plan's JSON."""
-        return Polling(**{**raw, "reads": tuple(raw["reads"])})
+        reads = tuple((schema, name) for schema, name in raw["reads"])
+        return Polling(**{**raw, "reads": reads})

@@ -358,15 +358,14 @@ class ProcessingStack(PipelineStack):
 
     def _schedule_polls(self, schedules: JobSchedules, jobs: dict[str, GlueJob]) -> None:
         for every, tables in self.deployment.plan.polls.items():
-            polling = tables[0].polling
-            assert polling is not None
+            name = tables[0].poll.schedule_name
             schedules.start_job(
-                f"Poll-{polling.schedule_name}",
+                f"Poll-{name}",
                 schedule=every,
                 job=jobs[naming.POLL_JOB].name,
                 arguments={
                     "--tables": ",".join(table.name for table in tables),
-                    "--run": f"{naming.POLL_JOB}-{polling.schedule_name}",
+                    "--run": f"{naming.POLL_JOB}-{name}",
                 },
             )
 

@@ -13,8 +13,8 @@ from cdclake.config.problems import Refused
 _DIALECT = "postgres"
 
 
-def relations_of(query: str) -> tuple[str, ...]:
-    """Return `schema.table` of each relation that the query reads, in order.
+def relations_of(query: str) -> tuple[tuple[str, str], ...]:
+    """Return schema and name of each relation that the query reads, in order.
 
     Raises Refused if it is not one SELECT, or names a relation without its schema.
     """
@@ -31,7 +31,7 @@ def relations_of(query: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_relations(statements[0])))
 
 
-def _relations(query: exp.Query) -> list[str]:
+def _relations(query: exp.Query) -> list[tuple[str, str]]:
     named = {cte.alias for cte in query.find_all(exp.CTE)}
     found = []
     for table in query.find_all(exp.Table):
@@ -42,7 +42,7 @@ def _relations(query: exp.Query) -> list[str]:
                 f"the query reads {table.name!r} without its schema",
                 f"write it with its schema, like `public.{table.name}`",
             )
-        found.append(f"{_spelled(table.args['db'])}.{_spelled(table.this)}")
+        found.append((_spelled(table.args["db"]), _spelled(table.this)))
     return found
 
 

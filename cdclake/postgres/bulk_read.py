@@ -93,12 +93,16 @@ def value_name(index: int) -> str:
 
 def rows(table: Table) -> str:
     """Return a SELECT of every row in the changelog's form, with its `PLACE`."""
-    values = [
+    selected = ", ".join([*values(table), f"ctid AS {PLACE}"])
+    return f"SELECT {selected} FROM {qualified(table.schema, table.table)}"
+
+
+def values(table: Table) -> list[str]:
+    """Return the expressions of the table's columns in the changelog's form, under `value_name`."""
+    return [
         f"{log_value(column, table)} AS {value_name(index)}"
         for index, column in enumerate(table.columns)
     ]
-    selected = ", ".join([*values, f"ctid AS {PLACE}"])
-    return f"SELECT {selected} FROM {qualified(table.schema, table.table)}"
 
 
 def count(table: Table) -> str:

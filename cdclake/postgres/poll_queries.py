@@ -1,4 +1,4 @@
-"""SQL of polls: since when rows must be read again, where a snapshot is, and its rows.
+"""SQL of polls: the time from which rows are read again, a snapshot's LSN, and its rows.
 
 A transaction sets `by` to now(), its start, and its rows become visible when it commits. So a poll
 reads all rows of transactions that began since the start of the oldest transaction that the poll
@@ -8,9 +8,7 @@ before could not see. A transaction has no id before its first write, so ids wou
 from __future__ import annotations
 
 from cdclake.plan import Table
-from cdclake.polling import Polling
-from cdclake.postgres.bulk_read import PLACE, value_name
-from cdclake.postgres.event_values import log_value
+from cdclake.postgres import bulk_read
 from cdclake.postgres.quoting import identifier, literal, qualified
 
 DEFAULT_OVERLAP_MINUTES = 15
@@ -50,28 +48,26 @@ def overlapping(minutes: int) -> str:
 
 def relation(table: Table) -> str:
     """Return what a table's rows are read from: the table, or its query in parentheses."""
-    if table.polling is not None and table.polling.query:
-        return f"({table.polling.query}\n) AS polled"
+    if table.is_query:
+        return f"({table.poll.query}\n) AS polled"
     return qualified(table.schema, table.table)
 
 
-def rows(table: Table, *, in_chunks: bool) -> str:
-    """Return a SELECT of every row in the changelog's form; with its `PLACE` for chunks."""
-    values = [f"{log_value(c, table)} AS {value_name(i)}" for i, c in enumerate(table.columns)]
-    selected = [*values, *([f"ctid AS {PLACE}"] if in_chunks else [])]
-    return f"SELECT {', '.join(selected)} FROM {relation(table)}"
+def rows(table: Table) -> str:
+    """Return a SELECT of every row in the changelog's form."""
+    return f"SELECT {', '.join(bulk_read.values(table))} FROM {relation(table)}"
 
 
-def changed_since(table: Table, polling: Polling, bound: int, read_at: int, zone: str) -> str:
+def changed_since(table: Table, bound: int, read_at: int, zone: str) -> str:
     """Return the SELECT of `rows` for those written since `bound` (microseconds since 1970).
 
     A column without time zone holds the time of `zone`, the server's, which may have set its clocks
     back between `bound` and `read_at`.
     """
-    column = next(c for c in table.columns if c.name == polling.by)
+    column = next(c for c in table.columns if c.name == table.poll.by)
     by, since = identifier(column.source), f"to_timestamp({bound} / 1000000.0)"
     if column.column_type.base == "timestamp":
         now, at = f"to_timestamp({read_at} / 1000000.0)", f"AT TIME ZONE {literal(zone)}"
         utc = "AT TIME ZONE 'UTC'"
         since = f"least({since} {at}, {since} {utc} + ({now} {at} - {now} {utc}))"
-    return f"{rows(table, in_chunks=False)} WHERE {by} >= {since} OR {by} IS NULL"
+    return f"{rows(table)} WHERE {by} >= {since} OR {by} IS NULL"

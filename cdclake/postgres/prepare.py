@@ -36,7 +36,7 @@ _PUBLICATION_OPTIONS = (
 )
 
 ColumnList = tuple[str, ...] | None  # None: all
-_WITH_PLACES = "rp"  # kinds of relations with system columns: tables
+KINDS_OF_TABLES = "rp"  # of relations in the catalog that have system columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,26 +97,19 @@ def polled_lists(plan: Plan, tables: Mapping[TableId, SourceTable]) -> dict[Tabl
     """
     lists: dict[TableId, ColumnList] = {}
     for table in plan.polled:
-        polling, name = table.polling, (table.schema, table.table)
-        assert polling is not None
-        if polling.query:
-            lists |= dict.fromkeys(parse_table_id(each) for each in polling.reads)
-        elif tables[name].kind in _WITH_PLACES:
+        name = (table.schema, table.table)
+        if table.is_query:
+            lists |= dict.fromkeys(table.poll.reads)
+        elif tables[name].kind in KINDS_OF_TABLES:
             lists[name] = published_columns(table, tables[name])
         else:
             lists[name] = None
     return lists
 
 
-def parse_table_id(name: str) -> TableId:
-    """Split `schema.table` at its first dot."""
-    schema, _, table = name.partition(".")
-    return schema, table
-
-
 def _sight_of_transactions(plan: Plan) -> list[Statement]:
     """Let the role see when transactions began, on which polls without an overlap depend."""
-    if all(t.polling and t.polling.overlap_minutes is not None for t in plan.polled):
+    if all(table.poll.overlap_minutes is not None for table in plan.polled):
         return []
     role, quoted = identifier(plan.source_object), literal(plan.source_object)
     grant = (

@@ -257,7 +257,7 @@ def _check_polled(
 
 def _polled_by_name(plan: Plan) -> list[Table]:
     """Return the polled tables that are read from a table or view, not by a query."""
-    return [table for table in plan.polled if table.polling and not table.polling.query]
+    return [table for table in plan.polled if not table.is_query]
 
 
 def _without_missing(plan: Plan, actual: Collection[TableId], kept: Collection[str]) -> Plan:

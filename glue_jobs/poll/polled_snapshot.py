@@ -22,14 +22,12 @@ from cdclake.jobs.poll.row_reader import RowReader
 from cdclake.jobs.runtime.source import Connection, connect
 from cdclake.jobs.stream.changelog_columns import arrow_type
 from cdclake.plan import Table
-from cdclake.polling import Polling
 from cdclake.postgres import bulk_read, poll_queries
 from cdclake.postgres.admission import check_polled
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
+from cdclake.postgres.prepare import KINDS_OF_TABLES
 from cdclake.postgres.source import read_catalog
-
-_SLOT = 1 << 34  # offsets of a poll: above those of all its rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,56 +49,36 @@ class PolledSnapshot:
     read_at: int  # microseconds since 1970
     zone: str  # of times without one
     bound: int | None  # no transaction that it lacks began before; None: not known
+    has_blocks: bool  # the rows are those of a table, which can be read in chunks
     connection: Connection
 
     def rows(self, table: Table, since: int | None) -> DataFrame:
         """Read the rows written since a time in microseconds, or all rows if it is None.
 
-        The columns are `value_name` of each column, and `cdc__row`, which tells the rows apart.
+        The columns are `value_name` of each column.
         """
-        assert table.polling is not None
         if since is not None:
-            changed = poll_queries.changed_since(
-                table, table.polling, since, self.read_at, self.zone
-            )
+            changed = poll_queries.changed_since(table, since, self.read_at, self.zone)
             return self._read(table, changed, ["true"])
-        chunks = self._chunks(table)
-        return self._read(table, poll_queries.rows(table, in_chunks=len(chunks) > 1), chunks)
-
-    def _chunks(self, table: Table) -> Sequence[str]:
-        """Return conditions that divide a plain table by its blocks; other relations have one."""
-        assert table.polling is not None
-        if table.polling.query:
-            return ["true"]
-        kind = self.connection.execute(
-            "SELECT relkind::text FROM pg_class WHERE oid = %s::regclass",
-            (poll_queries.relation(table),),
-        ).fetchone()
-        if kind is None or kind[0] not in "rp":
-            return ["true"]
-        found = self.connection.execute(bulk_read.blocks(table)).fetchone()
-        return bulk_read.chunks(int(found[0] if found else 0))
+        if not self.has_blocks:
+            return self._read(table, poll_queries.rows(table), ["true"])
+        [blocks] = _row(self.connection, bulk_read.blocks(table))
+        return self._read(table, bulk_read.rows(table), bulk_read.chunks(int(blocks)))
 
     def _read(self, table: Table, query: str, conditions: Sequence[str]) -> DataFrame:
+        types = [column.column_type for column in table.columns]
+        kinds = ["string" if is_json(each) else each.log for each in types]
         reader = RowReader(
             dsn=self.login.dsn,
             authorities=_authorities(self.login.dsn),
             salt=self.login.salt,
             snapshot=self.name,
             query=query,
-            types=tuple(
-                arrow_type("string" if is_json(c.column_type) else c.column_type.log)
-                for c in table.columns
-            ),
+            types=tuple(map(arrow_type, kinds)),
         )
-        parts = self.spark.createDataFrame(list(enumerate(conditions)), "chunk int, which string")
-        names = [*(value_name(i) for i, _ in enumerate(table.columns)), "cdc__row"]
-        spelled = [
-            *("string" if is_json(c.column_type) else c.column_type.log for c in table.columns),
-            "bigint",
-        ]
-        schema = ", ".join(f"{n} {kind}" for n, kind in zip(names, spelled, strict=True))
-        return parts.repartition(len(conditions), "chunk").mapInArrow(reader.read, schema)
+        schema = ", ".join(f"{value_name(index)} {kind}" for index, kind in enumerate(kinds))
+        parts = self.spark.createDataFrame([(each,) for each in conditions], "condition string")
+        return parts.repartition(len(conditions)).mapInArrow(reader.read, schema)
 
 
 @contextmanager
@@ -112,10 +90,9 @@ def polled_snapshot(
     Raises TableError if the source has other columns or types than the declared ones, or if the
     login may not see what other sessions do, on which a poll depends.
     """
-    assert table.polling is not None
     with connect(login.dsn) as connection:
-        _check_declared(connection, table, table.polling)
-        bound = _bound(connection, table, table.polling)
+        has_blocks = _is_table(connection, table)
+        bound = _bound(connection, table)
         zone = str(_row(connection, "SELECT current_setting('TimeZone')")[0])
         with connection.transaction():
             connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
@@ -124,14 +101,17 @@ def polled_snapshot(
             lsn = int(_row(connection, poll_queries.LSN)[0])
             yield PolledSnapshot(
                 spark=spark, login=login, name=name, lsn=lsn, read_at=read_at,
-                zone=zone, bound=bound, connection=connection,
+                zone=zone, bound=bound, has_blocks=has_blocks, connection=connection,
             )  # fmt: skip
 
 
-def _check_declared(connection: Connection, table: Table, polling: Polling) -> None:
-    """Refuse a source that was altered since `up`; the types of a query are not known."""
-    if polling.query:
-        return
+def _is_table(connection: Connection, table: Table) -> bool:
+    """Check whether a table is read, not a view or query; refuse one altered since `up`.
+
+    The types of a query are not known.
+    """
+    if table.is_query:
+        return False
     name = (table.schema, table.table)
     actual = {found.id: found for found in read_catalog(connection, tables={name})}
     refusals = check_polled(table, actual.get(name), ())
@@ -141,15 +121,16 @@ def _check_declared(connection: Connection, table: Table, polling: Polling) -> N
             "; ".join(map(str, refusals)),
             "; ".join(refusal.remedy for refusal in refusals),
         )
+    return actual[name].kind in KINDS_OF_TABLES
 
 
-def _bound(connection: Connection, table: Table, polling: Polling) -> int | None:
+def _bound(connection: Connection, table: Table) -> int | None:
     """Return the time before which no transaction that is still unseen began.
 
     It is read before the snapshot, so that a transaction which commits in between counts as unseen.
     """
     is_replica, sees_sessions = _row(connection, poll_queries.SESSION)
-    minutes = polling.overlap_minutes
+    minutes = table.poll.overlap_minutes
     if minutes is None and is_replica:
         minutes = poll_queries.DEFAULT_OVERLAP_MINUTES
     if minutes is not None:
@@ -184,8 +165,3 @@ def _authorities(dsn: str) -> str:
     """Return the certificates that the DSN trusts, since a task cannot read the driver's file."""
     file = conninfo_to_dict(dsn).get("sslrootcert")
     return Path(str(file)).read_text() if file and file != "system" else ""
-
-
-def first_offset(slot: int) -> int:
-    """Return the offset of the first row of the poll with this slot."""
-    return slot * _SLOT

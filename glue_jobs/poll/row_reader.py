@@ -17,7 +17,6 @@ from cdclake.postgres.bulk_read import import_snapshot, value_name
 from cdclake.postgres.event_values import SALT_SETTING
 
 _FETCHED = 1000  # rows that a task holds at once, regardless of their width
-_CHUNK = 1 << 22  # more rows than a chunk of a table has
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +31,12 @@ class RowReader:
     types: tuple[pa.DataType, ...]
 
     def read(self, chunks: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of these chunks (number and condition), numbered within the poll."""
+        """Yield the rows of these chunks, each a condition in the column `condition`."""
         for batch in chunks:
-            for chunk, condition in zip(*(c.to_pylist() for c in batch.columns), strict=True):
-                yield from self._rows(chunk * _CHUNK, condition)
+            for condition in batch.column("condition").to_pylist():
+                yield from self._rows(condition)
 
-    def _rows(self, first: int, condition: str) -> Iterator[pa.RecordBatch]:
+    def _rows(self, condition: str) -> Iterator[pa.RecordBatch]:
         names = [value_name(index) for index, _ in enumerate(self.types)]
         query = f"SELECT {', '.join(names)} FROM ({self.query}) AS source_rows WHERE {condition}"
         with self._dsn() as dsn, connect(dsn) as connection, connection.transaction():
@@ -46,14 +45,12 @@ class RowReader:
             with connection.cursor("cdclake_poll") as cursor:
                 cursor.execute(query.encode())
                 while rows := cursor.fetchmany(_FETCHED):
-                    yield self._batch(names, rows, first)
-                    first += len(rows)
+                    yield self._batch(names, rows)
 
-    def _batch(self, names: list[str], rows: list[tuple[Any, ...]], first: int) -> pa.RecordBatch:
+    def _batch(self, names: list[str], rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
         values = zip(*rows, strict=True)
         arrays = [pa.array(v, kind) for v, kind in zip(values, self.types, strict=True)]
-        numbers = pa.array(range(first, first + len(rows)), pa.int64())
-        return pa.RecordBatch.from_arrays([*arrays, numbers], [*names, "cdc__row"])
+        return pa.RecordBatch.from_arrays(arrays, names)
 
     @contextmanager
     def _dsn(self) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column as Expression
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from cdclake import naming
@@ -40,7 +40,6 @@ from cdclake.jobs.poll.changed_rows import changed, deletes_of_gone_rows, refuse
 from cdclake.jobs.poll.polled_snapshot import (
     PolledSnapshot,
     SourceLogin,
-    first_offset,
     polled_snapshot,
 )
 from cdclake.jobs.runtime.source import deployed_dsn, secret_value
@@ -49,10 +48,10 @@ from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine_rows
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan, Table
-from cdclake.polling import Polling
 from cdclake.schedule_times import next_start
 
-_SLOT_S = 4  # shorter than any poll: each has its own offsets, even if one was never remembered
+_SLOT_S = 4  # shorter than any poll: each has a slot, also after one that was never remembered
+_SLOT_OFFSETS = 1 << 31  # more than the rows that a poll may refuse
 
 log = logging.getLogger("cdclake.poll")
 
@@ -108,12 +107,6 @@ class TablePoll:
         log.info("%s: %d rows appended, %d refused", self.table.name, appended, refused)
         return appended
 
-    @property
-    def polling(self) -> Polling:
-        """Settings of the polls."""
-        assert self.table.polling is not None
-        return self.table.polling
-
     def _apply(self) -> None:
         through = ingested_through(self.lake, self.table)
         apply_changes(StateUpdate(self.lake, self.table), through=through)
@@ -152,16 +145,16 @@ class TablePoll:
     def _definition(self) -> str:
         """A digest of what is read: rows that were not written since lack a new column's value."""
         columns = [(c.source, c.name, c.type, c.mask) for c in self.table.columns]
-        content = json.dumps([columns, self.polling.by, self.polling.query])
+        content = json.dumps([columns, self.table.poll.by, self.table.poll.query])
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _is_sweep_due(self, before: PollProgress, snapshot: PolledSnapshot) -> bool:
-        if self.polling.deletes == "none":
+        if self.table.poll.deletes == "none":
             return False
-        if not self.polling.sweep_every:
+        if not self.table.poll.sweep_every:
             return True
         last = datetime.fromtimestamp(before.swept_at / 1_000_000, UTC)
-        due = next_start(self.polling.sweep_every, last)
+        due = next_start(self.table.poll.sweep_every, last)
         return due is not None and due.timestamp() * 1_000_000 <= snapshot.read_at
 
     def _append(
@@ -178,10 +171,10 @@ class TablePoll:
             partition=POLL_PARTITION,
             read_at=progress.read_at,
         )
-        offset = F.col("cdc__row") + F.lit(first_offset(progress.slot))
-        rows = snapshot.rows(self.table, since)
+        # From 1: the deletes of a poll are at 0.
+        rows, offset = snapshot.rows(self.table, since), F.monotonically_increasing_id() + 1
         with persisted(read_events(rows, offset, self.table, self.plan, place)) as events:
-            refused = self._quarantine(events)
+            refused = self._quarantine(events, progress.slot)
             with persisted(self._changes(events, place, since)) as changes:
                 appended = changes.count()
                 if appended:
@@ -191,29 +184,33 @@ class TablePoll:
     def _changes(self, events: DataFrame, place: ReadPlace, since: int | None) -> DataFrame:
         accepted = events.where(F.col(REFUSAL).isNull())
         refuse_repeated_keys(accepted, self.table)
-        state = self.lake.read(self.table.name)
-        fresh = changed(accepted, self.table, self.lake, self._stored_since(state, since))
-        if since is not None or self.polling.deletes == "none":
+        live = self.lake.read(self.table.name).where(~F.col(naming.DELETED))
+        fresh = changed(accepted, self.table, self._stored_since(live, since))
+        if since is not None or self.table.poll.deletes == "none":
             return fresh.select(*self._columns)
         # Refused rows are in the source, too.
-        gone = deletes_of_gone_rows(events, self.table, self.lake, state, str(place.start))
+        log = self.lake.read(self.table.changes)
+        gone = deletes_of_gone_rows(events, self.table, live, log, str(place.start))
         return fresh.select(*self._columns).unionByName(gone.select(*self._columns))
 
-    def _stored_since(self, state: DataFrame, since: int | None) -> DataFrame:
+    def _stored_since(self, live: DataFrame, since: int | None) -> DataFrame:
         """Return the state's rows that may equal one of those read: unchanged, so is their time."""
         if since is None:
-            return state
-        by = SPARK.name(self.polling.by)
+            return live
+        by = SPARK.name(self.table.poll.by)
         day_before = since - 86_400_000_000  # a time without zone is that of a zone
-        return state.where(f"{by} >= {SPARK.instant(day_before)} OR {by} IS NULL")
+        return live.where(f"{by} >= {SPARK.instant(day_before)} OR {by} IS NULL")
 
     @property
     def _columns(self) -> list[str]:
         names = [name for name, _ in changes_schema(self.table, self.plan).columns]
         return [SPARK.name(name) for name in names if name != naming.INGESTED_AT]
 
-    def _quarantine(self, events: DataFrame) -> int:
-        """Quarantine refused rows, unless an earlier poll has found the same; return how many."""
+    def _quarantine(self, events: DataFrame, slot: int) -> int:
+        """Quarantine refused rows, unless an earlier poll has found the same; return how many.
+
+        The quarantine tells records apart by their offsets, so each poll has others.
+        """
         refused = events.where(F.col(REFUSAL).isNotNull())
         count = refused.count()
         if count >= self.plan.stop_table_after:
@@ -232,7 +229,9 @@ class TablePoll:
                 & _row_of(f"new.{RECORD['value']}").eqNullSafe(_row_of("known.value")),
                 "left_anti",
             )
-            quarantine_rows(same, RECORD, self.lake, self.table)
+            number = F.row_number().over(Window.orderBy(naming.OFFSET))
+            numbered = same.withColumn(naming.OFFSET, number + F.lit(slot * _SLOT_OFFSETS))
+            quarantine_rows(numbered, RECORD, self.lake, self.table)
         return count
 
     def _commit(

@@ -70,7 +70,7 @@ def column_lengths(connection: Connection, table: Table) -> Mapping[str, int | N
 
     The columns of a query's result have none.
     """
-    if table.polling is not None and table.polling.query:
+    if table.is_query:
         return dict.fromkeys(column.source for column in table.columns)
     return dict(connection.execute(_LENGTHS, (table.schema, table.table)).fetchall())
 

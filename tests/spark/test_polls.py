@@ -23,6 +23,7 @@ from cdclake.jobs.poll.polled_snapshot import SourceLogin
 from cdclake.jobs.poll.table_poll import TablePoll
 from cdclake.plan import Column, Table
 from cdclake.polling import Polling
+from cdclake.postgres import bulk_read
 from tests.local.source_database import running_server
 from tests.local.standby import running_standby
 from tests.spark.events import MemoryStore, plan_of
@@ -350,8 +351,7 @@ def test_a_replica_reads_again_what_was_written_within_the_overlap(spark, dsn):
         await_replay(dsn, replica)
         assert polled.poll(replica) == 1
         assert [row[0] for row in polled.rows()] == [1, 2, 4, 5]  # 3 is older than the overlap
-        assert polled.table.polling is not None
-        sweeping = replace(polled.table.polling, deletes="sweep")
+        sweeping = replace(polled.table.poll, deletes="sweep")
         polled.plan = replace(polled.plan, polled=(replace(polled.table, polling=sweeping),))
         assert polled.poll(replica) == 1
         assert polled.rows() == polled.source_rows()
@@ -377,3 +377,32 @@ def test_a_table_that_was_altered_in_the_source_is_refused_with_what_to_write(sp
     ) as found:
         polled.poll()
     assert "write `amount: text`" in str(found.value)
+
+
+@pytest.mark.slow
+def test_a_partitioned_table_is_read_in_chunks_that_hold_rows_of_every_partition(
+    spark, dsn, monkeypatch
+):
+    monkeypatch.setattr(bulk_read, "_BLOCKS_PER_CHUNK", 1)
+    polled = PolledTable(spark, dsn, create=False)
+    parts = [
+        f"CREATE TABLE {polled.name}_{n} PARTITION OF {polled.name}"
+        f" FOR VALUES WITH (MODULUS 3, REMAINDER {n})"
+        for n in range(3)
+    ]
+    polled.run(
+        f"CREATE TABLE {polled.name} (id bigint PRIMARY KEY, v text, amount numeric(6,2),"
+        " at timestamptz NOT NULL DEFAULT now()) PARTITION BY HASH (id)",
+        *parts,
+        f"INSERT INTO {polled.name} (id, v) SELECT i, repeat('v', 300)"
+        " FROM generate_series(1, 600) i",
+    )
+    assert polled.poll() == 600
+    places = polled.lake.read(polled.table.changes).select(naming.POSITION).distinct().count()
+    assert places == 600
+    polled.run(
+        f"UPDATE {polled.name} SET v = 'new' WHERE id % 100 = 0",
+        f"DELETE FROM {polled.name} WHERE id = 1",
+    )
+    assert polled.poll() == 7
+    assert polled.rows() == polled.source_rows()

@@ -19,9 +19,9 @@ def test_tables_with_the_same_schedule_share_a_run(variants: dict[str, Synthesiz
             "rate(10 minutes)",
             {"--tables": "places,towns", "--run": "poll_tables-rate-10-minutes"},
         ),
-        "shop-poll-cron-0-4": (
+        "shop-poll-cron-1cbe49a6": (
             "cron(0 4 * * ? *)",
-            {"--tables": "streets", "--run": "poll_tables-cron-0-4"},
+            {"--tables": "streets", "--run": "poll_tables-cron-1cbe49a6"},
         ),
     }
 

@@ -51,10 +51,9 @@ def scheduled_tables(plan: Plan) -> list[Table]:
 
 
 def _poll_spec(lake: LocalLake, tables: Sequence[Table]) -> Spec:
-    polling = tables[0].polling
-    assert polling is not None
     named = ",".join(table.name for table in tables)
-    return _spec(lake, naming.POLL_JOB, named, f"{naming.POLL_JOB}-{polling.schedule_name}")
+    name = f"{naming.POLL_JOB}-{tables[0].poll.schedule_name}"
+    return _spec(lake, naming.POLL_JOB, named, name)
 
 
 def _spec(lake: LocalLake, job: str, table: str = "", name: str = "") -> Spec:

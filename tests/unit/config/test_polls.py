@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -129,7 +130,9 @@ def test_the_relations_of_a_query_are_spelled_as_postgresql_reads_them() -> None
         'WITH recent AS (SELECT * FROM Public.City) SELECT * FROM recent JOIN "Odd"."Name" AS n'
         " USING (id) WHERE id IN (SELECT id FROM other.town) -- FROM nothing.here"
     )
-    assert set(relations_of(query)) == {"public.city", "Odd.Name", "other.town"}
+    assert set(relations_of(query)) == {
+        ("public", "city"), ("Odd", "Name"), ("other", "town"),
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("query", ["DELETE FROM a.b", "SELECT 1; SELECT 2", "SELEC x", ""])
@@ -143,14 +146,20 @@ def test_a_query_replaces_the_table(tmp_path: Path) -> None:
     [city] = plan.polled
     assert relation(city) == "(SELECT * FROM a.b AS x\n) AS polled"
     assert city.polling is not None
-    assert city.polling.reads == ("a.b",)
+    assert city.polling.reads == (("a", "b"),)
 
 
 def test_a_time_without_zone_is_compared_in_the_servers_zone(tmp_path: Path) -> None:
     [city] = load_plan(written(tmp_path, type="timestamp")).polled
-    assert city.polling is not None
-    query = changed_since(city, city.polling, 1_700_000_000_000_000, 1_700_000_300_000_000, "a'b")
+    query = changed_since(city, 1_700_000_000_000_000, 1_700_000_300_000_000, "a'b")
     assert "AT TIME ZONE 'a''b'" in query
     [aware] = load_plan(written(tmp_path)).polled
-    where = changed_since(aware, city.polling, 0, 0, "UTC").rpartition(" WHERE ")[2]
+    where = changed_since(aware, 0, 0, "UTC").rpartition(" WHERE ")[2]
     assert where == '"changed" >= to_timestamp(0 / 1000000.0) OR "changed" IS NULL'
+
+
+def test_schedules_have_names_apart() -> None:
+    every = ("cron(0 4 * * ? *)", "cron(0 4 ? * * *)", "cron(0 4 1 * ? *)", "cron(0 4 * 1 ? *)")
+    names = {Polling(by="at", every=each).schedule_name for each in (*every, "rate(1 day)")}
+    assert len(names) == 5
+    assert all(re.fullmatch(r"rate-1-day|cron-[0-9a-f]{8}", name) for name in names)
