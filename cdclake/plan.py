@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from cdclake import naming
 from cdclake.connectors.declared import DeclaredConnector
-from cdclake.debezium.types import ColumnType, parse_type
+from cdclake.debezium.types import ColumnType, type_in_plan
 from cdclake.derived_table import DerivedTable
 from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
@@ -47,10 +47,7 @@ class Column:
     @property
     def column_type(self) -> ColumnType:
         """Return the parsed type."""
-        parsed = parse_type(self.type)
-        if parsed is None:
-            raise ValueError(f"unknown type {self.type!r} in the plan")
-        return parsed
+        return type_in_plan(self.type)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

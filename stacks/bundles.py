@@ -71,14 +71,14 @@ def build_firehose_requests() -> Packed:
     return build_function(FUNCTION)
 
 
-def build_firehose_puts(table: PutTable, beside: Path) -> Packed:
+def build_firehose_puts(table: PutTable, folder: Path) -> Packed:
     """Pack the function of a put table with its columns and the user's transform.
 
-    The transform's folder is relative to `beside`.
+    The transform's folder is relative to `folder`.
     """
     files = {"put_table.json": table.to_json().encode()}
     if table.transform is not None:
-        found = transform_files(beside / table.transform)
+        found = transform_files(folder / table.transform)
         files |= {f"transform/{name}": content for name, content in found.items()}
     return build_function(put_table.FUNCTION, files)
 

@@ -19,7 +19,7 @@ from cdclake.packing import PROJECT
 from cdclake.stacks.bundles import build_plugin, build_preparation
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
-from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.first_brokers import first_brokers
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.source_preparation import Preparation
 from cdclake.stacks.constructs.topic import Topic
@@ -144,20 +144,12 @@ class CdcStack(PipelineStack):
         )
 
     def _brokers(self) -> str:
-        """Look up the brokers once, when the connector is created: a new list would replace it.
-
-        The stream's list follows the cluster's size, so it cannot be used here. Kafka's clients
-        discover brokers that were added later.
-        """
-        found = CdclakeResource(
+        return first_brokers(
             self,
-            "FirstBrokers",
-            what="Brokers",
-            properties={"ClusterArn": self._streaming.cluster_arn},
+            cluster_arn=self._streaming.cluster_arn,
             grants=self._streaming.grant_find_brokers(),
             ground=self._network.ground,
         )
-        return found.resource.get_att_string("Brokers")
 
     def _grants(self, connector: str) -> list[Grant]:
         plan = self.deployment.plan

@@ -20,7 +20,7 @@ from cdclake.stacks.bundles import build_connector_plugin
 from cdclake.stacks.constructs import connect_grants
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
-from cdclake.stacks.constructs.custom_resource import CdclakeResource
+from cdclake.stacks.constructs.first_brokers import first_brokers
 from cdclake.stacks.constructs.grant import Grant, through_s3
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
@@ -82,16 +82,12 @@ class ConnectorsStack(PipelineStack):
         )
 
     def _brokers(self) -> str:
-        """Look up the brokers once, when the stack is created: a new list would replace sinks."""
-        found = CdclakeResource(
+        return first_brokers(
             self,
-            "FirstBrokers",
-            what="Brokers",
-            properties={"ClusterArn": self._streaming.cluster_arn},
+            cluster_arn=self._streaming.cluster_arn,
             grants=self._streaming.grant_find_brokers(),
             ground=self._network.ground,
         )
-        return found.resource.get_att_string("Brokers")
 
     def _grants(self, connector: DeclaredConnector, name: str) -> list[Grant]:
         plan, key_arn = self.deployment.plan, self._network.ground.key_arn

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import App, Stack, Validations
 from cdk_nag import AwsSolutionsChecks
 
 from cdclake.config.deployment import Deployment
-from cdclake.plan import Plan, Table
+from cdclake.plan import Table
 from cdclake.stacks.cdc_stack import CdcStack
 from cdclake.stacks.connectors_stack import ConnectorsStack
 from cdclake.stacks.constructs.lake_formation import grant_in_lake_formation
@@ -18,6 +19,7 @@ from cdclake.stacks.network_stack import NetworkOutputs, NetworkStack
 from cdclake.stacks.observability_stack import ObservabilityStack
 from cdclake.stacks.optimizers_stack import OptimizersStack
 from cdclake.stacks.processing_stack import ProcessingStack
+from cdclake.stacks.put_stack import PutStack
 from cdclake.stacks.puts_stack import PutsStack
 from cdclake.stacks.query_stack import QueryStack
 from cdclake.stacks.saved_queries_stack import PutQueriesStack, SavedQueriesStack
@@ -46,7 +48,7 @@ def add_stacks(app: App, deployment: Deployment) -> None:
         app=app, deployment=deployment, network=network, lake=lake.outputs, lake_stack=lake
     )
     failed_queue, functions = _add_changes(base) if deployment.plan.tables else (None, [])
-    functions += [*_add_web_logs(base), *_add_puts(base)]
+    functions += _add_put_streams(base)
     ObservabilityStack(
         app, deployment, failed_queue=failed_queue, functions=functions, ground=network.ground
     )
@@ -98,13 +100,13 @@ def _add_topics(base: _Base, streaming: StreamingOutputs) -> list[TablesStack]:
             streaming=streaming,
             kept=base.network.ground.kept,
         )
-        for shard, tables in _shards(base.deployment.plan)
+        for shard, tables in _shards(base.deployment.plan.tables)
     ]
 
 
 def _add_optimizers(base: _Base, cdc: Stack, processing: Stack) -> None:
     """Add optimizers for the shards with a table that Glue maintains."""
-    for shard, tables in _shards(base.deployment.plan):
+    for shard, tables in _shards(base.deployment.plan.all_tables):
         optimized = [table for table in tables if table.maintenance == "glue"]
         if optimized:
             stack = OptimizersStack(
@@ -118,28 +120,17 @@ def _add_optimizers(base: _Base, cdc: Stack, processing: Stack) -> None:
             _deploy_after(stack, base.lake_stack, cdc, processing)
 
 
-def _add_web_logs(base: _Base) -> list[str]:
-    """Add a stack per entry of `weblogs:`; return the functions that Firehose calls."""
-    functions = []
-    for logs in base.deployment.plan.web_logs:
-        stack = WebLogsStack(
-            base.app, base.deployment, logs=logs, network=base.network, lake=base.lake
-        )
+def _add_put_streams(base: _Base) -> list[str]:
+    """Add a stack per entry of `weblogs:` and `puts:`; return the functions that Firehose calls."""
+    app, deployment, network, lake = base.app, base.deployment, base.network, base.lake
+    plan = deployment.plan
+    stacks: list[PutStack] = [
+        *(WebLogsStack(app, deployment, logs=e, network=network, lake=lake) for e in plan.web_logs),
+        *(PutsStack(app, deployment, table=e, network=network, lake=lake) for e in plan.puts),
+    ]
+    for stack in stacks:
         _deploy_after(stack, base.lake_stack)
-        functions.append(stack.outputs.function_name)
-    return functions
-
-
-def _add_puts(base: _Base) -> list[str]:
-    """Add a stack per entry of `puts:`; return the functions that Firehose calls."""
-    functions = []
-    for table in base.deployment.plan.puts:
-        stack = PutsStack(
-            base.app, base.deployment, table=table, network=base.network, lake=base.lake
-        )
-        _deploy_after(stack, base.lake_stack)
-        functions.append(stack.outputs.function_name)
-    return functions
+    return [stack.outputs.function_name for stack in stacks]
 
 
 def _add_queries(base: _Base) -> None:
@@ -148,7 +139,7 @@ def _add_queries(base: _Base) -> None:
     if "athena" not in deployment.plan.readers:
         return
     query = QueryStack(app, deployment, access_log=base.lake.access_log, ground=base.network.ground)
-    for shard, tables in _shards(deployment.plan):
+    for shard, tables in _shards(deployment.plan.all_tables):
         _deploy_after(SavedQueriesStack(app, deployment, shard=shard, tables=tables), query)
     if deployment.plan.put_streams:
         _deploy_after(PutQueriesStack(app, deployment), query)
@@ -160,9 +151,9 @@ def _deploy_after(stack: Stack, *needed: Stack) -> None:
         stack.add_stack_dependency(each)
 
 
-def _shards(plan: Plan) -> list[tuple[int, list[Table]]]:
-    declared = sorted({table.shard for table in plan.tables})
-    return [(shard, [table for table in plan.tables if table.shard == shard]) for shard in declared]
+def _shards(tables: Sequence[Table]) -> list[tuple[int, list[Table]]]:
+    declared = sorted({table.shard for table in tables})
+    return [(shard, [table for table in tables if table.shard == shard]) for shard in declared]
 
 
 def check_security(app: App) -> None:

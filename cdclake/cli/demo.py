@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,17 +54,19 @@ def demo(
     if database != "shop":
         _demo_of(database, data, keep, json_output)
     else:
-        _demo_of_shop((seconds, rate, seed, delivery, keep), json_output)
+        _demo_of_shop(
+            json_output, seconds=seconds, rate=rate, seed=seed, delivery=delivery, keep=keep
+        )
 
 
-def _demo_of_shop(given: tuple[float, float, int, str, bool], json_output: bool) -> None:
+def _demo_of_shop(json_output: bool, **given: Any) -> None:
     from cdclake.local.demo.interrupts import ending_in_order
     from cdclake.local.demo.run import PIPELINES, Options, run_demo
     from cdclake.local.demo.tasks import Stopwatch
     from cdclake.local.demo.workspace import temporary_home
     from cdclake.local.process.home import Home
 
-    options = Options(*given)
+    options = Options(**given)
     if options.delivery not in PIPELINES:
         raise InputError(
             f"unknown delivery {options.delivery!r}",
@@ -77,11 +80,7 @@ def _demo_of_shop(given: tuple[float, float, int, str, bool], json_output: bool)
         answer = run_demo(home, options, watch, show)
     answer["seconds_total"] = round(watch.elapsed, 1)
     answer["steps"] = watch.seconds()
-    if options.keep:
-        answer["home"] = str(home.path)
-    emit(answer, json_output, lambda: _render(answer))
-    if not answer["ok"]:
-        raise typer.Exit(1)
+    _end(answer | ({"home": str(home.path)} if options.keep else {}), json_output, _render)
 
 
 def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> None:
@@ -104,9 +103,13 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     with ending_in_order(), temporary_home(base, keep=keep) as home, show.open():
         answer = run_given(home, given, folder, show, keep=keep)
     answer["seconds_total"] = round(watch.elapsed, 1)
-    if keep:
-        answer["home"] = str(home.path)
-    emit(answer, json_output, lambda: _render_given(answer))
+    _end(answer | ({"home": str(home.path)} if keep else {}), json_output, _render_given)
+
+
+def _end(
+    answer: dict[str, Any], json_output: bool, render: Callable[[dict[str, Any]], None]
+) -> None:
+    emit(answer, json_output, lambda: render(answer))
     if not answer["ok"]:
         raise typer.Exit(1)
 

@@ -249,3 +249,11 @@ _EVENT_FORM: Mapping[str, str] = {
     "point": "point",
     "vector": "vector",
 }
+
+
+def type_in_plan(spelling: str) -> ColumnType:
+    """Parse a type that the pipeline file's checks have accepted; raise ValueError otherwise."""
+    parsed = parse_type(spelling)
+    if parsed is None:
+        raise ValueError(f"unknown type {spelling!r} in the plan")
+    return parsed

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from cdclake import naming
 from cdclake.jobs.control.poll_state import read_poll
-from cdclake.jobs.verify.rounds import Wait
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.spark_jobs import run_job
 from cdclake.plan import Plan, Table
@@ -32,18 +31,10 @@ def poll_new_tables(lake: LocalLake, before: Plan | None) -> dict[str, dict[str,
     return {"polled": rows} if rows else {}
 
 
-def waiting_for_polls(lake: LocalLake, wait: Wait) -> Wait:
-    """Return a `Wait` that polls polled tables, and waits for the others as `wait` does."""
-
-    def wait_for(tables: Collection[Table], meanwhile: Callable[[], None]) -> Mapping[str, str]:
-        polled = [table for table in tables if table.polling is not None]
-        failed = _poll(lake, polled) if polled else {}
-        streamed = [table for table in tables if table.polling is None]
-        return {**failed, **(wait(streamed, meanwhile) if streamed else {})}
-
-    return wait_for
-
-
-def _poll(lake: LocalLake, tables: Sequence[Table]) -> dict[str, str]:
+def poll_now(
+    lake: LocalLake, tables: Collection[Table], meanwhile: Callable[[], None]
+) -> Mapping[str, str]:
+    """Poll these tables, as a `Wait` of `verify`; return those that failed, with the error."""
+    del meanwhile  # the poll waits for its job
     report = run_job(lake, naming.POLL_JOB, [table.name for table in tables])
     return {line["table"]: line["error"] for line in report["tables"] if line["error"]}

@@ -9,6 +9,7 @@ from cdclake.jobs.control.last_verified import note_verified
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.verify.catch_up import CatchUp
+from cdclake.jobs.verify.poll_wait import with_polls
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import chosen_tables, verify_tables
 from cdclake.local.lake.delivered_offsets import arrived_offsets
@@ -16,7 +17,7 @@ from cdclake.local.lake.lake import LocalLake
 from cdclake.local.lake.topics import end_offsets
 from cdclake.local.lake.widened_columns import follow_source
 from cdclake.local.operations_backend import LocalBackend
-from cdclake.local.polls import waiting_for_polls
+from cdclake.local.polls import poll_now
 from cdclake.local.reader.duck import lake_reader
 
 
@@ -49,7 +50,7 @@ def verify_lake(
         dsn=lake.dsn,
         salt=lake.mask_salt,
         reader=reader,
-        wait=waiting_for_polls(lake, arrival.wait),
+        wait=with_polls(arrival.wait, partial(poll_now, lake)),
         sample=sample,
         deep=deep,
         quarantined=partial(quarantined_events, reader),

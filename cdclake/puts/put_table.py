@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from cdclake.debezium.types import ColumnType, parse_type
+from cdclake.debezium.types import ColumnType, type_in_plan
 from cdclake.firehose.stream import DeliveryStream
 
 FUNCTION = "firehose_puts"  # in lambda/: checks records and converts them into rows
@@ -24,10 +24,7 @@ class PutColumn:
     @property
     def column_type(self) -> ColumnType:
         """Return the parsed type."""
-        parsed = parse_type(self.type)
-        if parsed is None:
-            raise ValueError(f"unknown type {self.type!r} in the plan")
-        return parsed
+        return type_in_plan(self.type)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from cdclake.jobs.runtime.source import deployed_dsn, secret_value, source_table
 from cdclake.jobs.table_jobs.table_reports import chosen_tables
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
-from cdclake.jobs.verify.poll_wait import PollWait
+from cdclake.jobs.verify.poll_wait import NextPoll, with_polls
 from cdclake.jobs.verify.report import Report
 from cdclake.jobs.verify.run import verify_tables
 from cdclake.metrics import FAILED_TABLES, VERIFIED_TABLES
@@ -78,7 +78,7 @@ def compare(
             dsn=dsn,
             salt=secret_value(arguments["mask_salt"], SALT_KEY) if "mask_salt" in arguments else "",
             reader=reader,
-            wait=PollWait(control=control, streamed=arrival.wait, wait_s=arrival.wait_s).wait,
+            wait=with_polls(arrival.wait, NextPoll(control, arrival.wait_s).wait),
             sample=None if sample is None else int(sample),
             deep="deep" in arguments,
             quarantined=lambda: quarantined_events(reader),

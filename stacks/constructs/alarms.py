@@ -268,37 +268,23 @@ def _of_jobs(
 
 def _of_results(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:
     """Yield the alarms of polled and derived tables, copies and quality rules, if there are any."""
-    if deployment.plan.polled:
-        yield AlarmSpec(
-            name="poll-failed",
-            description="Within an hour a polled table could not be read, or its rows could not be"
-            " stored.",
-            metric=known.failures(naming.POLL_JOB, HOUR),
-            threshold=0,
-        )
-    if deployment.plan.derived:
-        yield AlarmSpec(
-            name="derived-failed",
-            description="Within an hour a derived table could not be refreshed: it keeps the rows"
-            " of its last refresh.",
-            metric=known.failures(naming.REFRESH_JOB, HOUR),
-            threshold=0,
-        )
-    if deployment.plan.copies:
-        yield AlarmSpec(
-            name="publish-failed",
-            description="Within an hour a Hudi copy could not be updated: it keeps the"
-            " rows of its last publication.",
-            metric=known.failures(naming.PUBLISH_JOB, HOUR),
-            threshold=0,
-        )
-    if deployment.plan.is_checked:
-        yield AlarmSpec(
-            name="checks-failed",
-            description="Within a day a table broke a quality rule, or could not be checked.",
-            metric=known.failures(naming.CHECK_JOB, Duration.days(1)),
-            threshold=0,
-        )
+    plan, a_day = deployment.plan, Duration.days(1)
+    jobs = (
+        (plan.polled, "poll-failed", naming.POLL_JOB, HOUR,
+         "Within an hour a polled table could not be read, or its rows could not be stored."),
+        (plan.derived, "derived-failed", naming.REFRESH_JOB, HOUR,
+         "Within an hour a derived table could not be refreshed: it keeps the rows of its last"
+         " refresh."),
+        (plan.copies, "publish-failed", naming.PUBLISH_JOB, HOUR,
+         "Within an hour a Hudi copy could not be updated: it keeps the rows of its last"
+         " publication."),
+        (plan.is_checked, "checks-failed", naming.CHECK_JOB, a_day,
+         "Within a day a table broke a quality rule, or could not be checked."),
+    )  # fmt: skip
+    for is_deployed, name, job, period, description in jobs:
+        if is_deployed:
+            metric = known.failures(job, period)
+            yield AlarmSpec(name=name, description=description, metric=metric, threshold=0)
 
 
 def _of_verification(deployment: Deployment, known: DeploymentMetrics) -> Iterator[AlarmSpec]:

@@ -75,29 +75,34 @@ def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[Ala
         part=part,
     )
     if logs.stream.source == "direct_put":
-        yield AlarmSpec(
-            name="web-throttled",
-            description=f"Firehose throttles the requests of {logs.name}. The router buffers"
-            " them in memory and loses them if its task ends.",
-            metric=throttled(deployment.prefix, logs.name),
-            threshold=0,
-            periods=3,
-            part=part,
+        description = (
+            f"Firehose throttles the requests of {logs.name}. The router buffers them in memory and"
+            " loses them if its task ends."
         )
+        yield _throttling(deployment, logs.name, "web-throttled", description, part)
 
 
 def watches_of_put_table(deployment: Deployment, table: PutTable) -> Iterator[AlarmSpec]:
     """Yield the alarm that Firehose throttles the producers of a put table."""
     if table.stream.source == "direct_put":
-        yield AlarmSpec(
-            name="puts-throttled",
-            description=f"Firehose throttles the records put for {table.name}. Producers have to"
-            " repeat them.",
-            metric=throttled(deployment.prefix, table.name),
-            threshold=0,
-            periods=3,
-            part=deployment.plan.puts.index(table) + 1,
+        description = (
+            f"Firehose throttles the records put for {table.name}. Producers have to repeat them."
         )
+        part = deployment.plan.puts.index(table) + 1
+        yield _throttling(deployment, table.name, "puts-throttled", description, part)
+
+
+def _throttling(
+    deployment: Deployment, stream: str, name: str, description: str, part: int
+) -> AlarmSpec:
+    return AlarmSpec(
+        name=name,
+        description=description,
+        metric=throttled(deployment.prefix, stream),
+        threshold=0,
+        periods=3,
+        part=part,
+    )
 
 
 def _of_streams(deployment: Deployment, streams: DeliveryMetrics) -> Iterator[AlarmSpec]:

@@ -69,7 +69,7 @@ class FaultyLake:
             for each in seen.get("tables", [])
         }
         log = self.lake.home / "logs" / "stream.log"
-        own = [line for line in log.read_text().splitlines(keepends=True) if line[0] == "{"]
+        own = [line for line in log.read_text().splitlines(keepends=True) if line.startswith("{")]
         return f"{tables}\n{''.join(own[-60:])}"
 
     @contextmanager

@@ -25,12 +25,13 @@ POLLS = (
     Mutation(
         "rows that are read again are appended again",
         (_TESTS, "-k", "and_a_sweep"),
-        ((_ROWS, 'rows.join(places, naming.POSITION, "left_anti")', "rows"),),
+        ((_ROWS, '_same_key(table) & _all(same), "left_anti")', 'F.lit(False), "left_anti")'),),
     ),
     Mutation(
         "a sweep deletes nothing",
         (_TESTS, "-k", "and_a_sweep"),
-        ((_ROWS, '_same_key(table), "left_anti")', '_same_key(table), "left_semi").limit(0)'),),
+        ((_ROWS, 'rows.alias("new"), _same_key(table), "left_anti")',
+          'rows.alias("new"), _same_key(table), "left_semi").limit(0)'),),
     ),
     Mutation(
         "a row that is refused now is taken for a deleted one",
@@ -40,7 +41,7 @@ POLLS = (
     Mutation(
         "a refused row is quarantined at every poll",
         (_TESTS, "-k", "corrected"),
-        ((_POLL, "quarantine_rows(same, RECORD", "quarantine_rows(refused, RECORD"),),
+        ((_POLL, "numbered = same.withColumn(", "numbered = refused.withColumn("),),
     ),
     Mutation(
         "two rows of a poll may have one key",
@@ -61,5 +62,10 @@ POLLS = (
         "a poll after a restore has lower positions",
         (_TESTS, "-k", "restored"),
         ((_POLL, "max(snapshot.lsn, last.lsn + 1)", "snapshot.lsn"),),
+    ),
+    Mutation(
+        "a deleted row of the state hides one that is inserted again",
+        (_TESTS, "-k", "and_a_sweep"),
+        ((_POLL, ".where(~F.col(naming.DELETED))", ""),),
     ),
 )  # fmt: skip

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from cdclake.config.checks.exact_reads import check_exact_columns
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, did_you_mean
 from cdclake.debezium.types import ColumnType
-from cdclake.postgres.event_values import NOT_LOADED
 
 _OF_THE_LOG = ("domain", "delivery", "apply", "replica_identity", "state_freshness")
 _TIMES = ("timestamptz", "timestamp")
@@ -23,7 +23,9 @@ def check_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[
             continue
         yield from _check_settings(document, table, poll)
         yield from _check_by(document, table, poll)
-        yield from _check_columns(document, table)
+        yield from check_exact_columns(
+            document, table, "a poll", "read", lambda here: f"write {here}, or remove `capture:`"
+        )
 
 
 def check_deployed_polls(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
@@ -80,25 +82,3 @@ def _check_by(
 
 def _tells_time(column_type: ColumnType) -> bool:
     return column_type.base in _TIMES and not column_type.array
-
-
-def _check_columns(document: Document, table: TableOutline) -> Iterator[Problem]:
-    for column in table.columns:
-        if column.excluded:
-            continue
-        if column.type is not None and column.type.base in NOT_LOADED:
-            yield document.problem(
-                column.location,
-                f"a poll cannot read {column.type} as the connector does ({column.source!r} of"
-                f" {table.spelled!r})",
-                "write `exclude: true` here, or remove `capture:`",
-            )
-        declared = table.entry.get("columns", {}).get(column.source)
-        mask = declared.get("mask") if isinstance(declared, dict) else None
-        if isinstance(mask, str) and mask.startswith("truncate"):
-            yield document.problem(
-                column.location,
-                f"a poll cannot truncate values as the connector does ({column.source!r} of"
-                f" {table.spelled!r})",
-                "write `mask: hash` here, or remove `capture:`",
-            )

@@ -35,16 +35,16 @@ def check_columns(document: Document, tables: Sequence[TableOutline]) -> Iterato
         yield from _check_partitions(document, place, entry)
 
 
-def check_folders(document: Document, beside: Path) -> Iterator[Problem]:
-    """Check that each transform's folder exists `beside` the pipeline file, with its handler."""
+def check_folders(document: Document, folder: Path) -> Iterator[Problem]:
+    """Check that each transform's folder exists in the pipeline file's folder, with its handler."""
     for name, entry in put_entries(document).items():
         if entry.transform is None:
             continue
         place = (_SECTION, name, "transform")
-        if not (beside / entry.transform / TRANSFORM).is_file():
+        if not (folder / entry.transform / TRANSFORM).is_file():
             yield document.problem(
                 place,
-                f"there is no {TRANSFORM} in {beside / entry.transform}",
+                f"there is no {TRANSFORM} in {folder / entry.transform}",
                 "create it, with a function `handler(event, context)`; the path is relative to"
                 " the pipeline file",
             )

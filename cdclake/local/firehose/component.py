@@ -122,12 +122,12 @@ def spec(lake: LocalLake) -> Spec:
 
 def copy_transforms(lake: LocalLake) -> Path:
     """Copy the users' transforms to a folder named by their content; return it."""
-    beside = Path(lake.state.pipeline_file).parent
+    source = Path(lake.state.pipeline_file).parent
     files = {
         f"{table.name}/{name}": content
         for table in lake.plan.puts
         if table.transform
-        for name, content in transform_files(beside / table.transform).items()
+        for name, content in transform_files(source / table.transform).items()
     }
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):
