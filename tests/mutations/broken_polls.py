@@ -14,7 +14,8 @@ POLLS = (
     Mutation(
         "a poll reads since the last poll, not since the oldest transaction",
         (_TESTS, "-k", "open_over"),
-        ((_QUERIES, "least(clock_timestamp(), min(xact_start))", "clock_timestamp()"),),
+        ((_QUERIES, "least(clock_timestamp(), min(xact_start))", "clock_timestamp()"),
+         (_QUERIES, "interval '10 seconds'", "interval '0 seconds'"),),
     ),
     Mutation(
         "a prepared transaction is forgotten",
@@ -65,7 +66,7 @@ POLLS = (
     ),
     Mutation(
         "a deleted row of the state hides one that is inserted again",
-        (_TESTS, "-k", "and_a_sweep"),
+        (_TESTS, "-k", "soft"),
         ((_POLL, ".where(~F.col(naming.DELETED))", ""),),
     ),
 )  # fmt: skip

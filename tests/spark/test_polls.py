@@ -406,3 +406,18 @@ def test_a_partitioned_table_is_read_in_chunks_that_hold_rows_of_every_partition
     )
     assert polled.poll() == 7
     assert polled.rows() == polled.source_rows()
+
+
+@pytest.mark.slow
+def test_a_softly_deleted_row_is_deleted_once_and_comes_back_unchanged(spark, dsn):
+    polled = PolledTable(spark, dsn)
+    polled.plan = replace(polled.plan, polled=(replace(polled.table, deletes="soft"),))
+    insert = f"INSERT INTO {polled.name} VALUES (1, 'a', 1, '2020-01-01')"
+    polled.run(insert)
+    polled.poll()
+    polled.run(f"DELETE FROM {polled.name}")
+    assert [polled.poll(), polled.poll()] == [1, 0]
+    assert polled.rows() == []
+    polled.run(insert)
+    assert polled.poll() == 1
+    assert polled.rows() == polled.source_rows()
