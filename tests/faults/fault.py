@@ -50,6 +50,11 @@ class FaultyLake:
 
     def stream_dies_at(self, point: str, visit: int) -> None:
         """Let the stream run into a fail point, and heal it."""
+        self.kill_stream_at(point, visit)
+        self.heal()
+
+    def kill_stream_at(self, point: str, visit: int) -> None:
+        """Bring the lake up with an armed fail point, and wait until the stream has died of it."""
         armed = {FAIL_POINT_KEY: f"{point}@{visit}"}
         answer = self.lake.run("up", str(self.file), expect=None, **armed)
         try:
@@ -59,7 +64,6 @@ class FaultyLake:
             raise AssertionError(
                 f"no death at {point}@{visit}; up said {said}; status: {self.stream_seen()}"
             ) from error
-        self.heal()
 
     def stream_seen(self) -> str:
         """What `status` says of the tables, and the end of the stream's log, for a report."""

@@ -43,7 +43,8 @@ def _dies_often(lake: FaultyLake) -> None:
     with _written(lake):
         for number in range(KILLS):
             point = STREAM_POINTS[number % len(STREAM_POINTS)]
-            lake.stream_dies_at(point, lake.random.randint(1, 2 if "state" in point else 5))
+            lake.kill_stream_at(point, lake.random.randint(1, 2 if "state" in point else 5))
+        lake.heal()
 
 
 @contextmanager

@@ -77,7 +77,8 @@ class Shape:
 
 
 SHAPES = (
-    Shape(name="accounts"),
+    # Its state is committed often, so that a campaign's stream soon dies in that commit.
+    Shape(name="accounts", declared=(("state_freshness", "5"),)),
     Shape(name="papers", partitions=3),
     Shape(name="entries", key=(("owner", "bigint"), ("label", "text")), partitions=3),
     Shape(name="devices", key=(("id", "uuid"),)),
