@@ -23,6 +23,7 @@ from cdclake.control_objects import (
 from cdclake.deployed_jobs import TABLE_JOBS
 
 _LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
+_PROBED = f"{LEASES}/{naming.PROBE_JOB}.json"
 _REQUESTS, _RESUMES = f"{REQUESTS}/*", f"{RESUMES}/*"
 
 
@@ -52,4 +53,5 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
     ),
     naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
+    naming.PROBE_JOB: ControlAccess(writes=(_PROBED, _REPORTS), deletes=(_PROBED,)),
 }

@@ -22,7 +22,7 @@ TABLE_JOBS = (
     naming.POLL_JOB,
     naming.PUBLISH_JOB,
 )
-JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB)
+JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB, naming.PROBE_JOB)
 # Jobs that query the source and need extra packages, which Glue does not have.
 AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB)
 AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB)
@@ -86,12 +86,21 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
     return arguments
 
 
-def glue_arguments(job: str, places: Places, *, package: str, log_group: str) -> dict[str, str]:
+def probe_arguments(*, state: str, pipeline: str, database: str) -> dict[str, str]:
+    """Return the arguments of the probe job's own code; `state` is the state bucket."""
+    return {
+        "--control": f"s3://{state}/{naming.CONTROL_PREFIX}",
+        "--checkpoint": f"s3://{state}/{naming.checkpoint_prefix(pipeline)}",
+        "--database": database,
+    }
+
+
+def glue_arguments(job: str, warehouse: str, *, package: str, log_group: str) -> dict[str, str]:
     """Return the arguments for Glue itself: the shared code, the catalog, logs and metrics."""
     return {
         "--extra-py-files": package,
         "--datalake-formats": "iceberg,hudi" if job == naming.PUBLISH_JOB else "iceberg",
-        "--conf": spark_conf(job, places.warehouse),
+        "--conf": spark_conf(job, warehouse),
         "--job-bookmark-option": "job-bookmark-disable",
         "--enable-metrics": "true",
         "--enable-observability-metrics": "true",

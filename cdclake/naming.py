@@ -217,6 +217,8 @@ PUBLISH_JOB = "publish_hudi"
 LOAD_JOB = "load_tables"
 VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
+PROBE_JOB = "probe"
+PROBE_TABLE = "cdclake_probe"  # made and dropped by the probe job
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 # Property of a changelog: a day; events that were ingested on earlier days are collapsed.

@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdclake import naming
-from cdclake.deployed_jobs import JOBS, Places, own_arguments, source_words
+from cdclake.deployed_jobs import (
+    JOBS,
+    Places,
+    own_arguments,
+    probe_arguments,
+    source_words,
+)
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "jobs.md"
 
@@ -29,6 +35,8 @@ EXAMPLE = Places(
     salt=naming.salt_secret("shop-prod"),
     authorities=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/rds-ca-HASH.pem",
 )
+
+PROBED = probe_arguments(state=EXAMPLE.state, pipeline=EXAMPLE.pipeline, database="cdc_iceberg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,12 +118,20 @@ JOBS_DESCRIBED = {
         "Started manually only.",
         {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),
+    naming.PROBE_JOB: Described(
+        "Checks where the jobs will run: Java classes and Python packages, a checkpoint's folder,"
+        " conditional writes, and a commit to a table that it drops again. It needs neither source"
+        " nor Kafka.",
+        "Started by `cdclake doctor --target aws --probe`.",
+        {"--run": "by-hand-10"},
+    ),
 }
 _MEANINGS = {
     "--plan": "the plan of the pipeline file, as deployed",
     "--control": "leases, progress, requests and reports",
     "--metrics": "name of the deployment in its CloudWatch metrics",
-    "--checkpoint": "the stream's offsets in Kafka; no other job may read or write there",
+    "--checkpoint": "the stream's offsets in Kafka; the probe works in a folder beside them",
+    "--database": "the lake's database in the catalog",
     "--brokers": "bootstrap brokers for IAM access",
     "--kafka_options": "authentication, and the prefix of its consumer groups' names",
     "--deployment": "the stream ends between two batches when another deployment takes over",
@@ -161,7 +177,7 @@ def page() -> str:
 
 def _job(job: str) -> Iterator[str]:
     described = JOBS_DESCRIBED[job]
-    deployed = own_arguments(job, EXAMPLE)
+    deployed = PROBED if job == naming.PROBE_JOB else own_arguments(job, EXAMPLE)
     yield from (f"## {job}", "", f"{described.does} {described.begins}", "")
     if job == naming.STREAM_JOB:
         deployed["--deployment"] = "HASH"

@@ -14,6 +14,7 @@ from cdclake.stacks.cdc_stack import CdcStack
 from cdclake.stacks.connectors_stack import ConnectorsStack
 from cdclake.stacks.constructs.lake_formation import grant_in_lake_formation
 from cdclake.stacks.delivery_stack import DeliveryStack
+from cdclake.stacks.glue_stack import GlueStack
 from cdclake.stacks.lake_stack import LakeOutputs, LakeStack
 from cdclake.stacks.network_stack import NetworkOutputs, NetworkStack
 from cdclake.stacks.observability_stack import ObservabilityStack
@@ -75,10 +76,18 @@ def _add_changes(base: _Base) -> tuple[str, list[str]]:
             app, deployment, network=network, streaming=streaming.outputs, lake=lake
         )
         _deploy_after(connectors, base.lake_stack, streaming, *tables)
+    glue = GlueStack(app, deployment, network=network, lake=lake)
+    _deploy_after(glue, base.lake_stack)
     processing = ProcessingStack(
-        app, deployment, network=network, source=source, streaming=streaming.outputs, lake=lake
+        app,
+        deployment,
+        network=network,
+        source=source,
+        streaming=streaming.outputs,
+        lake=lake,
+        glue=glue.outputs,
     )
-    _deploy_after(processing, base.lake_stack)
+    _deploy_after(processing, base.lake_stack, glue)
     functions = []
     if deployment.plan.deliveries:
         delivery = DeliveryStack(

@@ -24,7 +24,6 @@ from cdclake.deployed_jobs import (
 )
 from cdclake.jar_lock import OWN_JARS
 from cdclake.job_package import build_job_package, script_of
-from cdclake.metrics import NAMESPACE
 from cdclake.stacks.bundles import (
     AUTHORITIES,
     JOB_WHEELS_SUFFIX,
@@ -36,12 +35,12 @@ from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.connector_keeper import ConnectorKeeper
 from cdclake.stacks.constructs.custom_resource import CdclakeResource
 from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
-from cdclake.stacks.constructs.glue_network import GlueNetwork
-from cdclake.stacks.constructs.grant import Grant, through_s3
+from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.job_schedule import JobSchedules
 from cdclake.stacks.constructs.source_check import SourceCheck
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
+from cdclake.stacks.glue_stack import GlueOutputs
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
@@ -83,18 +82,15 @@ class ProcessingStack(PipelineStack):
         source: SourceOutputs,
         streaming: StreamingOutputs,
         lake: LakeOutputs,
+        glue: GlueOutputs,
     ) -> None:
         super().__init__(scope, deployment, "processing", "Glue jobs, schedules and stream keeper")
         self._ground, self._source = network.ground, source
-        self._streaming, self._lake = streaming, lake
+        self._streaming, self._lake, self._glue = streaming, lake, glue
         self._functions = network.functions.group_id
         self._files = JobFiles(self, "Files", bucket=lake.state, ground=network.ground)
-        self._job_ground = GlueNetwork(
-            self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
-        )
         specs = self._specs()
-        published = self._files.publish()
-        self._job_ground.node.add_dependency(published)
+        self._published = self._files.publish()
         jobs = {spec.job: self._add_job(spec) for spec in specs}
         self.outputs = ProcessingOutputs(failed_queue=self._start(jobs))
 
@@ -213,19 +209,12 @@ class ProcessingStack(PipelineStack):
 
     def _every_job_grants(self, job: str) -> list[Grant]:
         """Allow reading the job's files, using control objects, network access and metrics."""
-        state, network = self._lake.state, self._job_ground
-        return [
-            job_grants.reads_its_files(state),
-            *job_grants.uses_control_objects(state, CONTROL_ACCESS[job]),
-            job_grants.lists(state),
-            *job_grants.stands_in_network(
-                connection=network.connection,
-                subnet_ids=[network.subnet_id],
-                security_group=network.security_group,
-            ),
-            job_grants.publishes_metrics("Glue", NAMESPACE),
-            through_s3(self._ground.key_arn),
-        ]
+        return job_grants.runs_as_job(
+            self._lake.state,
+            CONTROL_ACCESS[job],
+            network=self._glue.network,
+            key_arn=self._ground.key_arn,
+        )
 
     def _stream_grants(self) -> list[Grant]:
         """Allow creating tables, committing to them, and reading topics with a checkpoint."""
@@ -278,7 +267,9 @@ class ProcessingStack(PipelineStack):
     def _arguments(self, job: str) -> dict[str, str]:
         own = own_arguments(job, self._places)
         group = log_group_name(self.deployment.prefix, job)
-        whole = own | glue_arguments(job, self._places, package=self._package, log_group=group)
+        whole = own | glue_arguments(
+            job, self._lake.warehouse.name, package=self._package, log_group=group
+        )
         return whole | self._jars() | package_arguments(self._wheels)
 
     def _jars(self, *others: str) -> dict[str, str]:
@@ -296,9 +287,9 @@ class ProcessingStack(PipelineStack):
             self,
             construct_id,
             spec,
-            connection=self._job_ground.connection,
-            security_configuration=self._job_ground.security_configuration,
-            after=self._job_ground,
+            connection=self._glue.network.connection,
+            security_configuration=self._glue.network.security_configuration,
+            after=self._published,
             ground=self._ground,
         )
 

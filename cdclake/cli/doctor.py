@@ -26,20 +26,33 @@ def doctor(
     fix: Annotated[
         bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
     ] = False,
+    probe: Annotated[
+        bool,
+        typer.Option(
+            "--probe", help="With --target aws: run the probe job, and add what it found."
+        ),
+    ] = False,
     json_output: JsonOption = False,
 ) -> None:
     """Check what a lake needs, and print a remedy for each check that fails.
 
     Locally: Java, jars, disk, ports and rights, and with --source the database. With --target aws:
-    the account, before a first deployment. Exit with 1 if a check has failed.
+    the account, before a first deployment; with --probe also where the Glue jobs will run. Exit
+    with 1 if a check has failed.
     """
     from cdclake.check import summary
 
+    if probe and target is not Target.AWS:
+        raise InputError("--probe runs a Glue job", "add --target aws")
     checks, fixed = (
         _aws(file, environment, fix=fix)
         if target is Target.AWS
         else _here(file, source, environment, fix=fix)
     )
+    if probe and file is not None:
+        from cdclake.deployed.probe import run_probe
+
+        checks += run_probe(file, environment)
     answer = {**summary(checks), "fixed": fixed}
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:

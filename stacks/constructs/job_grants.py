@@ -9,7 +9,9 @@ from aws_cdk import Aws
 
 from cdclake import naming
 from cdclake.control_access import ControlAccess
-from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables
+from cdclake.metrics import NAMESPACE
+from cdclake.stacks.constructs.glue_network import GlueNetwork
+from cdclake.stacks.constructs.grant import Grant, arn, joins_cluster, on_tables, through_s3
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
 _GLUES_TAG = "aws-glue-service-resource"
@@ -26,6 +28,24 @@ def reads_its_files(state: BucketReference) -> Grant:
         naming.DEPLOYED_PREFIX,
         "scripts, code and plans of this deployment, by names that follow their content",
     )
+
+
+def runs_as_job(
+    state: BucketReference, access: ControlAccess, *, network: GlueNetwork, key_arn: str
+) -> list[Grant]:
+    """Allow what every job does: read its files, use control objects, stand in the network."""
+    return [
+        reads_its_files(state),
+        *uses_control_objects(state, access),
+        lists(state),
+        *stands_in_network(
+            connection=network.connection,
+            subnet_ids=[network.subnet_id],
+            security_group=network.security_group,
+        ),
+        publishes_metrics("Glue", NAMESPACE),
+        through_s3(key_arn),
+    ]
 
 
 def keeps_objects(bucket: BucketReference, prefix: str, because: str) -> Grant:

@@ -30,7 +30,7 @@ IMPORTED = {
 
 def allows(role: Template, action: str, resource: str, **context: str) -> bool:
     """Whether a statement of the role allows the call; `context` has the keys of its conditions."""
-    return any(_fits(statement, action, resource, context) for statement in _own_statements(role))
+    return any(_fits(statement, action, resource, context) for statement in own_statements(role))
 
 
 def role_of(deployed: Synthesized, name: str) -> Template:
@@ -45,7 +45,7 @@ def role_of(deployed: Synthesized, name: str) -> Template:
     return role
 
 
-def _own_statements(role: Template) -> Iterator[dict[str, Any]]:
+def own_statements(role: Template) -> Iterator[dict[str, Any]]:
     for policy in role["Properties"]["Policies"]:
         yield from listed(policy["PolicyDocument"]["Statement"])
 

@@ -45,7 +45,7 @@ def cdk_synth(file: Path, out: Path, *arguments: str) -> subprocess.CompletedPro
 
 PARTS = (
     "network", "source", "streaming", "tables-1", "cdc", "lake", "processing", "observability",
-    "query", "queries-1",
+    "query", "queries-1", "glue",
 )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from cdclake import naming
 from tests.synth.permissions import allows, role_of
 from tests.synth.rules.reading import listed
 
@@ -233,7 +234,7 @@ def configured_checkpoint(deployed) -> str:
     [arguments] = [
         job["Properties"]["DefaultArguments"]
         for job in deployed.resources("AWS::Glue::Job")
-        if "--checkpoint" in job["Properties"]["DefaultArguments"]
+        if job["Properties"]["Name"].endswith(naming.STREAM_JOB)
     ]
     separator, parts = arguments["--checkpoint"]["Fn::Join"]
     uri = separator.join("state" if isinstance(part, dict) else part for part in parts)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import boto3
 import pytest
 from moto import mock_aws
+from moto.moto_api import state_manager
 
 if TYPE_CHECKING:
     from tests.unit.deployed.redriving import Stream
@@ -44,3 +45,19 @@ def redrive_deployed(aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.unit.deployed.redriving import set_up
 
     set_up(monkeypatch)
+
+
+@pytest.fixture
+def jobs_in_moto() -> Iterator[Any]:
+    """The jobs in moto; the bucket of their control objects."""
+    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
+    boto3.client("s3").create_bucket(Bucket="state", **where)
+    for job in ("apply_changes", "operate", "probe", "stream_changes", "verify_tables"):
+        boto3.client("glue").create_job(
+            Name=f"shop-dev-{job}",
+            Role="r",
+            Command={"Name": "glueetl", "ScriptLocation": "s3://state/x.py"},
+            DefaultArguments={"--control": "s3://state/control"},
+        )
+    yield boto3.client("s3")
+    state_manager.unset_transition("glue::job_run")

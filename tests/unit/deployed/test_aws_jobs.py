@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
@@ -41,22 +41,6 @@ def run(capsys: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run_verb
 
 
-@pytest.fixture
-def deployed() -> Iterator[Any]:
-    """The jobs in moto; the bucket of their control objects."""
-    where = {"CreateBucketConfiguration": {"LocationConstraint": "eu-west-1"}}
-    boto3.client("s3").create_bucket(Bucket="state", **where)
-    for job in ("apply_changes", "operate", "stream_changes", "verify_tables"):
-        boto3.client("glue").create_job(
-            Name=f"shop-dev-{job}",
-            Role="r",
-            Command={"Name": "glueetl", "ScriptLocation": "s3://state/x.py"},
-            DefaultArguments={"--control": "s3://state/control"},
-        )
-    yield boto3.client("s3")
-    state_manager.unset_transition("glue::job_run")
-
-
 def started(job: str = NAME) -> list[dict[str, str]]:
     """The arguments of every run."""
     runs = glue_backends["123456789012"]["eu-west-1"].jobs[job].job_runs
@@ -81,8 +65,8 @@ def writes_its_report(
 
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 4)])
-def test_a_run_is_awaited_and_its_report_printed(run, deployed, monkeypatch, ok, code):
-    writes_its_report(monkeypatch, deployed, ok=ok)
+def test_a_run_is_awaited_and_its_report_printed(run, jobs_in_moto, monkeypatch, ok, code):
+    writes_its_report(monkeypatch, jobs_in_moto, ok=ok)
     ended, out, _ = run("apply_changes", "--table", "public.orders")
     told = json.loads(out)
     assert (ended, told["ok"], told["tables"]) == (code, ok, [REPORT])
@@ -90,7 +74,7 @@ def test_a_run_is_awaited_and_its_report_printed(run, deployed, monkeypatch, ok,
     assert arguments["--tables"] == "orders"
 
 
-def test_a_run_that_dies_before_its_report_is_a_failure(run, deployed):
+def test_a_run_that_dies_before_its_report_is_a_failure(run, jobs_in_moto):
     code, out, _ = run("apply_changes")
     told = json.loads(out)["error"]
     assert (code, told["component"]) == (4, NAME)
@@ -106,9 +90,9 @@ def test_a_run_that_dies_before_its_report_is_a_failure(run, deployed):
         (("resync", "public.orders"), "orders"),
     ],
 )
-def test_day_two_is_a_job_too(run, deployed, monkeypatch, verb, tables):
+def test_day_two_is_a_job_too(run, jobs_in_moto, monkeypatch, verb, tables):
     name = "shop-dev-operate"
-    writes_its_report(monkeypatch, deployed, ok=True, job=name)
+    writes_its_report(monkeypatch, jobs_in_moto, ok=True, job=name)
     code, out, _ = run(*verb, words=())
     assert (code, json.loads(out)["ok"]) == (0, True)
     [arguments] = started(name)
@@ -116,7 +100,7 @@ def test_day_two_is_a_job_too(run, deployed, monkeypatch, verb, tables):
 
 
 @pytest.mark.parametrize("verb", [("replay", "--table", "events"), ("resync", "public.events")])
-def test_nothing_is_asked_of_the_stream_for_what_firehose_delivers(run, deployed, verb):
+def test_nothing_is_asked_of_the_stream_for_what_firehose_delivers(run, jobs_in_moto, verb):
     code, out, _ = run(*verb, words=())
     told = json.loads(out)["error"]
     assert (code, told["code"]) == (2, "bad_input")
@@ -130,9 +114,9 @@ COMPARED = {"tables": [asdict(TableComparison(table="orders", source="public.ord
 
 @pytest.mark.parametrize(("ok", "code"), [(True, 0), (False, 1)])
 def test_a_comparison_is_a_job_whose_difference_is_the_exit_code(
-    run, deployed, monkeypatch, ok, code
+    run, jobs_in_moto, monkeypatch, ok, code
 ):
-    writes_its_report(monkeypatch, deployed, ok=ok, job=VERIFY, **COMPARED)
+    writes_its_report(monkeypatch, jobs_in_moto, ok=ok, job=VERIFY, **COMPARED)
     words = ("verify", "--table", "public.orders", "--wait", "300", "--sample", "1000")
     ended, out, _ = run(*words, words=())
     assert (ended, json.loads(out)["tables"]) == (code, COMPARED["tables"])
@@ -141,22 +125,22 @@ def test_a_comparison_is_a_job_whose_difference_is_the_exit_code(
     assert given.items() <= arguments.items()
 
 
-def test_a_comparison_that_could_not_be_made_is_no_difference(run, deployed, monkeypatch):
+def test_a_comparison_that_could_not_be_made_is_no_difference(run, jobs_in_moto, monkeypatch):
     told = {"code": "component_failed", "message": "the lake was behind", "remedy": "wait longer"}
-    writes_its_report(monkeypatch, deployed, ok=False, job=VERIFY, tables=[], error=told)
+    writes_its_report(monkeypatch, jobs_in_moto, ok=False, job=VERIFY, tables=[], error=told)
     code, out, _ = run("verify", words=())
     explained = json.loads(out)["error"]
     assert (code, explained["component"]) == (4, VERIFY)
     assert (explained["message"], explained["remedy"]) == (told["message"], told["remedy"])
 
 
-def test_the_stream_is_started_and_left(run, deployed):
+def test_the_stream_is_started_and_left(run, jobs_in_moto):
     code, out, _ = run("stream_changes")
     assert (code, json.loads(out)["ok"]) == (0, True)
     assert len(started("shop-dev-stream_changes")) == 1
 
 
-def test_a_job_that_runs_already_is_left_alone(run, deployed):
+def test_a_job_that_runs_already_is_left_alone(run, jobs_in_moto):
     state_manager.set_transition("glue::job_run", {"progression": "manual", "times": 1_000_000})
     boto3.client("glue").start_job_run(JobName=NAME)
     code, out, _ = run("apply_changes")
@@ -206,7 +190,7 @@ def denied(operation: str) -> ClientError:
     ],
 )  # fmt: skip
 def test_whatever_a_call_is_told_is_explained(
-    run, deployed, monkeypatch, service, call, error, told, remedy
+    run, jobs_in_moto, monkeypatch, service, call, error, told, remedy
 ):
     real = boto3.client
 

@@ -1,0 +1,1 @@
+"""Probe of a Glue job's surroundings, before anything expensive is deployed."""

@@ -1,0 +1,1 @@
+"""Requests that the deployed jobs make of AWS, recorded on a local lake."""

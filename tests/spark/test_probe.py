@@ -1,0 +1,76 @@
+"""Each check of the probe: passed where the jobs run, and failed where something is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdclake import naming
+from cdclake.errors import ComponentFailed
+from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.jvm.members import MEMBERS
+from cdclake.jobs.probing import checks
+from cdclake.jobs.probing.java_members import missing_members
+from tests.spark.events import MemoryStore
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def lake(spark):
+    spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.probed")
+    return LakeTables(spark, "probed")
+
+
+def test_a_place_where_the_jobs_run_passes(spark, lake, tmp_path):
+    found = checks.probe(
+        spark, database=lake.database, control=MemoryStore(), checkpoint=tmp_path.as_uri()
+    )
+    assert {check.name: check.state for check in found} == dict.fromkeys(
+        ("versions", "java", "packages", "tasks", "checkpoint", "conditional writes", "tables"),
+        "ok",
+    ), found
+    assert list(tmp_path.iterdir()) == []
+    assert not lake.exists(naming.PROBE_TABLE)
+
+
+def test_what_another_build_lacks_is_named(spark):
+    lacking = {"org.apache.iceberg.Schema": ("columns", "melted"), "org.apache.iceberg.Gone": ()}
+    assert list(missing_members(spark, MEMBERS | lacking)) == [
+        "org.apache.iceberg.Schema.melted",
+        "org.apache.iceberg.Gone (ClassNotFoundException)",
+    ]
+
+
+def test_the_others_are_checked_after_a_failure(spark, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    found = checks.probe(
+        spark,
+        database="absent",
+        control=MemoryStore(),
+        checkpoint=(tmp_path / "file").as_uri(),
+    )
+    wrong = {check.name: check for check in found if check.state == "failed"}
+    assert set(wrong) == {"checkpoint", "tables"}
+    assert "absent" in wrong["tables"].detail
+    assert "Lake Formation" in wrong["tables"].remedy
+
+
+class Careless(MemoryStore):
+    """A store that writes whatever the condition says."""
+
+    def write_if(self, name, content, etag):
+        del etag
+        self.write(name, content)
+        return self.stored[name].etag
+
+
+def test_a_store_without_conditions_fails():
+    with pytest.raises(ComponentFailed, match="whose condition does not hold"):
+        checks.conditional_writes(Careless())
+
+
+def test_a_missing_package_fails(monkeypatch):
+    monkeypatch.setattr(checks, "PACKAGES", ("msgspec", "not_on_glue"))
+    [found] = checks._result("packages", "see the wheels", checks.packages)
+    assert (found.state, found.remedy) == ("failed", "see the wheels")
+    assert "not_on_glue" in found.detail
