@@ -17,7 +17,7 @@ SIZE ?= short
 
 .DEFAULT_GOAL := help
 .PHONY: help setup hudi-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
-	test-mutations test-faults prove bench bench-full check audit format record docs lock clean
+	test-mutations test-faults prove bench bench-full check audit format record record-requests docs lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -113,6 +113,9 @@ format: setup ## Format the Python files
 
 record: setup ## Record Debezium's events for tests/recorded/*.sql again; `make record NAMES=types` for one file
 	@$(BIN)/python -m tests.recorded.record $(NAMES)
+
+record-requests: hudi-jars ## Record what the jobs ask of AWS on a local lake, for the synth tests; 6 minutes
+	@$(BIN)/python -m tests.recorded_requests.record
 
 docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.types_page

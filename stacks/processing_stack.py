@@ -38,6 +38,7 @@ from cdclake.stacks.constructs.glue_job import GlueJob, JobSpec, log_group_name
 from cdclake.stacks.constructs.grant import Grant
 from cdclake.stacks.constructs.job_files import JobFiles
 from cdclake.stacks.constructs.job_schedule import JobSchedules
+from cdclake.stacks.constructs.nag_suppressions import suppress
 from cdclake.stacks.constructs.source_check import SourceCheck
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
 from cdclake.stacks.glue_stack import GlueOutputs
@@ -283,7 +284,7 @@ class ProcessingStack(PipelineStack):
 
     def _add_job(self, spec: JobSpec) -> GlueJob:
         construct_id = "".join(word.capitalize() for word in spec.job.split("_"))
-        return GlueJob(
+        job = GlueJob(
             self,
             construct_id,
             spec,
@@ -292,6 +293,11 @@ class ProcessingStack(PipelineStack):
             after=self._published,
             ground=self._ground,
         )
+        suppress(
+            job.resource, "GL1", "the security configuration, which encrypts logs, is in `glue`"
+        )
+        suppress(job.resource, "GL3", "the security configuration, which has the key, is in `glue`")
+        return job
 
     def _start(self, jobs: dict[str, GlueJob]) -> str:
         """Schedule the jobs as the pipeline file declares; return the dead-letter queue's name."""

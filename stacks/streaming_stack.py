@@ -12,7 +12,7 @@ from cdclake.config.aws_model import IAM_PORT, CreatedKafka, ExistingKafka
 from cdclake.config.deployment import Deployment
 from cdclake.plan import GLUE_REGISTRY
 from cdclake.stacks.constructs import connect_grants, job_grants
-from cdclake.stacks.constructs.grant import Grant, joins_cluster
+from cdclake.stacks.constructs.grant import Grant, finds_brokers, joins_cluster
 from cdclake.stacks.constructs.kafka_cluster import KafkaCluster
 from cdclake.stacks.constructs.security_groups import ServerGroup
 from cdclake.stacks.constructs.topic import Topic
@@ -82,7 +82,7 @@ class StreamingOutputs:
 
     def grant_find_brokers(self) -> list[Grant]:
         """Allow reading the addresses of the brokers."""
-        return [Grant(actions=["kafka:GetBootstrapBrokers"], on=[self.cluster_arn])]
+        return [finds_brokers()]
 
 
 class StreamingStack(PipelineStack):

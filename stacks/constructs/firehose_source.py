@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from aws_cdk import Aws, aws_kinesisfirehose
 from constructs import Construct
 
-from cdclake.stacks.constructs.grant import Grant, arn
+from cdclake.stacks.constructs.grant import Grant, arn, finds_brokers
 from cdclake.stacks.constructs.nag_suppressions import suppress
 
 _Stream = aws_kinesisfirehose.CfnDeliveryStream
@@ -53,11 +53,11 @@ class KafkaTopicSource:
                 actions=[
                     "kafka:DescribeCluster",
                     "kafka:DescribeClusterV2",
-                    "kafka:GetBootstrapBrokers",
                     "kafka-cluster:Connect",
                 ],
                 on=[self.cluster_arn],
             ),
+            finds_brokers(),
             Grant(
                 actions=[
                     "kafka-cluster:DescribeTopic",

@@ -61,6 +61,18 @@ def joins_cluster(cluster_arn: str) -> Grant:
     )
 
 
+def finds_brokers() -> Grant:
+    """Allow reading the addresses of a cluster's brokers.
+
+    Source: the Service Authorization Reference, which lists no resource type for the action.
+    """
+    return Grant(
+        actions=["kafka:GetBootstrapBrokers"],
+        on=["*"],
+        because="MSK has no resource-level permissions for this read-only call",
+    )
+
+
 def on_tables(*actions: str, database: str, because: str, tables: Sequence[str] = ("*",)) -> Grant:
     """Allow Glue catalog actions on tables of one database, at all three levels of the catalog."""
     return Grant(

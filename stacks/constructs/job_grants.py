@@ -107,10 +107,9 @@ def uses_tables(database: str, *, creates: bool, partitions: bool = False) -> Gr
 
     Iceberg's tables have no partitions in the catalog; Hudi's have.
     """
-    actions = ["glue:GetDatabase", "glue:GetTable", "glue:GetTables", "glue:UpdateTable"]
     return on_tables(
-        *actions,
-        *(["glue:CreateTable"] if creates else []),
+        *("glue:GetTable", "glue:UpdateTable"),
+        *(["glue:CreateTable", "glue:GetDatabase"] if creates else []),
         *(["glue:BatchCreatePartition", "glue:GetPartitions"] if partitions else []),
         database=database,
         because="every table of the pipeline's own database, including future tables",

@@ -16,72 +16,61 @@ from dataclasses import replace
 from pathlib import Path
 
 from cdclake import naming
+from cdclake.deployed_jobs import JOBS
 from cdclake.local.lake.lake import BUCKET, LocalLake, open_lake
 from cdclake.local.process.home import Home
-from tests.local.running import DERIVED, SHOP, RunningLake, shop_lake_in
-from tests.local.test_deployed_arguments import at_source, deployed_stream, order, started
+from tests.local.deployed_runs import arguments_of, deployed_stream, lake_of_jobs, order, started
+from tests.local.running import RunningLake
 from tests.recorded_requests.permissions import Needed
 from tests.recorded_requests.proxy import RecordingProxy, recording
-from tests.unit.deployed.page import arguments_of_a_run
 
 REQUESTS = Path(__file__).with_name("requests.json")
-_POLLED = """  public.cities:
-    key: [id]
-    columns: {id: integer, name: text, changed_at: timestamptz}
-    capture: {poll: {by: changed_at, every: rate(1 day)}}
-"""
-_CITIES = """
-CREATE TABLE cities (id int PRIMARY KEY, name text, changed_at timestamptz DEFAULT now());
-INSERT INTO cities SELECT i, 'city ' || i FROM generate_series(1, 50) AS i;
-"""
+_CHANGES = {
+    naming.APPLY_JOB: "update order_items set sku = 'recorded' where order_id < 20",
+    naming.POLL_JOB: "update cities set name = 'recorded', changed_at = now() where id < 3",
+}
 # Names that a run makes up: files by their folders, and texts with a random or a hashed part.
 _MADE_UP = (
+    (re.compile(r"^(warehouse/[^/]+/[^/]+_hudi/).+"), r"\1*"),
     (re.compile(r"^(warehouse/[^/]+/[^/]+/(?:data|metadata)/).*"), r"\1*"),
-    (re.compile(r"(/(?:reports|leases|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
+    (re.compile(r"(/(?:reports|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
     (re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){0,6}[0-9a-f]*"), "*"),
 )
+_ROOT = f"{BUCKET}/warehouse/"  # a folder only here: on AWS the warehouse is a bucket
 Requests = dict[str, list[tuple[str, str]]]  # by job: action and pattern
-
-
-@contextmanager
-def lake_of_jobs(folder: Path) -> Iterator[RunningLake]:
-    """A streaming lake with a derived table, a Hudi copy and a polled table."""
-    file = folder / "shop.yaml"
-    copied = "public.customers:\n    publish: [{hudi: {}}]"
-    text = SHOP.read_text().replace("public.customers:", copied)
-    file.write_text(text.rstrip() + "\n" + _POLLED + DERIVED)
-    with shop_lake_in(folder) as running:
-        with running.connect() as connection:
-            connection.execute(_CITIES)
-        running.run("up", str(file))
-        yield running
 
 
 def record(running: RunningLake) -> Requests:
     """Run each deployed job once; return what it asked for, patterns sorted."""
     lake = open_lake(Home(running.home))
     found: Requests = {}
-    for job, given in arguments_of_a_run().items():
+    for job in JOBS:
         with _behind_proxy(lake) as (proxied, proxy):
+            _change(running, job)
             if job == naming.STREAM_JOB:
                 _stream(running, proxied)
             else:
-                tables = {"--tables": "cities"} if job == naming.POLL_JOB else {}
-                arguments = {**_local(lake, job), **given, **tables}
-                assert started(proxied, job, arguments).process.wait(300) == 0, job
-        found[job] = sorted({(n.action, _pattern(n, lake)) for n in proxy.needed})
+                job_run = started(proxied, job, arguments_of(lake, job))
+                assert job_run.process.wait(300) == 0, job
+        needed = [each for each in proxy.needed if each.on != _ROOT]
+        found[job] = sorted({(each.action, _pattern(each, lake)) for each in needed})
     return found
+
+
+def _change(running: RunningLake, job: str) -> None:
+    """Change rows that the job is to bring in."""
+    if job in _CHANGES:
+        with running.connect() as connection:
+            connection.execute(_CHANGES[job])
+    if job == naming.APPLY_JOB:
+        count = "select count(*) from order_items_current where sku = 'recorded'"
+        running.eventually(lambda: running.sql(count)[0][0] > 0, 120)
 
 
 @contextmanager
 def _behind_proxy(lake: LocalLake) -> Iterator[tuple[LocalLake, RecordingProxy]]:
     with recording(lake.endpoints.s3) as (url, proxy):
         yield replace(lake, endpoints=replace(lake.endpoints, s3=url, glue=url)), proxy
-
-
-def _local(lake: LocalLake, job: str) -> dict[str, str]:
-    at_sources = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB)
-    return at_source(lake, job) if job in at_sources else {}
 
 
 def _stream(running: RunningLake, lake: LocalLake) -> None:

@@ -41,18 +41,22 @@ def test_what_another_build_lacks_is_named(spark):
     ]
 
 
-def test_the_others_are_checked_after_a_failure(spark, tmp_path):
+def test_the_others_are_checked_after_a_failure(spark, lake, tmp_path):
     (tmp_path / "file").write_text("not a folder")
+    table = lake.qualified(naming.PROBE_TABLE)
+    spark.sql(f"CREATE TABLE {table} (id string) USING iceberg")
     found = checks.probe(
         spark,
-        database="absent",
+        database=lake.database,
         control=MemoryStore(),
         checkpoint=(tmp_path / "file").as_uri(),
     )
     wrong = {check.name: check for check in found if check.state == "failed"}
     assert set(wrong) == {"checkpoint", "tables"}
-    assert "absent" in wrong["tables"].detail
+    assert naming.PROBE_TABLE in wrong["tables"].detail
     assert "Lake Formation" in wrong["tables"].remedy
+    assert lake.exists(naming.PROBE_TABLE)  # it is not the probe's
+    spark.sql(f"DROP TABLE {table} PURGE")
 
 
 class Careless(MemoryStore):

@@ -135,8 +135,8 @@ MAY: dict[str, list[Call]] = {
     "StreamKeeper": KEEPER,
     "SchedulesMaintain": [("glue:StartJobRun", f"{JOB}/shop-maintain_tables")],
     "FilesCopiesDoer": [("s3:PutObject", CODE), ("kms:GenerateDataKey", KEY, S3)],
-    "BootstrapDoer": [("kafka:GetBootstrapBrokers", CLUSTER)],
-    "FirstBrokersDoer": [("kafka:GetBootstrapBrokers", CLUSTER)],
+    "BootstrapDoer": [("kafka:GetBootstrapBrokers", "*")],
+    "FirstBrokersDoer": [("kafka:GetBootstrapBrokers", "*")],
 }
 # Of the deployment with tables that Firehose delivers.
 LOG = f"arn:aws:glue:{HERE}:table/cdc_iceberg/events_changes"
@@ -144,7 +144,7 @@ FAILED = f"{STATE}/firehose/iceberg-failed/2026/11/22/a.gz"
 STREAM_LOG = f"arn:aws:logs:{HERE}:log-group:firehose-log:log-stream"
 ROWS = f"arn:aws:lambda:{HERE}:function:rows"
 EVERY_DELIVERY: list[Call] = [
-    ("kafka:GetBootstrapBrokers", CLUSTER),
+    ("kafka:GetBootstrapBrokers", "*"),
     ("kafka:DescribeClusterV2", CLUSTER),
     ("kafka-cluster:Connect", CLUSTER),
     ("kafka-cluster:DescribeGroup", f"arn:aws:kafka:{HERE}:group/shop/uuid/made-by-firehose"),

@@ -11,7 +11,7 @@ from cdclake.stacks.pipeline_app import check_security
 from scripts.nist_report import findings
 from tests.synth.deployments import FLAGS, PROJECT, VARIANTS
 
-ALWAYS = {"IAM5", "SMG4", "SQS3"}
+ALWAYS = {"GL1", "GL3", "IAM5", "SMG4", "SQS3"}
 OF_WEB_LOGS = {"ECS2", "IAM5"}
 ACCEPTED = {
     "created": ALWAYS | {"RDS11"},

@@ -11,6 +11,8 @@ import pytest
 from moto import mock_aws
 from moto.moto_api import state_manager
 
+from tests.recorded_requests.functions import check_call
+
 if TYPE_CHECKING:
     from tests.unit.deployed.redriving import Stream
 
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def session() -> boto3.Session:
     """Reads the services' models once; moto would have each test read them anew."""
-    return boto3.Session("moto", "moto", region_name="eu-west-1")
+    made = boto3.Session("moto", "moto", region_name="eu-west-1")
+    made.events.register("before-call", check_call)
+    return made
 
 
 @pytest.fixture(autouse=True)

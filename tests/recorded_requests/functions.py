@@ -1,0 +1,63 @@
+"""Calls of AWS that each Lambda function makes, and the role that must allow them.
+
+The functions' tests fail at a call that is not listed here; a synth test fails at an action that a
+role allows and the list lacks.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+_TESTS = Path(__file__).resolve().parents[1]
+FUNCTIONS = _TESTS.parent / "lambda"
+
+# By function: what it calls.
+CALLS: Mapping[str, frozenset[str]] = {
+    "stream_keeper": frozenset(
+        {"glue:BatchStopJobRun", "glue:GetJobRuns", "glue:StartJobRun"}
+        | {"s3:GetObject", "s3:HeadObject", "s3:PutObject", "cloudwatch:PutMetricData"}
+    ),
+    "connector_keeper": frozenset(
+        {"cloudwatch:GetMetricStatistics", "cloudwatch:PutMetricData"}
+        | {"kafkaconnect:ListConnectors", "kafkaconnect:ListConnectorOperations"}
+        | {"kafkaconnect:DescribeConnector", "kafkaconnect:RestartConnector"}
+    ),
+    "custom_resources": frozenset(
+        {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets", "glue:GetTable"}
+    ),
+    "firehose_redrive": frozenset(
+        {"s3:ListObjectsV2", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:HeadObject"}
+        | {"firehose:PutRecordBatch"}
+    ),
+    "prepare_source": frozenset(
+        {"s3:GetObject", "s3:PutObject", "secretsmanager:GetSecretValue"}
+        | {"cloudwatch:PutMetricData"}
+    ),
+}
+
+
+class UnlistedCall(Exception):
+    """Call of a function that `CALLS` lacks."""
+
+
+def check_call(model: Any, **_: Any) -> None:
+    """Handle botocore's `before-call`: raise UnlistedCall for a call that is not a function's."""
+    call, function = f"{model.service_model.service_name}:{model.name}", _calling()
+    if function is not None and call not in CALLS.get(function, frozenset()):
+        raise UnlistedCall(f"{function} calls {call}: list it, and allow it to its role")
+
+
+def _calling() -> str | None:
+    """The function that makes the call; None if a test makes it, maybe while a function waits."""
+    frame = sys._getframe(2).f_back
+    while frame is not None:
+        file = Path(frame.f_code.co_filename)
+        if file.parent.parent == FUNCTIONS:
+            return file.stem
+        if file.is_relative_to(_TESTS):
+            return None
+        frame = frame.f_back
+    return None
