@@ -1,0 +1,98 @@
+"""PyIceberg and DuckDB follow a changelog with the code of docs/how-to/stream-a-changelog.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from pyiceberg.table import StaticTable
+
+from cdclake.jobs.maintenance import actions
+from cdclake.jobs.maintenance.actions import MaintainedTable, compact_files
+from cdclake.jobs.reader.duck import extension_file
+from tests.spark.events import Engine
+from tests.spark.test_changelog_readers import append, expire_all_but_newest
+
+pytestmark = pytest.mark.spark
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "stream-a-changelog.md"
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, Callable[..., Any]]:
+    """The functions that the page defines."""
+    code = re.findall(r"```python\n(def .*?)```", PAGE.read_text(), re.S)
+    names: dict[str, Callable[..., Any]] = {}
+    exec("\n".join(code), names)
+    return names
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    return Engine(spark)
+
+
+def metadata_of(engine: Engine) -> str:
+    loaded = engine.lake.load(engine.table.changes)
+    return str(loaded.operations().current().metadataFileLocation())
+
+
+def table_of(engine: Engine) -> StaticTable:
+    return StaticTable.from_metadata(metadata_of(engine))
+
+
+def lsns(rows: Any) -> list[int]:
+    return sorted(rows.column("cdc_lsn").to_pylist())
+
+
+def compact(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actions, "MIN_SMALL_FILES", 2)
+    changes, now = engine.table.changes, datetime.now(UTC)
+    compact_files(MaintainedTable(engine.lake, engine.table, changes, now, timedelta(days=90)))
+
+
+def test_pyiceberg_reads_each_row_once(engine, shown, monkeypatch):
+    append(engine, 10, 20)
+    first, last = shown["changes_since"](table_of(engine), None)
+    append(engine, 30)
+    engine.run(engine.event("u", 30, 30), apply_now=False)  # sent again by a restarted connector
+    compact(engine, monkeypatch)
+    append(engine, 40)
+    second, last = shown["changes_since"](table_of(engine), last)
+    third, _ = shown["changes_since"](table_of(engine), last)
+    assert (lsns(first), lsns(second), third) == ([10, 20], [30, 40], None)
+
+
+def test_pyiceberg_fails_at_thinned_snapshots_and_goes_on_by_time_of_ingestion(engine, shown):
+    append(engine, 10)
+    rows, last = shown["changes_since"](table_of(engine), None)
+    append(engine, 20, 30)
+    expire_all_but_newest(engine)
+    with pytest.raises(ValueError):
+        shown["changes_since"](table_of(engine), last)
+    through = max(rows.column("cdc_ingested_at").to_pylist())
+    assert lsns(shown["changes_after"](table_of(engine), through)) == [20, 30]
+
+
+def test_duckdb_reads_each_row_once_by_time_of_ingestion(engine, monkeypatch):
+    [query] = re.findall(r"```sql\n(SELECT .*?)\n```", PAGE.read_text(), re.S)
+    append(engine, 10, 20)
+    through = duckdb_rows(engine, "SELECT max(cdc_ingested_at)::VARCHAR FROM orders_changes")[0][0]
+    append(engine, 30)
+    compact(engine, monkeypatch)
+    append(engine, 40)
+    later = re.sub(r"'.*?'", f"'{through}'", query).replace("*", "cdc_lsn")
+    assert sorted(duckdb_rows(engine, later)) == [(30,), (40,)]
+
+
+def duckdb_rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
+    location = metadata_of(engine).removeprefix("file:")
+    with duckdb.connect() as session:
+        for extension in ("avro", "iceberg"):
+            session.execute(f"LOAD '{extension_file(extension)}'")
+        scan = f"iceberg_scan('{location}')"
+        return session.execute(query.replace("orders_changes", scan)).fetchall()
