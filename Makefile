@@ -118,6 +118,7 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.types_page
 	@$(BIN)/python -m scripts.reading_page
 	@$(BIN)/python -m scripts.ways_page
+	@$(BIN)/python -m scripts.buffering_page
 	@$(BIN)/python -m scripts.jobs_page
 	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram
