@@ -1,6 +1,6 @@
 """Buffers side by side: each record once, a commit per buffer, and ages of records in order."""
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,11 +13,11 @@ TINY = SIZES["tiny"]
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> dict:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return measure_buffering(TINY, tmp_path_factory.mktemp("buffering"))
 
 
-def test_every_delivery_holds_each_record_once(measured: dict) -> None:
+def test_every_delivery_holds_each_record_once(measured: dict[str, Any]) -> None:
     runs = measured["runs"]
     assert [run["wrong"] for run in runs] == [None] * 9
     assert {(run["buffer_seconds"], run["buffer_mib"]) for run in runs} == {
@@ -25,7 +25,7 @@ def test_every_delivery_holds_each_record_once(measured: dict) -> None:
     }
 
 
-def test_a_shorter_buffer_makes_more_commits_and_requests(measured: dict) -> None:
+def test_a_shorter_buffer_makes_more_commits_and_requests(measured: dict[str, Any]) -> None:
     by_time = {run["buffer_seconds"]: run for run in measured["runs"]}
     shortest, longest = by_time[1], by_time[4]
     assert shortest["commits"] > longest["commits"] >= 1
@@ -58,4 +58,4 @@ def test_a_commit_costs_what_its_requests_cost() -> None:
 
 
 def test_the_page_has_the_figures_of_the_results() -> None:
-    assert Path(PAGE).read_text("utf-8") == page(), "run `make docs`"
+    assert PAGE.read_text("utf-8") == page(), "run `make docs`"
