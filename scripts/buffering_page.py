@@ -29,8 +29,8 @@ Nine put tables got the same {records} records a second, side by side for {minut
 {kb_s:.1f} KB a second each, and no buffer before the function. In the end each table held every
 record once. Requests are those of the local Firehose, which appends by pyiceberg; AWS's own may
 make others. They are priced without the million requests to Glue that are free each month.
-Firehose itself, at {firehose:.3f} dollars a GB, costs {usd:.2f} dollars a day at this rate, whatever
-the buffer."""
+Firehose itself, at {firehose:.3f} dollars a GB, costs {usd:.2f} dollars a day at this rate with
+any buffer."""
 
 _RATES = """\
 Computed for other rates, from the bytes and requests above: seconds between two commits, MB of a
