@@ -79,7 +79,7 @@ test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for so
 prove: connectors ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
-bench: setup $(PEER_JARS) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
+bench: setup $(if $(filter-out buffering,$(or $(ONLY),all)),$(PEER_JARS)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
 	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY)
 
 bench-full: setup $(PEER_JARS) $(DLT) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine
@@ -121,6 +121,7 @@ docs: plugins ## Regenerate the pages that are generated from the code
 	@$(BIN)/python -m scripts.types_page
 	@$(BIN)/python -m scripts.reading_page
 	@$(BIN)/python -m scripts.ways_page
+	@$(BIN)/python -m scripts.buffering_page
 	@$(BIN)/python -m scripts.jobs_page
 	@$(BIN)/python -m scripts.reference_pages
 	@$(BIN)/python -m scripts.stacks_diagram

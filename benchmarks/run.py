@@ -2,8 +2,8 @@
 
 Sizes are `full`, `short` and `tiny`; the JSON lies below build/benchmarks, but of the full size: a
 measure of that size is a result, and takes its place in benchmarks/results/full.json as soon as it
-is there. Measures may be hours apart, and on another machine of the kind, so each says which commit
-was measured, when, and by what processor.
+is there; `buffering` has a file to itself. Measures may be hours apart, and on another machine of
+the kind, so each says which commit was measured, when, and by what processor.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.append import measure_append
 from benchmarks.apply import measure_apply, measure_far, measure_growth
+from benchmarks.buffering import measure_buffering
 from benchmarks.changelog import (
     measure_changelog,
     measure_changelog_requests,
@@ -53,30 +54,42 @@ COSTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {
     "N7": measure_state_requests,
     "N7a": measure_changelog_requests,
 }
+# Measures without a target, each kept in a file of its name.
+PARTS: dict[str, Callable[[Size, Path], dict[str, Any]]] = {"buffering": measure_buffering}
 
 
 def main() -> int:
     """0 if every end state was right, 1 if one was wrong, 2 for a word that is no measure."""
     name, *chosen = sys.argv[1:] or ["short"]
-    if name not in SIZES or set(chosen) - {*MEASURES, *COSTS}:
-        say(f"sizes are {', '.join(SIZES)}, measures {', '.join((*MEASURES, *COSTS))}")
+    if name not in SIZES or set(chosen) - {*MEASURES, *COSTS, *PARTS}:
+        say(f"sizes are {', '.join(SIZES)}, measures {', '.join((*MEASURES, *COSTS, *PARTS))}")
         return 2
-    size, place = SIZES[name], RESULTS if name == "full" else WORK / f"{name}.json"
+    size = SIZES[name]
     ends_right = True
     for measure in chosen or size.measures:
         say(f"{measure} ...")
         with ending_in_order():
             found, is_right = _taken(measure, size, WORK / name)
         say(f"{measure} {json.dumps({k: v for k, v in found.items() if k != 'runs'})}")
-        keep(place, measure, found)
+        keep(_place(name, measure), measure, found)
         ends_right = ends_right and is_right
     return 0 if ends_right else 1
+
+
+def _place(size: str, measure: str) -> Path:
+    if size != "full":
+        return WORK / f"{size}.json"
+    return RESULTS.with_name(f"{measure}.json") if measure in PARTS else RESULTS
 
 
 def _taken(measure: str, size: Size, work: Path) -> tuple[dict[str, Any], bool]:
     """The measure as it is kept, and whether every end state was right."""
     if measure in COSTS:
         return {"measured": _circumstances(), **COSTS[measure](size, work)}, True
+    if measure in PARTS:
+        part = PARTS[measure](size, work)
+        is_right = all(run["wrong"] is None for run in part["runs"])
+        return {"measured": _circumstances(), **part}, is_right
     taken = MEASURES[measure](size, work)
     is_right = all(run.wrong is None for run in taken.runs)
     return {"measured": _circumstances(), **taken.as_json()}, is_right
@@ -89,7 +102,7 @@ def keep(place: Path, measure: str, found: dict[str, Any]) -> None:
     """
     kept = json.loads(place.read_text()) if place.exists() else {"versions": {}, "measures": {}}
     measures = {**kept["measures"], measure: found}
-    ordered = {name: measures[name] for name in (*MEASURES, *COSTS) if name in measures}
+    ordered = {name: measures[name] for name in (*MEASURES, *COSTS, *PARTS) if name in measures}
     named = {**kept["versions"], **versions()}
     whole = {"machine": machine(), "versions": named, "measures": ordered}
     place.parent.mkdir(parents=True, exist_ok=True)

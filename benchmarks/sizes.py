@@ -19,6 +19,15 @@ class Streaming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Buffering:
+    """Nine deliveries side by side: for how long, their buffers' times, and the rate of each."""
+
+    seconds: int  # a little more than a multiple of the longest time
+    buffer_seconds: tuple[int, ...]
+    records_a_second: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Size:
     """Rows of the table, changes a batch, batches with their warm-up, and how keys are drawn."""
 
@@ -33,6 +42,7 @@ class Size:
     loaded: int  # rows of a first load
     rounds: int  # first loads by each
     streaming: Streaming
+    buffering: Buffering
     measures: tuple[str, ...]
 
 
@@ -52,6 +62,7 @@ SIZES = {
         streaming=Streaming(
             tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
         ),
+        buffering=Buffering(seconds=2_715, buffer_seconds=(60, 300, 900), records_a_second=50),
         measures=EVERY,
     ),
     "short": Size(
@@ -68,6 +79,7 @@ SIZES = {
         streaming=Streaming(
             tables=20, backlog=300_000, first_rate=1000, probe_seconds=60, hold_seconds=300
         ),
+        buffering=Buffering(seconds=190, buffer_seconds=(10, 30, 60), records_a_second=50),
         measures=("P1", "P3", "P4"),
     ),
     "tiny": Size(
@@ -84,6 +96,7 @@ SIZES = {
         streaming=Streaming(
             tables=6, backlog=2_000, first_rate=100, probe_seconds=25, hold_seconds=25
         ),
+        buffering=Buffering(seconds=5, buffer_seconds=(1, 2, 4), records_a_second=20),
         measures=EVERY,
     ),
 }

@@ -13,7 +13,14 @@ from cdclake.config.deployment import Deployment
 from cdclake.stacks.constructs import job_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 from cdclake.stacks.constructs.grant import Grant, on_tables
-from cdclake.stacks.constructs.lake_bucket import AccessLog, BucketReference, LakeBucket
+from cdclake.stacks.constructs.lake_bucket import (
+    INTELLIGENT_TIERING,
+    AccessLog,
+    BucketReference,
+    LakeBucket,
+    expiring_folder,
+    overwritten_folder,
+)
 from cdclake.stacks.constructs.lake_formation import RegisteredLocation
 from cdclake.stacks.pipeline_stack import PipelineStack
 
@@ -95,7 +102,8 @@ class LakeStack(PipelineStack):
         self, scope: Construct, deployment: Deployment, *, ground: DeploymentContext
     ) -> None:
         super().__init__(scope, deployment, "lake", "buckets and Glue database of the lake")
-        access_log = AccessLog(self, "AccessLog", ground=ground)
+        classes = deployment.aws.storage
+        access_log = AccessLog(self, "AccessLog", tiers=classes.access_log, ground=ground)
         # Exported even if no query stack imports it: a deployed one may still do so.
         self.export_value(access_log.name)
         warehouse = LakeBucket(
@@ -103,16 +111,20 @@ class LakeStack(PipelineStack):
             "Warehouse",
             access_log=access_log.name,
             restorable_days=_RESTORABLE_DAYS,
+            moved=INTELLIGENT_TIERING if classes.warehouse == "intelligent_tiering" else (),
             ground=ground,
         )
+        prefixes = dict.fromkeys(stream.error_prefix for stream in deployment.plan.streams)
         # Plan, control objects and checkpoints: small, and overwritten all the time.
         state = LakeBucket(
             self,
             "State",
             access_log=access_log.name,
             restorable_days=_RESTORABLE_DAYS,
-            expiring={s.error_prefix: deployment.aws.failed_days for s in deployment.plan.streams},
-            overwritten=[naming.CHECKPOINT_PREFIX],
+            folders=[
+                *(expiring_folder(p, deployment.aws.failed_days, classes.failed) for p in prefixes),
+                overwritten_folder(naming.CHECKPOINT_PREFIX),
+            ],
             ground=ground,
         )
         self.outputs = LakeOutputs(

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 
 
 DatabaseOption = Annotated[
-    str, typer.Option("--database", help="shop, or a database from --data: pagila or moma.")
+    str, typer.Option("--database", help="shop, or a database that others made: pagila or moma.")
 ]
 DataOption = Annotated[
     Path | None,
     typer.Option(
-        "--data", help="Folder with the database's files; default: CDCLAKE_PAGILA or CDCLAKE_MOMA."
+        "--data",
+        help="Folder with the database's files; default: CDCLAKE_PAGILA or CDCLAKE_MOMA, or for"
+        " pagila a checked download.",
     ),
 ]
 
@@ -95,8 +97,7 @@ def _demo_of(name: str, data: Path | None, keep: bool, json_output: bool) -> Non
     if name not in GIVEN:
         raise InputError(f"unknown database {name!r}", f"use shop, {' or '.join(GIVEN)}")
     given = GIVEN[name]
-    folder = data or Path(os.environ.get(given.folder_key) or ".")
-    given.check(folder)
+    folder = given.folder(data)
     watch = Stopwatch()
     show = PlainLines(watch, _to_stderr if json_output else _flushed)
     base = Home.from_environment().path

@@ -18,6 +18,7 @@ from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.query_model import Query
 from cdclake.config.section import Section
 from cdclake.config.sizes import DEFAULT_SIZE, Size
+from cdclake.config.storage_model import StorageClasses
 
 _LARGEST_VOLUME_GB = 16_384
 IAM_PORT = 9098  # MSK's port for clients that sign in by IAM, over TLS, inside the VPC
@@ -357,6 +358,7 @@ class Aws(Section):
         description="Days that S3 keeps records that Firehose could not deliver and, under"
         " `backup: all`, all records that it read.",
     )
+    storage: StorageClasses = Field(default_factory=StorageClasses)
     jobs: Jobs = Field(default_factory=Jobs)
     stream: Literal["on", "off"] = Field(
         default="on",

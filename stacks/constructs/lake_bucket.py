@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from aws_cdk import Aws, Stack, aws_iam, aws_s3
 from constructs import Construct
 
+from cdclake.config.storage_model import Tiers
 from cdclake.stacks.constructs.deployment_context import DeploymentContext
 
 _Bucket = aws_s3.CfnBucket
@@ -19,13 +20,19 @@ _PRIVATE = _Bucket.PublicAccessBlockConfigurationProperty(
 )
 # Incomplete uploads cost money and appear in no listing.
 _ABORT_UPLOADS_AFTER_DAYS = 1
-_NOTHING: Mapping[str, int] = {}
+# S3 bills each move, and most classes bill a small object as one of 128 KB.
+_NO_SMALL_OBJECTS = "all_storage_classes_128K"
+INTELLIGENT_TIERING = [
+    _Bucket.TransitionProperty(storage_class="INTELLIGENT_TIERING", transition_in_days=0)
+]
 
 
 class AccessLog(Construct):
     """Bucket of the S3 access logs of the other buckets."""
 
-    def __init__(self, scope: Construct, construct_id: str, *, ground: DeploymentContext) -> None:
+    def __init__(
+        self, scope: Construct, construct_id: str, *, tiers: Tiers, ground: DeploymentContext
+    ) -> None:
         super().__init__(scope, construct_id)
         bucket = _Bucket(
             self,
@@ -35,7 +42,7 @@ class AccessLog(Construct):
             bucket_encryption=_encrypted_by("AES256"),
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
-            lifecycle_configuration=_expiring(days=ground.log_days),
+            lifecycle_configuration=_expiring(days=ground.log_days, moved=_moved_by_age(tiers)),
         )
         bucket.apply_removal_policy(ground.kept)
         self.name = bucket.ref
@@ -61,8 +68,8 @@ class LakeBucket(Construct):
         access_log: str,
         restorable_days: int,
         days: int | None = None,
-        expiring: Mapping[str, int] = _NOTHING,
-        overwritten: Sequence[str] = (),
+        folders: Sequence[aws_s3.CfnBucket.RuleProperty] = (),
+        moved: Sequence[aws_s3.CfnBucket.TransitionProperty] = (),
         ground: DeploymentContext,
     ) -> None:
         """Add the bucket.
@@ -73,8 +80,8 @@ class LakeBucket(Construct):
             access_log: name of the bucket of access logs.
             restorable_days: how long deleted objects can be restored.
             days: age of objects when they expire; None: never.
-            expiring: the same by folder.
-            overwritten: folders whose deleted versions, which slow down listings, stay for a day.
+            folders: rules of single folders.
+            moved: classes that all objects move to.
             ground: context of the deployment.
         """
         super().__init__(scope, construct_id)
@@ -85,7 +92,7 @@ class LakeBucket(Construct):
             public_access_block_configuration=_PRIVATE,
             ownership_controls=_owned_by_account(),
             versioning_configuration=_Bucket.VersioningConfigurationProperty(status="Enabled"),
-            lifecycle_configuration=_expiring(days, restorable_days, expiring, overwritten),
+            lifecycle_configuration=_expiring(days, restorable_days, folders, moved),
             logging_configuration=_logged(access_log, construct_id),
         )
         bucket.apply_removal_policy(ground.kept)
@@ -135,8 +142,8 @@ def _owned_by_account() -> aws_s3.CfnBucket.OwnershipControlsProperty:
 def _expiring(
     days: int | None = None,
     restorable_days: int | None = None,
-    folders: Mapping[str, int] = _NOTHING,
-    overwritten: Sequence[str] = (),
+    of_folders: Sequence[aws_s3.CfnBucket.RuleProperty] = (),
+    moved: Sequence[aws_s3.CfnBucket.TransitionProperty] = (),
 ) -> aws_s3.CfnBucket.LifecycleConfigurationProperty:
     restorable = None
     if restorable_days is not None:
@@ -150,25 +157,45 @@ def _expiring(
         abort_incomplete_multipart_upload=_Bucket.AbortIncompleteMultipartUploadProperty(
             days_after_initiation=_ABORT_UPLOADS_AFTER_DAYS
         ),
+        transitions=[*moved] or None,
     )
-    of_folders = [
-        _Bucket.RuleProperty(
-            id=f"Expire-{folder}", status="Enabled", prefix=f"{folder}/", expiration_in_days=limit
-        )
-        for folder, limit in folders.items()
+    rules = [rule, *of_folders]
+    return _Bucket.LifecycleConfigurationProperty(
+        rules=rules,
+        transition_default_minimum_object_size=(
+            _NO_SMALL_OBJECTS if any(rule.transitions for rule in rules) else None
+        ),
+    )
+
+
+def expiring_folder(folder: str, days: int, tiers: Tiers) -> aws_s3.CfnBucket.RuleProperty:
+    """Return the rule of a folder whose objects move to cheaper classes, and then expire."""
+    return _Bucket.RuleProperty(
+        id=f"Expire-{folder}",
+        status="Enabled",
+        prefix=f"{folder}/",
+        expiration_in_days=days,
+        transitions=[*_moved_by_age(tiers)] or None,
+    )
+
+
+def overwritten_folder(folder: str) -> aws_s3.CfnBucket.RuleProperty:
+    """Return the rule of a folder whose deleted versions, which slow down listings, stay a day."""
+    return _Bucket.RuleProperty(
+        id=f"Overwritten-{folder}",
+        status="Enabled",
+        prefix=f"{folder}/",
+        noncurrent_version_expiration=_Bucket.NoncurrentVersionExpirationProperty(
+            noncurrent_days=1
+        ),
+    )
+
+
+def _moved_by_age(tiers: Tiers) -> list[aws_s3.CfnBucket.TransitionProperty]:
+    return [
+        _Bucket.TransitionProperty(storage_class=tier.upper(), transition_in_days=days)
+        for tier, days in tiers.model_dump(exclude_none=True).items()
     ]
-    of_overwritten = [
-        _Bucket.RuleProperty(
-            id=f"Overwritten-{folder}",
-            status="Enabled",
-            prefix=f"{folder}/",
-            noncurrent_version_expiration=_Bucket.NoncurrentVersionExpirationProperty(
-                noncurrent_days=1
-            ),
-        )
-        for folder in overwritten
-    ]
-    return _Bucket.LifecycleConfigurationProperty(rules=[rule, *of_folders, *of_overwritten])
 
 
 def _add_policy(

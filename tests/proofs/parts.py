@@ -44,7 +44,7 @@ def all_parts() -> list[Part]:
         Part(
             "slow-local",
             "the real local lake: crashes, edges of Debezium, Kafka and PostgreSQL, operations",
-            _marked_files("tests/local", "slow"),
+            (*_marked_files("tests/local", "slow"), *_marked_files("tests/avro", "slow")),
         ),
         Part(
             "model",

@@ -297,6 +297,13 @@ FAULTS: dict[str, tuple[str, str, Edit]] = {
     ),
     "bucket of S3's own key": ("safe_bucket", "AWS::S3::Bucket", drop("BucketEncryption")),
     "growing bucket": ("safe_bucket", "AWS::S3::Bucket", drop("LifecycleConfiguration")),
+    "archive in a bucket": (
+        "safe_bucket", "AWS::S3::Bucket",
+        put(
+            "LifecycleConfiguration", "Rules", 0, "Transitions",
+            value=[{"StorageClass": "DEEP_ARCHIVE", "TransitionInDays": 90}],
+        ),
+    ),
     "bucket without TLS": (
         "safe_bucket", "AWS::S3::BucketPolicy",
         drop("PolicyDocument", "Statement", 0, "Condition"),

@@ -25,6 +25,7 @@ from cdclake.config.checks import (
     puts,
     quality,
     secrets,
+    storage_classes,
     web_logs,
 )
 from cdclake.config.document import Document
@@ -75,4 +76,5 @@ AWS_CHECKS: tuple[Check, ...] = (
     monitoring.check_freshness,
     web_logs.check_images,
     polls.check_deployed_polls,
+    storage_classes.check_storage_classes,
 )

@@ -1,9 +1,10 @@
-"""Databases that the demo loads from a folder: Pagila, and MoMA's collection."""
+"""Databases that the demo loads: Pagila, and MoMA's collection."""
 
 from __future__ import annotations
 
 import csv
 import gzip
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import psycopg
 from psycopg import sql
 
 from cdclake.errors import InputError
+from cdclake.local.demo.pinned_files import PinnedFiles
 from cdclake.local.process.home import PROJECT
 from cdclake.postgres.run_script import run_script
 from cdclake.postgres.sql_script import SqlStatement, read_script, split_script
@@ -28,6 +30,7 @@ class GivenDatabase:
     name: str
     files: tuple[str, ...]
     origin: str
+    pinned: PinnedFiles | None = None  # None: no commit has the files as they are loaded
 
     @property
     def pipeline(self) -> Path:
@@ -44,15 +47,32 @@ class GivenDatabase:
         file = _PIPELINES / f"{self.name}_changes.sql"
         return list(split_script(read_script(file), file.name))
 
+    @property
+    def remedy(self) -> str:
+        """Return how to provide its files."""
+        return (
+            f"get {self.name} from {self.origin}, and name its folder with --data or"
+            f" {self.folder_key}"
+        )
+
+    def folder(self, data: Path | None) -> Path:
+        """Return the folder of its files: `data`, the environment's, or downloaded ones.
+
+        Raises InputError if one of the files is missing or cannot be downloaded.
+        """
+        named = data or os.environ.get(self.folder_key)
+        if named:
+            self.check(Path(named))
+            return Path(named)
+        if self.pinned is None:
+            raise InputError(f"{self.name} is not downloaded: no folder is given", self.remedy)
+        return self.pinned.fetch(self.remedy)
+
     def check(self, folder: Path) -> None:
         """Raise InputError if the folder lacks one of the files."""
         missing = [name for name in self.files if not (folder / name).is_file()]
         if missing:
-            raise InputError(
-                f"{folder} has no {missing[0]}",
-                f"get {self.name} from {self.origin}, and name its folder with --data or"
-                f" {self.folder_key}",
-            )
+            raise InputError(f"{folder} has no {missing[0]}", self.remedy)
 
     def load(self, dsn: str, folder: Path) -> int:
         """Load the files into an empty database; return the number of rows."""
@@ -65,11 +85,24 @@ class GivenDatabase:
         return loaded
 
 
+_PAGILA = "eb65be5bc01833c4a4b716e611b82d0f680e359a"  # the commit
 GIVEN = {
     "pagila": GivenDatabase(
         "pagila",
         ("pagila-schema.sql", "pagila-data.sql"),
-        "https://github.com/devrimgunduz/pagila",
+        "https://github.com/xzilla/pagila",
+        PinnedFiles(
+            "pagila",
+            f"https://raw.githubusercontent.com/xzilla/pagila/{_PAGILA}",
+            {
+                "pagila-schema.sql": (
+                    "69972968c7c78f78b478a7b578400eeb411d31b2d3afd881497b075e1db5edc7"
+                ),
+                "pagila-data.sql": (
+                    "dc8b9998c2fd2ad2a52fde80f72805e2142db232c5b3853016d84d9efb03ba0f"
+                ),
+            },
+        ),
     ),
     "moma": GivenDatabase(
         "moma",

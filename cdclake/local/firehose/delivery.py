@@ -85,6 +85,7 @@ class Delivery:
         errors: Errors,
         backup: Backups | None = None,
         trouble: Trouble = CALM,
+        longest_buffer_s: float = LONGEST_BUFFER_S,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -92,8 +93,10 @@ class Delivery:
         self._source, self._function = source, function
         self._tables, self._errors, self._backup = tables, errors, backup
         self._trouble, self._clock, self._pause = trouble, clock, pause
+        self._buffer_s = min(stream.buffer_seconds, longest_buffer_s)
         self._waiting: list[Record] = []  # for the function
         self._rows: list[_Row] = []  # for the tables
+        self._row_bytes = 0  # of all rows: a buffer may hold them for minutes
         self._waiting_since = self._rows_since = 0.0
         self._next: dict[int, int] = {}  # by partition, after the last record that was read
         self._committed: dict[int, int] = {}
@@ -105,9 +108,8 @@ class Delivery:
         mib = sum(len(record.value or b"") for record in self._waiting) / _MIB
         if self._is_due(self._waiting_since, wait_s, mib >= self.stream.function_mib):
             self._call()
-        wait_s = min(self.stream.buffer_seconds, LONGEST_BUFFER_S)
-        mib = sum(len(row.made.data) for row in self._rows) / _MIB
-        if self._is_due(self._rows_since, wait_s, mib >= self.stream.buffer_mib):
+        mib = self._row_bytes / _MIB
+        if self._is_due(self._rows_since, self._buffer_s, mib >= self.stream.buffer_mib):
             self._deliver()
 
     def drain(self) -> None:
@@ -142,7 +144,9 @@ class Delivery:
                 self._errors.write("iceberg-failed", lost)
                 if not self._rows:
                     self._rows_since = self._clock()
-                self._rows += [_Row(row, table) for table, rows in by_table.items() for row in rows]
+                rows = [_Row(row, table) for table, listed in by_table.items() for row in listed]
+                self._rows += rows
+                self._row_bytes += _size(rows)
             del self._waiting[:size]
 
     def _transform(self, records: Sequence[Record]) -> tuple[list[Made], list[Failure]]:
@@ -168,6 +172,7 @@ class Delivery:
             for part in self._trouble.parts(rows):
                 self._append(table, part)
         self._rows, self._rows_since = later, self._clock()
+        self._row_bytes = _size(later)
         self._commit()
 
     def _append(self, table: str, rows: Sequence[Made]) -> None:
@@ -215,6 +220,10 @@ class Delivery:
         if delivered != self._committed:
             self._source.commit(delivered)
             self._committed = delivered
+
+
+def _size(rows: Sequence[_Row]) -> int:
+    return sum(len(row.made.data) for row in rows)
 
 
 def _failure(row: Made, code: str, message: str, attempts: int) -> Failure:

@@ -80,6 +80,9 @@ def safe_bucket(kind: str, properties: dict[str, Any], _: Template) -> Iterator[
         versions = "VersioningConfiguration" in properties
         if ("NoncurrentVersionExpiration" if versions else "ExpirationInDays") not in kept:
             yield f"{kind} grows for ever"
+        classes = {t["StorageClass"] for rule in rules for t in rule.get("Transitions", [])}
+        if classes & {"GLACIER", "DEEP_ARCHIVE"}:
+            yield f"{kind} has objects that nothing can read until they are restored"
     if kind == "AWS::S3::BucketPolicy":
         denied = [s for s in statements(properties) if s["Effect"] == "Deny"]
         if not any("aws:SecureTransport" in json.dumps(s.get("Condition")) for s in denied):

@@ -101,6 +101,42 @@ CASES = {
     "connector by halves": (
         top("aws: {connector: paused}"), 2, 18, "`connector` cannot be 'paused'", "`on` or `off`",
     ),
+    "archived warehouse": (
+        top("aws: {storage: {warehouse: deep_archive}}"), 2, 28, "cannot be read until they are restored", "`intelligent_tiering`",
+    ),
+    "warehouse that expires": (
+        top("aws: {storage: {warehouse: {expire_days: 90}}}"), 2, 17, "live files of any age", "`schedules: maintain`",
+    ),
+    "warehouse of infrequent access": (
+        top("aws: {storage: {warehouse: glacier_ir}}"), 2, 28, "bills a file for 90 days", "`intelligent_tiering`",
+    ),
+    "unknown class": (
+        top("aws: {storage: {warehouse: cold}}"), 2, 28, "`warehouse` cannot be 'cold'", "`standard`",
+    ),
+    "archived failed records": (
+        top("aws: {storage: {failed: {glacier: 30}}}"), 2, 17, "`cdclake redrive`", "`glacier_ir`",
+    ),
+    "failed records in one zone": (
+        top("aws: {storage: {failed: {onezone_ia: 30}}}"), 2, 17, "one availability zone", "`standard_ia`",
+    ),
+    "failed records expire elsewhere": (
+        top("aws: {storage: {failed: {expire_days: 30}}}"), 2, 17, "not set here", "`aws: failed_days`",
+    ),
+    "infrequent access too early": (
+        top("aws: {storage: {failed: {standard_ia: 10}}}"), 2, 39, "`standard_ia` cannot be 10", "30",
+    ),
+    "failed records deleted before they are paid off": (
+        top("aws: {failed_days: 100, storage: {failed: {glacier_ir: 30}}}"), 2, 56, "bills 90 days in `glacier_ir`", "`failed_days: 120` or more",
+    ),
+    "next class too early": (
+        top("aws: {storage: {failed: {standard_ia: 60, glacier_ir: 80}}}"), 2, 39, "leave it after 80", "`glacier_ir: 90` or more",
+    ),
+    "access logs of the default": (
+        top("aws: {storage: {access_log: {standard_ia: 30}}}"), 2, 43, "leave it after 30 (`log_days`)", "`log_days: 60`",
+    ),
+    "access logs of a size": (
+        top("aws: {size: small, storage: {access_log: {standard_ia: 30}}}"), 2, 56, "leave it after 14", "`log_days: 60`",
+    ),
     "made of nothing": (
         top("aws: {connect: {made_of: new}}"), 2, 26, "`made_of` cannot be", "`0a1b2c3d4e5f`",
     ),
