@@ -23,6 +23,7 @@ from cdclake.quality_rule import QualityRule, ValueLimit
 
 _NUMBERS = ("int", "bigint", "float", "double", "decimal")
 _BITS = {"int": 32, "bigint": 64}
+_MAX_REAL = Decimal("3.4028234e38")
 _TIMES = {"date": date, "timestamp": datetime, "timestamp_ntz": datetime}
 _NOT_OF_A_ROW = (exp.AggFunc, exp.Query, exp.Subquery, exp.Window, exp.Star)
 
@@ -155,6 +156,8 @@ def _is_number(kind: ColumnType, number: Decimal, text: str) -> bool:
     if kind.state in _BITS:
         limit = 1 << (_BITS[kind.state] - 1)
         return text.lstrip("-").isdecimal() and -limit <= number < limit
+    if kind.state == "float" and abs(number) > _MAX_REAL:
+        return False
     is_held = holds(kind)
     return is_held is None or is_held(text)
 

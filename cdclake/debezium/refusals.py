@@ -23,7 +23,7 @@ KEY_MISMATCH = "KEY_MISMATCH: key and row name different keys"
 # The row is readable, and a rule of the file withholds it: an intent, not a fault.
 BROKEN_RULE = "BROKEN_RULE"
 _WITH_VALUE = " with the value "
-_MAX_VALUE_CHARACTERS = 100
+MAX_VALUE_CHARACTERS = 100  # of a value in a reason
 
 # The connector writes the whole reason into the marker of an event that is too large for Kafka.
 OVERSIZED_RECORD = "OVERSIZED_RECORD"
@@ -48,18 +48,17 @@ def not_representable(column: Column) -> str:
     return f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}"
 
 
-def broken_rule(rule: str, column: Column, value: object) -> str:
+def broken_rule(rule: str, column: Column, value: str) -> str:
     """Return the reason for a row that breaks a rule with `on: quarantine`."""
-    spelled = "NULL" if value is None else repr(value)
-    if len(spelled) > _MAX_VALUE_CHARACTERS:
-        spelled = f"{spelled[:_MAX_VALUE_CHARACTERS]}..."
-    return f"{BROKEN_RULE}: {rule} is broken by column {column.name!r}{_WITH_VALUE}{spelled}"
+    if len(value) > MAX_VALUE_CHARACTERS:
+        value = f"{value[:MAX_VALUE_CHARACTERS]}..."
+    return f"{BROKEN_RULE}: {rule} is broken by column {column.name!r}{_WITH_VALUE}{value}"
 
 
 def without_value(reason: str) -> str:
     """Return the reason without the value that broke a rule, for counting and for log output.
 
-    >>> without_value("BROKEN_RULE: in(s) is broken by column 's' with the value 'x'")
+    >>> without_value("BROKEN_RULE: in(s) is broken by column 's' with the value x")
     "BROKEN_RULE: in(s) is broken by column 's'"
     """
     return reason.split(_WITH_VALUE)[0] if reason.startswith(BROKEN_RULE) else reason

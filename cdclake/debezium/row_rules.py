@@ -52,7 +52,7 @@ class RowRules:
         for name, column, breaks in self.rules:
             value = values.get(column.name)
             if column.name not in unsent and breaks(value):
-                return refusals.broken_rule(name, column, value)
+                return refusals.broken_rule(name, column, "NULL" if value is None else str(value))
         return None
 
 
