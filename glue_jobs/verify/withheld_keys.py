@@ -6,7 +6,7 @@ changelog. So a key that differs for another reason as well stays a difference.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,6 +27,8 @@ from cdclake.jobs.reader.relations import applied_at
 from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.schema_registry import registry_of
 from cdclake.jobs.verify import lake_rows
+from cdclake.jobs.verify.first_pass import Sides
+from cdclake.jobs.verify.mismatches import Digest
 from cdclake.jobs.verify.rounds import Open
 from cdclake.plan import Plan, Table
 from cdclake.verify.compare import lake_digest
@@ -39,18 +41,29 @@ _IN_MEMORY = "temp.main."
 
 def mark_withheld(compared: Open, reader: Reader) -> None:
     """Mark the differing keys whose difference the withheld events explain."""
-    table, candidates, plan = compared.sides.table, compared.candidates, reader.plan
-    hashes = candidates.differing_hashes()
+    table, candidates = compared.sides.table, compared.candidates
     floor = applied_at(reader.load([table], quarantine=False)[table.name], NOW).floor
     with reader.open([table], plain=[naming.QUARANTINE]) as lake:
-        _define_events(lake, table)
-        for batch in _batches(lake, table, plan):
-            _insert(lake, table, batch)
-        rows = rebuilt_view(table, changes=_changelog(table, plan), floor=floor, dialect=DUCKDB)
-        lake.execute(f"CREATE TEMP VIEW {_ROWS} AS {rows}")
-        side = Comparable("duckdb", f"{_IN_MEMORY}{_ROWS}", compared.sides.lake.columns)
-        found = lake_rows.rows_of(lake, side, hashes)
-        candidates.mark_withheld((r.hash, r.key, lake_digest(r, side.columns)) for r in found)
+        hashes = candidates.differing_hashes()
+        candidates.mark_withheld(rows_with_withheld(lake, compared.sides, reader.plan, floor, hashes))
+
+
+def rows_with_withheld(
+    lake: duckdb.DuckDBPyConnection, sides: Sides, plan: Plan, floor: str, hashes: Iterable[int]
+) -> Iterator[Digest]:
+    """Yield the rows with these hashes that the lake would have with the withheld events.
+
+    `floor` is the position of the newest truncate that the state has.
+    """
+    table = sides.table
+    _define_events(lake, table)
+    for batch in _batches(lake, table, plan):
+        _insert(lake, table, batch)
+    rows = rebuilt_view(table, changes=_changelog(table, plan), floor=floor, dialect=DUCKDB)
+    lake.execute(f"CREATE TEMP VIEW {_ROWS} AS {rows}")
+    side = Comparable("duckdb", f"{_IN_MEMORY}{_ROWS}", sides.lake.columns)
+    for row in lake_rows.rows_of(lake, side, hashes):
+        yield row.hash, row.key, lake_digest(row, side.columns)
 
 
 def _columns(table: Table) -> dict[str, str]:
