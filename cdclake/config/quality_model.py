@@ -15,8 +15,7 @@ _ONE_RULE = "write one rule per entry, such as `- not_null: [customer_id]`"
 
 _CANNOT_WITHHOLD = {
     "sql": (
-        "`sql` cannot withhold rows: the decoders, one of which is Firehose's function, have no"
-        " Spark to evaluate it on one event",
+        "`sql` cannot withhold rows: the stream's decoders and Firehose's function evaluate no SQL",
         "write `not_null`, `in` or `range` with `on: quarantine`, or `on: warn`",
     ),
     "references": (

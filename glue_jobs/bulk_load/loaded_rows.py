@@ -137,7 +137,7 @@ def _refusal(table: Table, plan: Plan) -> Expression:
 
 def _unsendable(table: Table) -> list[Reason]:
     """List the values that cannot be written as an event."""
-    reasons = []
+    reasons: list[Reason] = []
     for index in _lost(table):
         name = table.columns[index].name
         lost = F.col(_raw_name(index)).isNotNull() & F.col(SPARK.name(name)).isNull()

@@ -23,9 +23,7 @@ class RuleProofs:
     """The rules of one table, over the decoded columns of a block."""
 
     def __init__(self, table: Table) -> None:
-        self._rules = [
-            (table.columns.index(rule.column), rule) for rule in RowRules(table).rules
-        ]
+        self._rules = [(table.columns.index(rule.column), rule) for rule in RowRules(table).rules]
 
     def broken(
         self, columns: Sequence[pa.Array], unsent: Mapping[str, Flags], ops: Sequence[str]

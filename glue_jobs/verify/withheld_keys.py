@@ -45,7 +45,9 @@ def mark_withheld(compared: Open, reader: Reader) -> None:
     floor = applied_at(reader.load([table], quarantine=False)[table.name], NOW).floor
     with reader.open([table], plain=[naming.QUARANTINE]) as lake:
         hashes = candidates.differing_hashes()
-        candidates.mark_withheld(rows_with_withheld(lake, compared.sides, reader.plan, floor, hashes))
+        candidates.mark_withheld(
+            rows_with_withheld(lake, compared.sides, reader.plan, floor, hashes)
+        )
 
 
 def rows_with_withheld(

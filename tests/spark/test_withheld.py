@@ -7,12 +7,15 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from cdclake.debezium.position import just_after
 from cdclake.debezium.refusals import BROKEN_RULE
 from cdclake.debezium.row_rules import RowRules
 from cdclake.debezium.types import type_in_plan
+from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
 from cdclake.iceberg.limit_condition import broken_limit
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.operations import executor, replay
 from cdclake.jobs.operations.replay import replay_quarantine
 from cdclake.jobs.operations.stale_rows import count_read_rows, delete_stale_rows
@@ -41,7 +44,7 @@ def without_rules(engine: Engine) -> Plan:
 @pytest.fixture
 def engine(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Engine:
     """A table with the rules; replays take the events of these tests, which are of 2023."""
-    monkeypatch.setattr(replay, "YOUNG", replay.YOUNG * 1000)
+    monkeypatch.setattr(replay, "YOUNG", YOUNG * 1000)
     return Engine(spark, plan_of(checks=RULES))
 
 
@@ -95,7 +98,7 @@ def test_withheld_events_never_stop_the_table(engine: Engine) -> None:
     judge(engine.stream(), outcome)
     assert (stream.place.quarantined, stream.place.is_streaming) == (1, True)
     engine.declare(without_rules(engine))
-    progress = executor.Progress(tables={engine.table.name: engine.place})
+    progress = Progress(tables={engine.table.name: engine.place})
     executor._replay(progress, engine.stream())
     assert engine.place.quarantined == 1  # the unreadable event still counts
 
@@ -151,7 +154,7 @@ def test_sql_and_the_decoders_decide_equally(spark: SparkSession) -> None:
         for index, by_sql in found:
             for limit, broken in zip(limits, by_sql, strict=True):
                 rule = QualityRule(name="rule", kind="rows", limit=limit)
-                table = plan_of(columns=(column,), key=("v",), checks=(rule,)).tables[0]
+                table = plan_of(columns=(column,), checks=(rule,)).tables[0]
                 reason = RowRules(table).reason({"v": values[index]}, ())
                 assert (reason is not None) == broken, (kind, values[index], limit)
                 compared += 1

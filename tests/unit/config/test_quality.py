@@ -119,7 +119,7 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
         ("references: {customer_id: customer}", "no table 'customer'", "customers"),
         ("references: {customer_id: lines}", "the key of 'lines' has 2 columns", "one column"),
         ("references: {customer: customers}", "no column 'customer'", "customer_id"),
-        ("{sql: {a: total > 1}, on: quarantine}", "Firehose's function, have no Spark", "`range`"),
+        ("{sql: {a: total > 1}, on: quarantine}", "evaluate no SQL", "`range`"),
         ("{references: {customer_id: customers}, on: quarantine}", "may arrive later", "on: warn"),
         ("{freshness: 90, on: quarantine}", "a rule of the whole table", "`on: warn`"),
         ("{row_count: {min: 1}, on: quarantine}", "a rule of the whole table", "`on: warn`"),

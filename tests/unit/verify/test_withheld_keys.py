@@ -24,7 +24,12 @@ RULE = f"{BROKEN_RULE}: range(v) is broken by column 'v' with the value -1"
 
 def record(op: str, prev: int | None, lsn: int, **row: Any) -> tuple[bytes, bytes]:
     """The Kafka record of an event."""
-    source = {"lsn": lsn, "sequence": json.dumps([prev and str(prev), str(lsn)]), "txId": prev, "ts_us": 1}
+    source = {
+        "lsn": lsn,
+        "sequence": json.dumps([prev and str(prev), str(lsn)]),
+        "txId": prev,
+        "ts_us": 1,
+    }
     value = {"before": None, "after": row, "source": source, "op": op, "cdc_epoch": "1"}
     return json.dumps({"id": row["id"]}).encode(), json.dumps(value).encode()
 
@@ -39,7 +44,7 @@ def digests(
     table = make_table(**facts)
     plan = make_plan(table)
     lengths = {column.source: None for column in table.columns}
-    columns = compared_columns(table, plan, lengths)  # type: ignore[arg-type]
+    columns = compared_columns(table, plan, lengths)
     with duckdb.connect() as lake:
         lake.execute("SET TimeZone = 'UTC'")
         lake.execute("CREATE SCHEMA lake_db")
@@ -52,7 +57,8 @@ def digests(
         for offset, (key, value) in enumerate(kept, 100):
             row = [key, value, 0, offset, table.name, reason]
             lake.execute("INSERT INTO cdclake_quarantine VALUES (?, ?, ?, ?, ?, ?)", row)
-        sides = Sides(table, *(Comparable("duckdb", table.name, columns) for _ in range(2)), ())
+        side = Comparable("duckdb", table.name, columns)
+        sides = Sides(table, side, side, ())
         return {
             key: digest
             for _, key, digest in rows_with_withheld(lake, sides, plan, "", all_hashes(lake, table))
