@@ -104,7 +104,7 @@ class BlockDecoder:
                 proved &= ~decoded.unproved
             if decoded.unsent is not None:
                 unsent[column.name] = decoded.unsent
-        broken = self._rules.broken(columns, unsent, [event.op for event in events])
+        broken = self._rules.broken(columns, unsent, events)
         if broken is not None:
             proved &= ~broken
         columns += facts.columns(partition, offsets, _listed(unsent, len(events)))

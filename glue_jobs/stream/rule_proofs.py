@@ -7,6 +7,7 @@ writes the reason.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ class RuleProofs:
         self._rules = [(table.columns.index(rule.column), rule) for rule in RowRules(table).rules]
 
     def broken(
-        self, columns: Sequence[pa.Array], unsent: Mapping[str, Flags], ops: Sequence[str]
+        self, columns: Sequence[pa.Array], unsent: Mapping[str, Flags], events: Sequence[Any]
     ) -> Flags | None:
         """Return which events break a rule; None if no event does."""
         found = None
@@ -38,7 +39,7 @@ class RuleProofs:
                 flags &= ~unsent[rule.column.name]
             found = flags if found is None else found | flags
         if found is not None:
-            found &= np.fromiter((op != "d" for op in ops), bool, len(ops))
+            found &= np.fromiter((event.op != "d" for event in events), bool, len(events))
         return found
 
 

@@ -97,12 +97,12 @@ def figures(table: dict[str, Any]) -> tuple[int, ...]:
 
 
 def test_rows_are_withheld_counted_and_come_back(lake: RunningLake) -> None:
-    verified(lake)  # everything has arrived
+    lake.run("verify", expect=None)  # everything has arrived
     with lake.connect() as connection:
         for name in NAMES:
             for statement in CHANGES.format(name=name).strip().split(";\n"):
                 connection.execute(statement)
-    lake.run("verify", expect=None)
+    lake.run("verify", expect=None)  # the rows that Firehose failed are missing still
     # What Firehose's function withholds is under the error prefix until a redrive.
     assert sum(lake.run("redrive")["quarantined"].values()) == 9
     kept = 'select count(distinct (topic, "offset")) from cdclake_quarantine where "table" = '
