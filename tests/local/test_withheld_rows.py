@@ -117,7 +117,7 @@ def test_rows_are_withheld_counted_and_come_back(lake: RunningLake) -> None:
             7: "new 7.00", 8: "new 8.00", 22: "paid 1.00",
         }  # fmt: skip
     states = {t["table"]: t["state"] for t in lake.run("status")["tables"]}
-    assert set(states.values()) == {"streaming"}  # despite stop_table_after: 1
+    assert "stopped" not in states.values(), states  # despite stop_table_after: 1
     with lake.connect() as connection:  # a difference for another reason is one
         connection.execute("alter publication cdclake_rules drop table streamed")
         connection.execute("update streamed set total = 99 where id in (2, 6)")

@@ -47,6 +47,11 @@ WITHHOLDING = (
         (("glue_jobs/operations/executor.py", "(done.released - done.withheld)", "done.released"),),
     ),
     Mutation(
+        "see no drift in rows that a rule withholds", (*_SPARK, "-k", "dropped_column"),
+        (("glue_jobs/stream/partition_summary.py", "(NULL_KEY, KEY_MISMATCH, BROKEN_RULE)",
+          "(NULL_KEY, KEY_MISMATCH)"),),
+    ),
+    Mutation(
         "delete as stale what a resync read and a rule withholds", (*_SPARK, "-k", "resync"),
         ((_STALE, "known = with_withheld(log, stream.lake, stream.table, stream.plan)",
           "known = log"),),

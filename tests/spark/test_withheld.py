@@ -103,6 +103,16 @@ def test_withheld_events_never_stop_the_table(engine: Engine) -> None:
     assert engine.place.quarantined == 1  # the unreadable event still counts
 
 
+def test_a_dropped_column_stops_the_table_though_a_rule_withholds_its_rows(engine: Engine) -> None:
+    e = engine.event
+    engine.run(e("c", 10, 10, id=1, v="new", big="A"))
+    lacking = e("u", 20, 20, id=1, v="new")
+    del lacking["value"]["after"]["big"]
+    done = engine.run(lacking)
+    assert done.drift is not None
+    assert (done.drift.gone, engine.quarantined()) == (("big",), [])
+
+
 def test_a_resync_keeps_the_rows_that_it_reads_and_a_rule_withholds(engine: Engine) -> None:
     e = engine.event
     engine.run(
