@@ -62,8 +62,8 @@ def _broken(limit: ValueLimit, kind: ColumnType) -> Callable[[Any], bool]:
         return lambda value: value is None or shown(value) is None
     literal = _literal_reader(kind)
     if limit.test == "in":
-        allowed = [literal(text) for text in limit.allowed]
-        return lambda value: value is not None and shown(value) not in (None, *allowed)
+        allowed = frozenset([None, *map(literal, limit.allowed)])
+        return lambda value: value is not None and shown(value) not in allowed
     low, high = (None if text is None else literal(text) for text in (limit.low, limit.high))
 
     def is_beyond(value: Any) -> bool:
