@@ -122,6 +122,11 @@ class Table:
         return naming.STREAM_COMPONENT if is_streamed else naming.FIREHOSE_COMPONENT
 
     @property
+    def withholds(self) -> bool:
+        """Check whether a rule withholds events (`on: quarantine`)."""
+        return any(rule.limit is not None for rule in self.checks)
+
+    @property
     def toastable(self) -> tuple[str, ...]:
         """Return the lake names of the columns whose value may be older than the row's event.
 

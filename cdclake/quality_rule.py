@@ -10,6 +10,22 @@ RuleKind = Literal["rows", "references", "freshness", "row_count"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ValueLimit:
+    """Values that one column of an event may have; limits are as the pipeline file spells them."""
+
+    column: str  # lake name
+    test: Literal["not_null", "in", "range"]
+    allowed: tuple[str, ...] = ()
+    low: str | None = None
+    high: str | None = None
+
+    @staticmethod
+    def from_raw(raw: Mapping[str, Any]) -> ValueLimit:
+        """Parse the limit of a rule in the plan's JSON."""
+        return ValueLimit(**{**raw, "allowed": tuple(raw["allowed"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QualityRule:
     """One rule; which of the other fields it has depends on its kind.
 
@@ -17,6 +33,8 @@ class QualityRule:
     - references: the values of `column` must be in the key `key` of the table `table`, or NULL
     - freshness: the newest change was committed at most `most` seconds ago
     - row_count: the number of live rows is from `least` to `most`
+
+    A rule of rows with a `limit` withholds the events that break it (`on: quarantine`).
     """
 
     name: str
@@ -27,11 +45,14 @@ class QualityRule:
     key: str = ""
     least: float | None = None
     most: float | None = None
+    limit: ValueLimit | None = None
 
     @staticmethod
     def from_raw(raw: Mapping[str, Any]) -> QualityRule:
         """Parse an entry of the plan's JSON."""
-        return QualityRule(**raw)
+        limit = raw.get("limit")
+        found = None if limit is None else ValueLimit.from_raw(limit)
+        return QualityRule(**{**raw, "limit": found})
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,13 @@ class ProcessingStack(PipelineStack):
             *self._lake.grant_read_tables(),
             *self._streaming.grant_describe_topics(),
             *self._source.grant_read_login_and_salt(),
+            *(self._streaming.grant_read_schemas() if self._withholds else []),
         ]
+
+    @property
+    def _withholds(self) -> bool:
+        """Check whether the quarantine may have events that `verify` has to decode."""
+        return any(table.withholds for table in self.deployment.plan.tables)
 
     def _operate_grants(self) -> list[Grant]:
         """Allow reading the lake, the topics' offsets, the source and the connector's offsets."""

@@ -48,8 +48,8 @@ def verify(
     """Compare every row of the source with the lake; exit 1 if anything differs.
 
     A stopped table counts as a difference. Rows that kept changing during the comparison are
-    reported as `unsettled`, not as differences. For web logs the requests are counted: no
-    acknowledged request may be missing.
+    reported as `unsettled`, and rows that a rule withholds as `withheld`; neither are differences.
+    For web logs the requests are counted: no acknowledged request may be missing.
     """
     if target is Target.AWS:
         report = _verify_on_aws(wait, table, sample, deep, file, environment)
@@ -151,7 +151,7 @@ def _render_deep(table: str, deep: dict[str, Any]) -> None:
 
 
 def _line(table: dict[str, Any]) -> str:
-    kinds = ("missing", "extra", "different", "unsettled")
+    kinds = ("missing", "extra", "different", "unsettled", "withheld")
     counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
     result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
     held = table.get("quarantined", 0)

@@ -1,10 +1,10 @@
-"""Model of `checks:` of a table: quality rules that a job checks on a schedule."""
+"""Model of `checks:` of a table: quality rules that a job checks, or the decoders apply."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from cdclake.config.problems import Refused
 from cdclake.config.section import Section
@@ -13,14 +13,18 @@ Value = str | int | float | bool
 _ONE_RULE = "write one rule per entry, such as `- not_null: [customer_id]`"
 
 
-def _check_reaction(word: Any) -> Any:
-    """Return the word; refuse `quarantine`, which this version does not have."""
-    if word == "quarantine":
-        raise Refused(
-            "a failed rule cannot withhold rows: the lake equals the source",
-            "write `on: warn`, or leave such rows out in a derived table",
-        )
-    return word
+_CANNOT_WITHHOLD = {
+    "sql": (
+        "`sql` cannot withhold rows: the stream's decoders and Firehose's function evaluate no SQL",
+        "write `not_null`, `in` or `range` with `on: quarantine`, or `on: warn`",
+    ),
+    "references": (
+        "`references` cannot withhold rows: an event of the other table may arrive later",
+        "write `on: warn`",
+    ),
+    "freshness": ("`freshness` is a rule of the whole table: it has no row", "write `on: warn`"),
+    "row_count": ("`row_count` is a rule of the whole table: it has no row", "write `on: warn`"),
+}
 
 
 class Range(Section):
@@ -50,7 +54,7 @@ class RowCount(Section):
 
 
 class RuleEntry(Section):
-    """One quality rule; a failed one is reported, and withholds no row."""
+    """One quality rule; what breaks it is reported, or withheld from the lake."""
 
     not_null: list[str] | None = Field(
         default=None, min_length=1, description="Columns that no row has NULL in."
@@ -86,12 +90,17 @@ class RuleEntry(Section):
         default=None, ge=60, description="Seconds that the newest change may be old."
     )
     row_count: RowCount | None = Field(default=None, description="Number of live rows.")
-    on: Annotated[Literal["warn"], BeforeValidator(_check_reaction)] = Field(
-        default="warn", description="A failed rule is reported; rows cannot be withheld."
+    on: Literal["warn", "quarantine"] = Field(
+        default="warn",
+        description="warn: a failed rule is reported. quarantine: events whose row breaks it are"
+        " withheld in the quarantine, too; only for `not_null`, `in` and `range`.",
     )
 
     @model_validator(mode="after")
     def _check(self) -> RuleEntry:
         if len(self.model_fields_set - {"on"}) != 1:
             raise Refused("an entry of `checks:` is not one rule", _ONE_RULE)
+        if self.on == "quarantine":
+            for name in self.model_fields_set & _CANNOT_WITHHOLD.keys():
+                raise Refused(*_CANNOT_WITHHOLD[name])
         return self

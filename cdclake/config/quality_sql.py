@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -15,11 +15,15 @@ from sqlglot.errors import ParseError, TokenError
 from cdclake.config.derived_sql import is_unstable, message_of
 from cdclake.config.problems import Refused, did_you_mean
 from cdclake.config.quality_model import RuleEntry
+from cdclake.debezium.field_values import holds
 from cdclake.debezium.types import ColumnType
 from cdclake.iceberg.dialect import SPARK
-from cdclake.quality_rule import QualityRule
+from cdclake.iceberg.limit_condition import broken_limit
+from cdclake.quality_rule import QualityRule, ValueLimit
 
 _NUMBERS = ("int", "bigint", "float", "double", "decimal")
+_BITS = {"int": 32, "bigint": 64}
+_MAX_REAL = Decimal("3.4028234e38")
 _TIMES = {"date": date, "timestamp": datetime, "timestamp_ntz": datetime}
 _NOT_OF_A_ROW = (exp.AggFunc, exp.Query, exp.Subquery, exp.Window, exp.Star)
 
@@ -49,31 +53,41 @@ def resolve_rule(
         return [QualityRule(name="row_count", kind="row_count", least=least, most=most)]
     if rule.references is not None:
         return [_reference(table, *each, keys) for each in rule.references.items()]
-    return [
-        QualityRule(name=name, kind="rows", violated=violated)
-        for name, violated in _conditions(rule, table)
-    ]
+    conditions = (
+        QualityRule(name=name, kind="rows", violated=f"NOT ({_checked(table, condition)})")
+        for name, condition in (rule.sql or {}).items()
+    )
+    withholds = rule.on == "quarantine"
+    return [*(_of_limit(limit, table, withholds) for limit in _limits(rule, table)), *conditions]
 
 
-def _conditions(rule: RuleEntry, table: RuleTable) -> Iterator[tuple[str, str]]:
-    """Yield the name of each rule of rows, and when a row breaks it."""
+def _limits(rule: RuleEntry, table: RuleTable) -> Iterator[ValueLimit]:
+    """Yield the limits of single columns, whose `column` is its name in the source."""
     for column in rule.not_null or ():
-        yield f"not_null({column})", f"{_name(table, column)} IS NULL"
+        yield ValueLimit(column=column, test="not_null")
     for column, values in (rule.one_of or {}).items():
         if not values:
             raise Refused(f"no value is allowed in {column!r}", "list the values, or remove it")
-        listed = ", ".join(_literal(table, column, value) for value in values)
-        yield f"in({column})", f"NOT ({_name(table, column)} IN ({listed}))"
+        allowed = tuple(_spelled(table, column, value) for value in values)
+        yield ValueLimit(column=column, test="in", allowed=allowed)
     for column, limits in (rule.range or {}).items():
-        name = _name(table, column)
-        beyond = [
-            f"{name} {sign} {_literal(table, column, limit)}"
-            for sign, limit in (("<", limits.min), (">", limits.max))
-            if limit is not None
-        ]
-        yield f"range({column})", " OR ".join(beyond)
-    for name, condition in (rule.sql or {}).items():
-        yield name, f"NOT ({_checked(table, condition)})"
+        low, high = (
+            None if limit is None else _spelled(table, column, limit)
+            for limit in (limits.min, limits.max)
+        )
+        yield ValueLimit(column=column, test="range", low=low, high=high)
+
+
+def _of_limit(limit: ValueLimit, table: RuleTable, withholds: bool) -> QualityRule:
+    column = limit.column
+    name, kind = _name(table, column), table.types[column]
+    state = "string" if kind is None else kind.state  # without a type, the column is refused
+    return QualityRule(
+        name=f"{limit.test}({column})",
+        kind="rows",
+        violated=broken_limit(limit, name, state),
+        limit=replace(limit, column=table.names[column]) if withholds else None,
+    )
 
 
 def _reference(
@@ -106,34 +120,46 @@ def _name(table: RuleTable, column: str) -> str:
     return SPARK.name(table.names[column])
 
 
-def _literal(table: RuleTable, column: str, value: Any) -> str:
-    """Return the value as a literal of the column's type."""
-    name, kind = _name(table, column), table.types[column]
-    if kind is None:
-        return name  # the column itself is refused
-    state = kind.state
-    if not _is_of(state, value):
+def _spelled(table: RuleTable, column: str, value: Any) -> str:
+    """Return the text of a value; raise Refused if it is not one of the column's type."""
+    _name(table, column)
+    kind = table.types[column]
+    if kind is not None and not _is_of(kind, value):
         raise Refused(
-            f"{value!r} is no value of {column!r}, which is {state} in the lake",
+            f"{value!r} is no value of {column!r}, which is {kind.state} in the lake",
             "write a value of that type; times as `2026-11-26T08:30:00`",
         )
-    text = SPARK.text(str(value).lower() if isinstance(value, bool) else str(value))
-    return text if state == "string" else f"CAST({text} AS {state})"
+    if kind is not None and kind.state in _TIMES:  # Spark reads fewer spellings than Python
+        return _TIMES[kind.state].fromisoformat(str(value)).isoformat()
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _is_of(state: str, value: Any) -> bool:
-    base = state.split("(")[0]
+def _is_of(kind: ColumnType, value: Any) -> bool:
+    """Check that the type can hold the value exactly: a rounded limit would be another rule."""
+    base = kind.state.split("(")[0]
     if base == "boolean" or isinstance(value, bool):
         return base == "boolean" and isinstance(value, bool)
     try:
-        if base in _NUMBERS:
-            return Decimal(str(value)).is_finite()
         if base in _TIMES:
             _TIMES[base].fromisoformat(str(value))
             return True
+        if base in _NUMBERS:
+            return _is_number(kind, Decimal(str(value)), str(value))
     except (InvalidOperation, ValueError):
         return False
     return base == "string" and isinstance(value, str)
+
+
+def _is_number(kind: ColumnType, number: Decimal, text: str) -> bool:
+    if not number.is_finite():
+        return False
+    if kind.state in _BITS:
+        limit = 1 << (_BITS[kind.state] - 1)
+        return text.lstrip("-").isdecimal() and -limit <= number < limit
+    if kind.state == "float" and abs(number) > _MAX_REAL:
+        return False
+    is_held = holds(kind)
+    return is_held is None or is_held(text)
 
 
 def _checked(table: RuleTable, condition: str) -> str:

@@ -18,6 +18,7 @@ from cdclake.debezium import refusals
 from cdclake.debezium.field_values import Digits, Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.row_rules import RowRules
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.plan import Column, Plan, Table
 
@@ -89,19 +90,23 @@ class LogRows:
                 field._replace(holds=None) if forgotten and not field.is_key else field
                 for field in self._fields
             ]
+        self._rules = RowRules(table)
         self._nothing: Mapping[str, Any] = dict.fromkeys(c.name for c in table.columns)
 
     def row(self, event: Event, place: Place, ingested_at: int) -> dict[str, Any]:
         """Return all columns of the changelog by name; times are microseconds since 1970.
 
-        Raises RefusedEvent if the event cannot be decoded.
+        Raises RefusedEvent if the event cannot be decoded, or if a rule withholds it.
         """
         _refuse_marker(event)
         op = event.get("op")
         if op not in ("c", "u", "r", "d", "t"):
             raise RefusedEvent(refusals.UNKNOWN_OPERATION)
         row = {**self._nothing, **_facts(event, op, place)}
-        row[naming.UNAVAILABLE] = self._read(event, op, row) or None
+        unsent = self._read(event, op, row)
+        if op in ("c", "u", "r") and (reason := self._rules.reason(row, unsent)) is not None:
+            raise RefusedEvent(reason)
+        row[naming.UNAVAILABLE] = unsent or None
         row[naming.INGESTED_AT] = ingested_at
         return row
 

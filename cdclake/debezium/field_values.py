@@ -39,6 +39,8 @@ _INSTANT = re.compile(
     r"([+-]?)(\d{4,6})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?Z", re.ASCII
 )
 _YEARS = (-290307, 294246)  # whole years of 64 bits of microseconds
+_CYCLE_YEARS, _CYCLE_DAYS = 400, 146097  # Python's calendar is shorter, and repeats after them
+_EPOCH_DAY = date(1970, 1, 1).toordinal()
 
 
 class Digits(str):
@@ -236,13 +238,30 @@ def _is_instant(text: str) -> bool:
     if found is None:
         return False
     year = int(found[1] + found[2])
-    leap = 2000 + year % 400  # Python's calendar is shorter, and repeats every 400 years
+    leap = 2000 + year % _CYCLE_YEARS
     try:
         date(leap, int(found[3]), int(found[4]))
     except ValueError:
         return False
     hour, minute, second = (int(part or 0) for part in found.group(5, 6, 7))
     return _YEARS[0] <= year <= _YEARS[1] and hour < 24 and minute < 60 and second < 60
+
+
+def instant_micros(text: str) -> int:
+    """Return the microseconds since 1970 of an instant that the state's type can hold.
+
+    >>> instant_micros("1970-01-02T00:00:00.5Z"), instant_micros("-0001-12-31T23:59Z")
+    (86400500000, -62167219260000000)
+    """
+    found = _INSTANT.fullmatch(text)
+    assert found is not None
+    year = int(found[1] + found[2])
+    leap = 2000 + year % _CYCLE_YEARS
+    days = date(leap, int(found[3]), int(found[4])).toordinal() - _EPOCH_DAY
+    days += (year - leap) // _CYCLE_YEARS * _CYCLE_DAYS
+    hour, minute, second = (int(part or 0) for part in found.group(5, 6, 7))
+    fraction = int(text.partition(".")[2].rstrip("Z")[:6].ljust(6, "0"))
+    return (((days * 24 + hour) * 60 + minute) * 60 + second) * 1_000_000 + fraction
 
 
 def _is_base64(text: str) -> bool:

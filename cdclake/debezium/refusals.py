@@ -20,6 +20,11 @@ NO_ROW = "NO_ROW: `after` is missing"
 NULL_KEY = "NULL_KEY: a key column is NULL"
 KEY_MISMATCH = "KEY_MISMATCH: key and row name different keys"
 
+# The row is readable, and a rule of the file withholds it: an intent, not a fault.
+BROKEN_RULE = "BROKEN_RULE"
+_WITH_VALUE = " with the value "
+MAX_VALUE_CHARACTERS = 100  # of a value in a reason
+
 # The connector writes the whole reason into the marker of an event that is too large for Kafka.
 OVERSIZED_RECORD = "OVERSIZED_RECORD"
 
@@ -41,6 +46,22 @@ class RefusedEvent(ValueError):
 def not_representable(column: Column) -> str:
     """Return the reason for a value that the state's type cannot hold."""
     return f"NOT_REPRESENTABLE: {column.column_type.state} cannot hold {column.name!r}"
+
+
+def broken_rule(rule: str, column: Column, value: str) -> str:
+    """Return the reason for a row that breaks a rule with `on: quarantine`."""
+    if len(value) > MAX_VALUE_CHARACTERS:
+        value = f"{value[:MAX_VALUE_CHARACTERS]}..."
+    return f"{BROKEN_RULE}: {rule} is broken by column {column.name!r}{_WITH_VALUE}{value}"
+
+
+def without_value(reason: str) -> str:
+    """Return the reason without the value that broke a rule, for counting and for log output.
+
+    >>> without_value("BROKEN_RULE: in(s) is broken by column 's' with the value x")
+    "BROKEN_RULE: in(s) is broken by column 's'"
+    """
+    return reason.split(_WITH_VALUE)[0] if reason.startswith(BROKEN_RULE) else reason
 
 
 def unsent_value(column: Column) -> str:

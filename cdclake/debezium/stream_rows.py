@@ -18,6 +18,7 @@ from cdclake.debezium.changelog_rows import Event, Place, epoch_of, parse_json, 
 from cdclake.debezium.field_values import Read, bigint, holds, reader
 from cdclake.debezium.position import SNAPSHOT_PHASE, STREAM_PHASE, position_text
 from cdclake.debezium.refusals import RefusedEvent
+from cdclake.debezium.row_rules import RowRules
 from cdclake.debezium.toast_placeholder import is_lost_when_unsent, unavailable_forms
 from cdclake.plan import Column, Plan, Table
 
@@ -26,7 +27,10 @@ _INTEGERS = frozenset({"smallint", "integer"})  # a single value may be too larg
 
 
 class StreamRow(NamedTuple):
-    """Row of a record; if it is refused, only its facts are reliable, and may be None."""
+    """Row of a record; if it is refused, only its facts are reliable, and may be None.
+
+    A row that a rule withholds is as reliable as one that is accepted.
+    """
 
     values: dict[str, Any]  # the changelog's columns without `cdc_ingested_at`; times in us
     refusal: str | None  # why the record is refused
@@ -44,6 +48,7 @@ class StreamRows:
         self._keys = [field for field in self._fields if field.is_key]
         # With hard deletes only the changelog has a deleted row's last values.
         self._forgets = table.deletes == "hard"
+        self._rules = RowRules(table)
         self._nothing: Mapping[str, Any] = {
             **dict.fromkeys(column.name for column in table.columns),
             **dict.fromkeys(_FACTS),
@@ -86,6 +91,8 @@ class StreamRows:
         refusal = self._key_refusal(op, keys, after)
         lacks_old_row = self._whole and op == "u" and before is None
         refusal = refusal or self._value_refusal(op, image, lacks_old_row=lacks_old_row)
+        if refusal is None and op != "d":  # a delete is never withheld
+            refusal = self._rules.reason(image.values, image.unsent | image.unnamed)
         self._fill(op, row, image, keys)
         return refusal
 

@@ -62,14 +62,16 @@ class RecordTransform:
                 if not isinstance(error, RefusedEvent):
                     log.exception("unexpected error while decoding a record")
                 answer = {"result": "ProcessingFailed"}
-                reason = str(error) if isinstance(error, RefusedEvent) else type(error).__name__
+                is_refused = isinstance(error, RefusedEvent)
+                reason = refusals.without_value(str(error)) if is_refused else type(error).__name__
                 failures.setdefault(reason, []).append(_describe_place(record))
             answers.append({"recordId": record["recordId"], **answer})
         for reason, places in failures.items():
             log.warning(
                 "%d of %d failed: %s; %s",
                 *(len(places), len(records), reason, places[0]),
-                extra={"refused": len(places)},  # a separate field, which CloudWatch counts
+                # CloudWatch counts the field `refused`; rows that a rule withholds are no fault.
+                extra={_field_of(reason): len(places)},
             )
         return answers
 
@@ -83,6 +85,10 @@ class RecordTransform:
         if len(encoded) > room:
             raise RefusedEvent(refusals.TOO_LARGE)
         return {"result": "Ok", _VALUE: encoded, **self._metadata[table.changes]}
+
+
+def _field_of(reason: str) -> str:
+    return "withheld" if reason.startswith(refusals.BROKEN_RULE) else "refused"
 
 
 def place_of(record: Mapping[str, Any]) -> Place:

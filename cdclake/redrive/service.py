@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
+from cdclake.debezium.refusals import without_value
 from cdclake.plan import Plan
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
 from cdclake.redrive.objects import FailedObject, FailedObjects
@@ -48,7 +49,7 @@ class RedriveResult:
         if routed is None:
             self.dropped += 1
         elif routed.relation == naming.QUARANTINE:
-            self.quarantined[routed.reason or ""] += 1
+            self.quarantined[without_value(routed.reason or "")] += 1
         else:
             self.redriven[routed.relation] += 1
 

@@ -15,7 +15,12 @@ from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot
 from cdclake.jobs.stream.append import LOAD_PARTITION
 from cdclake.jobs.stream.changelog_columns import FACT_COLUMNS, REFUSAL
-from cdclake.jobs.stream.refusal_reasons import Reason, first_reason, unrepresentable
+from cdclake.jobs.stream.refusal_reasons import (
+    Reason,
+    broken_rules,
+    first_reason,
+    unrepresentable,
+)
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres.bulk_read import value_name
 from cdclake.postgres.event_values import is_json
@@ -126,12 +131,13 @@ def _refusal(table: Table, plan: Plan) -> Expression:
     nulls = [
         (F.col(SPARK.name(key)).isNull(), "NULL_KEY: a key column is NULL") for key in table.key
     ]
-    return first_reason([*nulls, *_unsendable(table), *unrepresentable(table, plan)])
+    unheld = unrepresentable(table, plan)
+    return first_reason([*nulls, *_unsendable(table), *unheld, *broken_rules(table)])
 
 
 def _unsendable(table: Table) -> list[Reason]:
     """List the values that cannot be written as an event."""
-    reasons = []
+    reasons: list[Reason] = []
     for index in _lost(table):
         name = table.columns[index].name
         lost = F.col(_raw_name(index)).isNotNull() & F.col(SPARK.name(name)).isNull()

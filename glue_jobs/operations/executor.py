@@ -182,7 +182,8 @@ def _result(
 def _replay(progress: Progress, stream: TableStream) -> Json:
     done = replay_quarantine(stream, epoch=progress.epoch)
     mine = progress.table(stream.table.name)
-    mine.quarantined = max(0, mine.quarantined - done.released)
+    # Withheld events were never counted among those that stop the table.
+    mine.quarantined = max(0, mine.quarantined - (done.released - done.withheld))
     return asdict(done)
 
 

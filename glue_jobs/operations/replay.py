@@ -7,6 +7,7 @@ changelog already has are recognized by their identity.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
 from cdclake.jobs.stream.partition_summary import PartitionSummary
 from cdclake.jobs.stream.refusal_reasons import Reason
 from cdclake.jobs.stream.table_stream import TableStream
+from cdclake.jobs.stream.withheld_rows import is_withheld
 from cdclake.plan import Table
 
 
@@ -37,6 +39,7 @@ class Replayed:
 
     replayed: int  # appended to the changelog
     known: int  # accepted, but already in the changelog, or duplicates in quarantine
+    withheld: int  # of these two, the events that a rule had withheld
     refused: Mapping[str, int]  # by reason; they stay in quarantine unchanged
 
     @property
@@ -55,18 +58,23 @@ def replay_quarantine(stream: TableStream, *, epoch: int) -> Replayed:
     with decoded_again(_held(stream), table, plan, _too_old(table)) as decoded:
         accepted = sum(part.accepted for part in decoded.parts)
         replayed = _append(stream, decoded, epoch) if accepted else 0
-        if accepted:
-            _release(stream, decoded.rows)
+        withheld = _release(stream, decoded.rows) if accepted else 0
         refused = _reasons(decoded.rows)
-    return Replayed(replayed=replayed, known=accepted - replayed, refused=refused)
+    return Replayed(
+        replayed=replayed, known=accepted - replayed, withheld=withheld, refused=refused
+    )
 
 
 def _held(stream: TableStream) -> DataFrame:
     """Return the table's quarantined records as Kafka had them, all from one snapshot."""
+    return _quarantine(stream).select(*RECORD_COLUMNS)
+
+
+def _quarantine(stream: TableStream) -> DataFrame:
     snapshot = stream.lake.stamped(naming.QUARANTINE).snapshot_id
     held = stream.lake.read(naming.QUARANTINE, snapshot)
     mine = (F.col("topic") == stream.table.topic) & (F.col("table") == stream.table.name)
-    return held.where(mine).select(*RECORD_COLUMNS)
+    return held.where(mine)
 
 
 def _too_old(table: Table) -> Reason:
@@ -97,8 +105,9 @@ def _marked(stamp: ChangesStamp, summaries: Sequence[PartitionSummary], epoch: i
     return replace(marked, offsets=stamp.offsets)
 
 
-def _release(stream: TableStream, decoded: DataFrame) -> None:
-    """Delete exactly the accepted records from quarantine."""
+def _release(stream: TableStream, decoded: DataFrame) -> int:
+    """Delete exactly the accepted records from quarantine; count those that a rule had withheld."""
+    before = _withheld(stream)
     accepted = decoded.where(F.col(REFUSAL).isNull()).select(naming.PARTITION, naming.OFFSET)
     stream.lake.spark.sql(
         f"MERGE INTO {stream.lake.qualified(naming.QUARANTINE)} AS q USING {{accepted}} AS s "
@@ -107,8 +116,17 @@ def _release(stream: TableStream, decoded: DataFrame) -> None:
         f"AND q.offset = s.{naming.OFFSET} WHEN MATCHED THEN DELETE",
         accepted=accepted.distinct(),
     )
+    return before - _withheld(stream)
+
+
+def _withheld(stream: TableStream) -> int:
+    return _quarantine(stream).where(is_withheld("reason")).count()
 
 
 def _reasons(decoded: DataFrame) -> dict[str, int]:
+    """Count the refused events by reason; the values that break a rule are left out."""
     rows = decoded.where(F.col(REFUSAL).isNotNull()).groupBy(REFUSAL).count().collect()
-    return {row[REFUSAL]: row["count"] for row in rows}
+    found: Counter[str] = Counter()
+    for row in rows:
+        found[refusals.without_value(row[REFUSAL])] += row["count"]
+    return dict(found)

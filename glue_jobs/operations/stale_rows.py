@@ -27,6 +27,7 @@ from cdclake.iceberg.latest_row import history_part
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import SYNTHETIC_PARTITION
 from cdclake.jobs.stream.table_stream import TableStream
+from cdclake.jobs.stream.withheld_rows import with_withheld
 from cdclake.plan import Table
 
 
@@ -41,7 +42,8 @@ def delete_stale_rows(stream: TableStream, position: str) -> int:
     if stamped.snapshot_id is None:
         return 0
     log = stream.lake.read(stream.table.changes, stamped.snapshot_id)
-    with persisted(_deletes(log, stream.table, position)) as deletes:
+    known = with_withheld(log, stream.lake, stream.table, stream.plan)
+    with persisted(_deletes(log, known, stream.table, position)) as deletes:
         return stream.add(deletes, read_from=stamped.snapshot_id, stamp=stamp)
 
 
@@ -49,9 +51,11 @@ def count_read_rows(stream: TableStream, position: str) -> int:
     """Count the keys with an event at or after `position`: at least the rows that were read.
 
     A row that the connector has read is one of them, or was changed meanwhile. There are fewer if
-    the changelog has not taken rows: then nothing is known of those that are missing.
+    the changelog has not taken rows: then nothing is known of those that are missing. Rows that a
+    rule withholds count as read.
     """
-    rows = stream.lake.read(stream.table.changes).where(
+    log = stream.lake.read(stream.table.changes)
+    rows = with_withheld(log, stream.lake, stream.table, stream.plan).where(
         f"{history_part(naming.POSITION)} >= {SPARK.text(history_of(position))}"
         f" AND {naming.OP} <> 't'"
     )
@@ -79,10 +83,10 @@ def count_older_values(stream: TableStream, position: str) -> int:
     return recent.where(is_older).count()
 
 
-def _deletes(log: DataFrame, table: Table, position: str) -> DataFrame:
-    """Return a synthetic delete for each stale row, with the changelog's columns."""
+def _deletes(log: DataFrame, known: DataFrame, table: Table, position: str) -> DataFrame:
+    """Return a synthetic delete for each stale row of `known`, with the columns of `log`."""
     keys = [F.col(SPARK.name(name)) for name in table.key]
-    stale = _stale_keys(log, table, history_of(position)).select(*keys)
+    stale = _stale_keys(known, table, history_of(position)).select(*keys)
     return log.limit(0).unionByName(
         stale.withColumns(delete_columns(table, position)), allowMissingColumns=True
     )

@@ -10,7 +10,7 @@ import hashlib
 import json
 import logging
 import time
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 
 from pyspark.sql import Column as Expression
@@ -46,6 +46,7 @@ from cdclake.jobs.runtime.source import deployed_dsn, secret_value
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine_rows
+from cdclake.jobs.stream.withheld_rows import is_withheld
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan, Table
 from cdclake.schedule_times import next_start
@@ -145,7 +146,10 @@ class TablePoll:
     def _definition(self) -> str:
         """A digest of what is read: rows that were not written since lack a new column's value."""
         columns = [(c.source, c.name, c.type, c.mask) for c in self.table.columns]
-        content = json.dumps([columns, self.table.poll.by, self.table.poll.query])
+        # After a rule has changed, rows that it withheld are read again.
+        rules = [asdict(rule.limit) for rule in self.table.checks if rule.limit is not None]
+        read = [columns, self.table.poll.by, self.table.poll.query]
+        content = json.dumps([*read, rules] if rules else read)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def _is_sweep_due(self, before: PollProgress, snapshot: PolledSnapshot) -> bool:
@@ -213,12 +217,14 @@ class TablePoll:
         """
         refused = events.where(F.col(REFUSAL).isNotNull())
         count = refused.count()
-        if count >= self.plan.stop_table_after:
-            reason = refused.first()
+        faults = refused.where(f"NOT {is_withheld(REFUSAL)}")
+        unstorable = faults.count() if count >= self.plan.stop_table_after else 0
+        if unstorable >= self.plan.stop_table_after:
+            reason = faults.first()
             assert reason is not None
             raise TableError(
                 self.table.name,
-                f"{count} rows of {self.table.source} cannot be stored: {reason[REFUSAL]}",
+                f"{unstorable} rows of {self.table.source} cannot be stored: {reason[REFUSAL]}",
                 "correct them, or exclude the column; nothing of this poll was stored",
             )
         if count:

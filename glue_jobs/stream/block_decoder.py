@@ -25,6 +25,7 @@ from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL, deco
 from cdclake.jobs.stream.decoded_column import ColumnDecoder
 from cdclake.jobs.stream.event_structs import EventStructs, can_be_structs, field_name
 from cdclake.jobs.stream.position_texts import Numbers, position_texts
+from cdclake.jobs.stream.rule_proofs import RuleProofs
 from cdclake.plan import Plan, Table
 
 _SEQUENCE = re.compile(r'\[(?:null|"([0-9]{1,18})"),"([0-9]{1,18})"\]').fullmatch
@@ -50,6 +51,7 @@ class BlockDecoder:
         self._schema = decoded_schema(table)
         self._whole = table.replica_identity == "full"
         self._columns = [ColumnDecoder(i, c, table, plan) for i, c in enumerate(table.columns)]
+        self._rules = RuleProofs(table)
         self._keys = [
             (attrgetter(field_name(index)), attrgetter(field_name(table.columns.index(column))))
             for index, column in enumerate(table.key_columns)
@@ -102,6 +104,9 @@ class BlockDecoder:
                 proved &= ~decoded.unproved
             if decoded.unsent is not None:
                 unsent[column.name] = decoded.unsent
+        broken = self._rules.broken(columns, unsent, events)
+        if broken is not None:
+            proved &= ~broken
         columns += facts.columns(partition, offsets, _listed(unsent, len(events)))
         columns += [pa.nulls(len(events), self._schema.field(f).type) for f in _FINDINGS]
         return proved, pa.Table.from_arrays(columns, schema=self._schema)

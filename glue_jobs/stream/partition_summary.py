@@ -16,13 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from cdclake import naming
-from cdclake.debezium.refusals import KEY_MISMATCH, NULL_KEY, OVERSIZED_RECORD, SCHEMA_REFUSED
+from cdclake.debezium.refusals import (
+    BROKEN_RULE,
+    KEY_MISMATCH,
+    NULL_KEY,
+    OVERSIZED_RECORD,
+    SCHEMA_REFUSED,
+)
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 
 REFUSED = "refused"
 TRUNCATE = "truncate"
 CARRIED_KEY_CHANGE = "carried_key_change"  # a creation with unavailable values: a key changed
-COMPLETE_ROW = "complete_row"  # has a row, and is not refused except for its key
+COMPLETE_ROW = "complete_row"  # has a row, and is not refused except for its key or by a rule
 LACKING_ROW = "lacking_row"  # the same, without a declared column
 MISFIT = "misfit"  # has a value that does not fit the declared type
 
@@ -37,6 +43,7 @@ class PartitionSummary:
     first_offset: int
     next_offset: int
     accepted: int
+    withheld: int  # refused by a rule of the file
     has_repeats: bool  # within one block
     overlaps: bool  # an LSN may be in two blocks, whose events were not compared
     lowest_lsn: int | None
@@ -88,6 +95,7 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
         first_offset=first,
         next_offset=last + 1,
         accepted=kept.num_rows,
+        withheld=pc.sum(_has_code(rows[REFUSAL], BROKEN_RULE)).as_py(),
         has_repeats=_has_repeats(kept, identity),
         overlaps=False,
         lowest_lsn=lowest,
@@ -109,15 +117,13 @@ def summarize(rows: pa.Table, partition: int, identity: Sequence[str]) -> Partit
 
 
 def _has_row(rows: pa.Table, accepted: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Match events with a row that are accepted, or refused only for their key.
+    """Match events with a row that are accepted, or refused only for their key or by a rule.
 
-    A dropped key column makes every key wrong.
+    A dropped key column makes every key wrong, and a dropped column may break a rule in every row.
     """
-    is_by_key = pc.or_(
-        pc.starts_with(rows[REFUSAL], NULL_KEY.split(":")[0]),
-        pc.starts_with(rows[REFUSAL], KEY_MISMATCH.split(":")[0]),
-    )
-    counts = pc.or_(accepted, pc.fill_null(is_by_key, False))
+    counts = accepted
+    for reason in (NULL_KEY, KEY_MISMATCH, BROKEN_RULE):
+        counts = pc.or_(counts, _has_code(rows[REFUSAL], reason.split(":")[0]))
     return pc.and_(counts, pc.is_in(rows[naming.OP], value_set=_ROW_OPERATIONS))
 
 
@@ -169,8 +175,11 @@ def _names(lists: pa.ChunkedArray) -> frozenset[str]:
 
 
 def _reason(refusals: pa.ChunkedArray, code: str) -> str | None:
-    has_code = pc.fill_null(pc.starts_with(refusals, code), False)
-    return max(refusals.filter(has_code).to_pylist(), default=None)
+    return max(refusals.filter(_has_code(refusals, code)).to_pylist(), default=None)
+
+
+def _has_code(refusals: pa.ChunkedArray, code: str) -> pa.ChunkedArray:
+    return pc.fill_null(pc.starts_with(refusals, code), False)
 
 
 def combined(summaries: Iterable[PartitionSummary]) -> list[PartitionSummary]:
@@ -202,6 +211,7 @@ def _combine(one: PartitionSummary, other: PartitionSummary) -> PartitionSummary
     return PartitionSummary(
         partition=one.partition,
         accepted=one.accepted + other.accepted,
+        withheld=one.withheld + other.withheld,
         has_repeats=one.has_repeats or other.has_repeats,
         overlaps=one.overlaps or other.overlaps or _share_lsns(one, other),
         **{name: _known(both, name, min) for name in _LOWEST},

@@ -10,16 +10,38 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.debezium.types import Conversion
-from cdclake.iceberg.conversions import is_representable
+from cdclake.iceberg.conversions import is_representable, to_state
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.limit_condition import broken_limit
 from cdclake.plan import Column, Plan, Table
 
-Reason = tuple[Expression, str]  # condition and text
+Reason = tuple[Expression, str | Expression]  # condition and text
 
 
 def first_reason(reasons: Sequence[Reason]) -> Expression:
     """Return the first reason whose condition holds; NULL if there is none."""
-    return F.coalesce(*(F.when(condition, F.lit(reason)) for condition, reason in reasons))
+    return F.coalesce(*(F.when(condition, _text(reason)) for condition, reason in reasons))
+
+
+def _text(reason: str | Expression) -> Expression:
+    return F.lit(reason) if isinstance(reason, str) else reason
+
+
+def broken_rules(table: Table) -> list[Reason]:
+    """Return the reasons to withhold rows with a row (no delete), by the rules of the table."""
+    columns = {column.name: column for column in table.columns}
+    found: list[Reason] = []
+    for rule in table.checks:
+        column = None if rule.limit is None else columns.get(rule.limit.column)
+        if rule.limit is None or column is None:
+            continue
+        name, kind = SPARK.name(column.name), column.column_type
+        condition = broken_limit(rule.limit, to_state(name, kind, SPARK), kind.state)
+        text = f"left(CAST({name} AS string), {refusals.MAX_VALUE_CHARACTERS})"
+        value = F.coalesce(F.expr(text), F.lit("NULL"))
+        reason = F.concat(F.lit(refusals.broken_rule(rule.name, column, "")), value)
+        found.append((F.expr(condition), reason))
+    return found
 
 
 def unrepresentable(table: Table, plan: Plan) -> list[Reason]:

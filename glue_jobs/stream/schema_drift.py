@@ -18,6 +18,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position
+from cdclake.debezium.refusals import BROKEN_RULE
 from cdclake.iceberg.dialect import SPARK
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 from cdclake.jobs.stream.partition_summary import (
@@ -29,9 +30,11 @@ from cdclake.jobs.stream.partition_summary import (
 from cdclake.plan import Column, Table
 from cdclake.postgres.file_lines import renamed_line
 
-# Refused for its key: a dropped key column makes every key wrong.
+# Refused for its key: a dropped key column makes every key wrong. A row that a rule withholds is
+# read completely.
 _BY_KEY = f"({REFUSAL} LIKE 'NULL_KEY%' OR {REFUSAL} LIKE 'KEY_MISMATCH%')"
-_IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({REFUSAL} IS NULL OR {_BY_KEY})"
+_IS_READ = f"({REFUSAL} IS NULL OR {REFUSAL} LIKE '{BROKEN_RULE}%')"
+_IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({_IS_READ} OR {_BY_KEY})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +224,7 @@ def _retyped(
     retyped, still = {}, []
     for source in sorted(row["source"] for row in misfits):
         is_misfit = _holds(MISFITS, source)
-        fits = f"{REFUSAL} IS NULL AND {SPARK.name(by_column[source].name)} IS NOT NULL"
+        fits = f"{_IS_READ} AND {SPARK.name(by_column[source].name)} IS NOT NULL"
         after = []
         for part in _newest_fit(decoded, is_misfit, fits):
             newest = f"{naming.PARTITION} = {part['partition']} AND {offset} > {part['fit']}"

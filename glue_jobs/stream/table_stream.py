@@ -62,7 +62,7 @@ class Outcome:
     """Result of a table's part of a batch."""
 
     appended: int
-    quarantined: int
+    quarantined: int  # without the events that a rule withholds
     drift: Drift | None = None  # None: nothing was decoded
     taken: Mapping[int, int] = field(default_factory=dict)  # partition -> next offset
     oversized: str | None = None  # reason of an event that was too large for Kafka
@@ -257,6 +257,8 @@ class TableStream:
         """Quarantine refused events and commit the others."""
         changelog, parts = portion.changelog, portion.share.parts
         quarantined = self._quarantine(portion.share) if portion.share.has(REFUSED) else 0
+        # Withheld rows are intended: they neither stop the table nor raise an alarm.
+        quarantined = max(0, quarantined - sum(part.withheld for part in parts))
         # The first snapshot's rows arrive before the first heartbeat, which carries the epoch.
         epoch = max(epoch, changelog.stamp.epoch) or min(_epochs(parts), default=0)
         sweep = self._missing_sweep(parts, changelog.stamped, replaced)

@@ -22,6 +22,7 @@ CREATE TABLE candidates (
   PRIMARY KEY (hash, key)) WITHOUT ROWID
 """
 _OPEN = "verdict IS NULL"
+_DIFFERS = "verdict IN ('missing', 'extra', 'different')"
 _BATCH_KEYS = 1000
 
 
@@ -99,15 +100,30 @@ class Mismatches:
         if last:
             self._file.execute(f"UPDATE candidates SET verdict = 'unsettled' WHERE {_OPEN}")
 
+    def differing_hashes(self) -> list[int]:
+        """Return the hashes of the keys that differ."""
+        rows = self._file.execute(f"SELECT DISTINCT hash FROM candidates WHERE {_DIFFERS}")
+        return [hash_ for (hash_,) in rows.fetchall()]
+
+    def mark_withheld(self, rows: Iterable[Digest]) -> None:
+        """Mark the differing keys for which the source has exactly one of these rows."""
+        self._file.execute("BEGIN")
+        self._file.executemany(
+            "UPDATE candidates SET verdict = 'withheld'"
+            f" WHERE hash = ? AND key = ? AND source = ? AND {_DIFFERS}",
+            rows,
+        )
+        self._file.execute("COMMIT")
+
     def count(self, verdict: str) -> int:
         """Return the number of keys with this verdict."""
         return int(self._one("SELECT count(*) FROM candidates WHERE verdict = ?", verdict))
 
     def examples(self, limit: int) -> list[tuple[int, str, str]]:
-        """Return hash, key and verdict of some keys, differences before unsettled keys."""
+        """Return hash, key and verdict of some keys, differences first."""
         return self._file.execute(
-            "SELECT hash, key, verdict FROM candidates WHERE verdict IS NOT NULL "
-            "ORDER BY verdict = 'unsettled', hash LIMIT ?",
+            "SELECT hash, key, verdict FROM candidates WHERE verdict IS NOT NULL"
+            f" ORDER BY NOT {_DIFFERS}, hash LIMIT ?",
             (limit,),
         ).fetchall()
 

@@ -13,7 +13,7 @@ class Example:
     """Differing key with readable values; `source` or `lake` is None if it has no such row."""
 
     key: dict[str, str | None]
-    kind: str  # missing, extra, different or unsettled
+    kind: str  # missing, extra, different, unsettled or withheld
     columns: list[str]  # lake names of the differing columns; all if a row is missing
     source: dict[str, str | None] | None
     lake: dict[str, str | None] | None
@@ -38,11 +38,12 @@ class TableComparison:
     compared_rows: int = 0  # of the source; fewer than `source_rows` in a sample
     seconds: float = 0.0
     quarantined: int = 0  # events in the quarantine, a cause of differences
+    withheld: int = 0  # keys that differ only by events that a rule withholds: no difference
     deep: DeepComparison | None = None  # with --deep
 
     @property
     def ok(self) -> bool:
-        """True if no difference and no error was found."""
+        """True if no difference and no error was found; withheld rows are intended."""
         is_equal = not (self.missing or self.extra or self.different)
         return is_equal and self.error is None and (self.deep is None or self.deep.ok)
 

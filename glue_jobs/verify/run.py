@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -16,6 +17,7 @@ from cdclake.jobs.verify.deep_comparison import compare_deep
 from cdclake.jobs.verify.first_pass import FirstPass, Sides, first_pass, sides_of
 from cdclake.jobs.verify.report import Example, Report, TableComparison
 from cdclake.jobs.verify.rounds import Open, Wait, examples, settle
+from cdclake.jobs.verify.withheld_keys import mark_withheld
 from cdclake.plan import Plan, Table
 from cdclake.postgres.published import omitted_columns
 from cdclake.postgres.source import read_catalog
@@ -38,16 +40,18 @@ def verify_tables(
     `wait` is `CatchUp.wait`. The source is read from one snapshot, and the lake after everything
     written before has arrived. Differing keys are then read again while both sides change. With
     `deep` each table's state, changelog and history are compared with each other too.
-    `quarantined` counts the quarantined events by table.
+    `quarantined` counts the quarantined events by table. Keys that differ only because a rule
+    withholds their events are counted as `withheld`.
     """
     started = time.monotonic()
+    quarantined = functools.cache(quarantined)  # first called when all keys are decided
     with source_rows.snapshot(dsn, salt) as source:
         sides, broken = _comparable(tables, plan, source)
         stopped = wait(tables, lambda: None)
         with reader.open(tables) as lake:
             passes, seconds = _first_passes(sides, source, lake, sample)
     with source_rows.session(dsn, salt) as source:
-        reports, rounds = _settled(sides, passes, stopped, source, reader, wait)
+        reports, rounds = _settled(sides, passes, stopped, source, reader, wait, quarantined)
     reports |= {each.table: each for each in broken}
     for name, omitted in _omitted(dsn, tables).items():
         reports[name].omitted_columns = list(omitted)
@@ -66,6 +70,7 @@ def _settled(
     source: Connection,
     reader: Reader,
     wait: Wait,
+    quarantined: Callable[[], Mapping[str, int]],
 ) -> tuple[dict[str, TableComparison], int]:
     """Decide the differing keys, and return the results by table and the number of rounds."""
     opened = [Open(each, passes[each.table.name].candidates) for each in sides]
@@ -73,6 +78,9 @@ def _settled(
         for table in opened:
             closing.callback(table.candidates.close)
         rounds = settle(opened, source, reader, wait)
+        for table in opened:
+            if table.candidates.differing_hashes() and quarantined().get(table.sides.table.name):
+                mark_withheld(table, reader)
         shown = _examples(opened, source, reader)
         reports = {
             name: _report(each, passes[name], stopped.get(name), shown.get(name, []))
@@ -148,6 +156,7 @@ def _report(
         extra=found.count("extra"),
         different=found.count("different"),
         unsettled=found.count("unsettled"),
+        withheld=found.count("withheld"),
         first=first,
         state=state,
         error=error,

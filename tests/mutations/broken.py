@@ -21,6 +21,7 @@ from tests.mutations.broken_upkeep import UPKEEP
 from tests.mutations.broken_values import VALUES
 from tests.mutations.broken_verify import VERIFY
 from tests.mutations.broken_views import STATE_VIEWS, VIEWS
+from tests.mutations.broken_withholding import WITHHOLDING
 from tests.mutations.mutation import Mutation
 
 CATALOGUE = "tests/spark/test_catalogue.py"
@@ -244,6 +245,7 @@ MUTATIONS = (
     *POLLS,
     *PUBLISHED,
     *QUALITY,
+    *WITHHOLDING,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,

@@ -27,6 +27,6 @@ QUALITY = (
     ),
     Mutation(
         "a value of another type is a literal", _RULES,
-        ((_SQL, "if not _is_of(state, value):", "if False:"),),
+        ((_SQL, "if kind is not None and not _is_of(kind, value):", "if False:"),),
     ),
 )  # fmt: skip

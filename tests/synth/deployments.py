@@ -165,7 +165,7 @@ POLLED = """\
 CHECKED = """\
     checks:
       - not_null: [note]
-      - range: {order_id: {min: 1}}
+      - {range: {order_id: {min: 1}}, on: quarantine}
 """
 PUBLISHED = """\
     publish:

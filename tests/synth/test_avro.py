@@ -35,10 +35,12 @@ def about_schemas(deployment: Synthesized) -> dict[str, set[str]]:
 
 
 def test_the_connector_registers_and_the_stream_reads(variants: dict[str, Synthesized]) -> None:
+    """So does `verify`, for the events that a rule withholds."""
     found = about_schemas(variants["governed"])
-    assert sorted(map(len, found.values())) == [1, 5]
+    assert sorted(map(len, found.values())) == [1, 1, 5]
     assert [a for n, a in found.items() if n.startswith("Connector")] == [WRITES | {READ}]
     assert [a for n, a in found.items() if n.startswith("StreamChanges")] == [{READ}]
+    assert [a for n, a in found.items() if n.startswith("VerifyTables")] == [{READ}]
 
 
 def test_the_connector_writes_to_the_registry_of_the_deployment(

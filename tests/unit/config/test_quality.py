@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from cdclake.config.problems import Problem
 from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.yaml_reader import read_document
 from cdclake.plan import Plan
-from cdclake.quality_rule import FailedRule, QualityRule
+from cdclake.quality_rule import FailedRule, QualityRule, ValueLimit
 
 FILE = """\
 version: 1
@@ -118,7 +119,15 @@ def test_a_rule_of_tables(tmp_path: Path, rule: str, expected: dict[str, Any]) -
         ("references: {customer_id: customer}", "no table 'customer'", "customers"),
         ("references: {customer_id: lines}", "the key of 'lines' has 2 columns", "one column"),
         ("references: {customer: customers}", "no column 'customer'", "customer_id"),
-        ("{not_null: [Id], on: quarantine}", "cannot withhold rows", "`on: warn`"),
+        ("{sql: {a: total > 1}, on: quarantine}", "evaluate no SQL", "`range`"),
+        ("{references: {customer_id: customers}, on: quarantine}", "may arrive later", "on: warn"),
+        ("{freshness: 90, on: quarantine}", "a rule of the whole table", "`on: warn`"),
+        ("{row_count: {min: 1}, on: quarantine}", "a rule of the whole table", "`on: warn`"),
+        ("{range: {total: {min: x}}, on: quarantine}", "'x' is no value of 'total'", "that type"),
+        ("{not_null: [Id], on: stop}", "'stop'", "quarantine"),
+        ("range: {Id: {min: 2.5}}", "2.5 is no value of 'Id'", "of that type"),
+        ("range: {Id: {max: 9223372036854775808}}", "is no value of 'Id'", "of that type"),
+        ("in: {total: ['0.001']}", "'0.001' is no value of 'total'", "of that type"),
         ("{on: warn}", "not one rule", "one rule per entry"),
         ("{not_null: [Id], freshness: 90}", "not one rule", "one rule per entry"),
         ("freshness: 5", "cannot be 5", "60"),
@@ -132,6 +141,27 @@ def test_a_mistake_is_reported_at_its_rule(
     assert found.line == 17
     assert message in found.message, found
     assert remedy in found.remedy, found
+
+
+@pytest.mark.parametrize(
+    ("rule", "limit"),
+    [
+        ("not_null: [Id]", ValueLimit(column="id", test="not_null")),
+        ("in: {status: [new, paid]}",
+         ValueLimit(column="status", test="in", allowed=("new", "paid"))),
+        ("in: {paid: [true]}", ValueLimit(column="paid", test="in", allowed=("true",))),
+        ("range: {total: {min: 0, max: '9.50'}}",
+         ValueLimit(column="total", test="range", low="0", high="9.50")),
+        ("range: {day: {min: '20200131'}}",
+         ValueLimit(column="day", test="range", low="2020-01-31")),
+    ],
+)  # fmt: skip
+def test_a_rule_that_withholds_keeps_its_limit_for_the_decoders(
+    tmp_path: Path, rule: str, limit: ValueLimit
+) -> None:
+    [warned] = rules(tmp_path, rule)
+    [found] = rules(tmp_path, f"{{{rule}, on: quarantine}}")
+    assert found == replace(warned, limit=limit)
 
 
 def test_a_failed_rule_is_one_line() -> None:

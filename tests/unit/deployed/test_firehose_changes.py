@@ -9,6 +9,7 @@ import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from cdclake.debezium.refusals import NON_FINITE
 from cdclake.firehose.record_transform import RecordTransform
 from cdclake.iceberg.schemas import changes_schema
 from cdclake.plan import Plan, Table
+from cdclake.quality_rule import QualityRule, ValueLimit
 from cdclake.stacks.bundles import build_firehose_changes
 from tests.recorded.expected import Expected, expected_in_order, in_key_order, is_unheld, value_of
 from tests.recorded.firehose import INGESTED_AT, delivered, handed_over, rows_of
@@ -310,6 +312,22 @@ def test_a_streamed_table_is_not_written_by_firehose(caplog: pytest.LogCaptureFi
     [answer] = streaming.answer(handed_over(events()[:1])["records"], INGESTED_AT)
     assert answer["result"] == "ProcessingFailed"
     assert "UNKNOWN_TABLE" in caplog.text
+
+
+def test_withheld_rows_raise_no_alarm_and_their_values_are_not_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limit = ValueLimit(column="note", test="in", allowed=("first", "second"))
+    rule = QualityRule(name="in(note)", kind="rows", limit=limit)
+    tables = tuple(replace(table, checks=(rule,)) for table in plan().tables)
+    ruled = RecordTransform(replace(plan(), tables=tables))
+    results = [a["result"] for a in ruled.answer(handed_over(events()[:4])["records"], INGESTED_AT)]
+    assert results == ["Ok", "Ok", "ProcessingFailed", "ProcessingFailed"]  # their note is `none`
+    [logged] = caplog.records
+    assert logged.getMessage().startswith(
+        "2 of 4 failed: BROKEN_RULE: in(note) is broken by column 'note'; the first at 0:"
+    )
+    assert (vars(logged).get("withheld"), vars(logged).get("refused")) == (2, None)
 
 
 def test_the_zip_runs_with_nothing_but_python(

@@ -1,0 +1,157 @@
+"""Keys that differ only because rules withhold their events (`on: quarantine`).
+
+A key counts as withheld if the lake would show the source's row with the withheld events in its
+changelog. So a key that differs for another reason as well stays a difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import duckdb
+
+from cdclake import naming
+from cdclake.debezium.changelog_rows import Place, read_event
+from cdclake.debezium.field_values import json_text
+from cdclake.debezium.position import POLL_PHASE, Position
+from cdclake.debezium.refusals import BROKEN_RULE, RefusedEvent
+from cdclake.debezium.stream_rows import StreamRows
+from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.rebuilt_view import rebuilt_view
+from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
+from cdclake.jobs.reader.duck import Reader
+from cdclake.jobs.reader.point_in_time import NOW
+from cdclake.jobs.reader.relations import applied_at
+from cdclake.jobs.stream.avro_values import AvroValues
+from cdclake.jobs.stream.schema_registry import registry_of
+from cdclake.jobs.verify import lake_rows
+from cdclake.jobs.verify.first_pass import Sides
+from cdclake.jobs.verify.mismatches import Digest
+from cdclake.jobs.verify.rounds import Open
+from cdclake.plan import Plan, Table
+from cdclake.verify.compare import lake_digest
+from cdclake.verify.statements import Comparable
+
+_EVENTS, _ROWS = "cdclake_withheld_events", "cdclake_withheld_rows"
+_BATCH_EVENTS = 2000
+_IN_MEMORY = "temp.main."
+
+
+def mark_withheld(compared: Open, reader: Reader) -> None:
+    """Mark the differing keys whose difference the withheld events explain."""
+    table, candidates = compared.sides.table, compared.candidates
+    floor = applied_at(reader.load([table], quarantine=False)[table.name], NOW).floor
+    with reader.open([table], plain=[naming.QUARANTINE]) as lake:
+        hashes = candidates.differing_hashes()
+        candidates.mark_withheld(
+            rows_with_withheld(lake, compared.sides, reader.plan, floor, hashes)
+        )
+
+
+def rows_with_withheld(
+    lake: duckdb.DuckDBPyConnection, sides: Sides, plan: Plan, floor: str, hashes: Iterable[int]
+) -> Iterator[Digest]:
+    """Yield the rows with these hashes that the lake would have with the withheld events.
+
+    `floor` is the position of the newest truncate that the state has.
+    """
+    table = sides.table
+    _define_events(lake, table)
+    for batch in _batches(lake, table, plan):
+        _insert(lake, table, batch)
+    rows = rebuilt_view(table, changes=_changelog(table, plan), floor=floor, dialect=DUCKDB)
+    lake.execute(f"CREATE TEMP VIEW {_ROWS} AS {rows}")
+    side = Comparable("duckdb", f"{_IN_MEMORY}{_ROWS}", sides.lake.columns)
+    for row in lake_rows.rows_of(lake, side, hashes):
+        yield row.hash, row.key, lake_digest(row, side.columns)
+
+
+def _columns(table: Table) -> dict[str, str]:
+    """Return the changelog's columns that an event has, with DuckDB's types."""
+    facts = dict((*SHARED_COLUMNS, *CHANGES_COLUMNS))
+    columns = {column.name: column.column_type.log for column in table.columns} | facts
+    return {
+        name: "VARCHAR[]" if kind == "array<string>" else kind
+        for name, kind in columns.items()
+        if kind != "timestamp"
+    }
+
+
+def _define_events(lake: duckdb.DuckDBPyConnection, table: Table) -> None:
+    columns = ", ".join(f"{DUCKDB.name(name)} {kind}" for name, kind in _columns(table).items())
+    lake.execute(f"CREATE TEMP TABLE {_EVENTS} ({columns})")
+
+
+def _changelog(table: Table, plan: Plan) -> str:
+    """Return a SELECT of the changelog with the withheld events.
+
+    Only the events of their keys matter, unless a changed key takes values from another one.
+    """
+    changes = f"{DUCKDB.name(plan.lake_database)}.{DUCKDB.name(table.changes)}"
+    events = f"{_IN_MEMORY}{_EVENTS}"
+    wanted = "true"
+    if not table.may_be_unsent:
+        keys = ", ".join(DUCKDB.name(name) for name in table.key)
+        wanted = f"{naming.OP} = 't' OR ({keys}) IN (SELECT ({keys}) FROM {events})"
+    return f"SELECT * FROM {changes} WHERE {wanted} UNION ALL BY NAME SELECT * FROM {events}"
+
+
+def _batches(
+    lake: duckdb.DuckDBPyConnection, table: Table, plan: Plan
+) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the withheld events of the table as rows of its changelog."""
+    rows = StreamRows(replace(table, checks=()), plan)
+    avro = AvroValues(registry_of(plan)) if plan.format == "avro" else None
+    records = lake.cursor()
+    records.execute(f"SET search_path = {DUCKDB.text(plan.lake_database)}")
+    records.execute(
+        f'SELECT "key", "value", "partition", "offset" FROM {naming.QUARANTINE}'
+        f' WHERE "table" = ? AND reason LIKE ?',
+        [table.name, f"{BROKEN_RULE}%"],
+    )
+    while found := records.fetchmany(_BATCH_EVENTS):
+        values = [value for _, value, *_ in found]
+        if avro is not None:
+            values = avro.as_json(values)
+        read = (
+            _row(rows, key, value, Place(partition, offset))
+            for (key, _, partition, offset), value in zip(found, values, strict=True)
+        )
+        yield [_placed(row, table) for row in read if row is not None]
+
+
+def _row(
+    rows: StreamRows, key: bytes | None, value: bytes, place: Place
+) -> Mapping[str, Any] | None:
+    """Decode a record; None if it is refused for another reason by now."""
+    try:
+        decoded = rows.row(_key_of(value) if key is None else key, value, place)
+    except RefusedEvent:
+        return None
+    return None if decoded is None or decoded.refusal is not None else decoded.values
+
+
+def _key_of(value: bytes) -> bytes:
+    """Return the row of an event as its key: Firehose passes no key, and the row contains it."""
+    event = read_event(value) or {}
+    return json_text(event.get("after")).encode()
+
+
+def _placed(row: Mapping[str, Any], table: Table) -> Mapping[str, Any]:
+    """Return the row at the position where its writer had put it."""
+    if table.delivery != "poll":
+        return row
+    lsn = row[naming.LSN]
+    at = Position(row[naming.EPOCH], lsn, POLL_PHASE, lsn, row[naming.OFFSET])
+    return {**row, naming.POSITION: str(at)}
+
+
+def _insert(
+    lake: duckdb.DuckDBPyConnection, table: Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    columns = _columns(table)
+    lists = ", ".join(f"unnest(?::{kind}[])" for kind in columns.values())
+    values = [[row[name] for row in rows] for name in columns]
+    lake.execute(f"INSERT INTO {_IN_MEMORY}{_EVENTS} SELECT {lists}", values)
