@@ -130,7 +130,7 @@ _MEANINGS = {
     "--plan": "the plan of the pipeline file, as deployed",
     "--control": "leases, progress, requests and reports",
     "--metrics": "name of the deployment in its CloudWatch metrics",
-    "--checkpoint": "the stream's offsets in Kafka; the probe works in a folder beside them",
+    "--checkpoint": "the stream's offsets in Kafka; the probe makes another folder",
     "--database": "the lake's database in the catalog",
     "--brokers": "bootstrap brokers for IAM access",
     "--kafka_options": "authentication, and the prefix of its consumer groups' names",

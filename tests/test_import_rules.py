@@ -43,6 +43,7 @@ THIRD_PARTY: Mapping[str, set[str]] = {
     "cdclake.jobs.maintenance": {"pyspark"},
     "cdclake.jobs.operations": {"pyspark"},
     "cdclake.jobs.poll": {"psycopg", "pyarrow", "pyspark"},
+    "cdclake.jobs.probing": {"botocore", "py4j", "pyarrow", "pyspark"},
     "cdclake.jobs.publish": {"boto3", "botocore", "pyspark"},
     "cdclake.jobs.quality": {"pyspark"},
     "cdclake.jobs.reader": {"boto3", "botocore", "duckdb", "pyspark"},

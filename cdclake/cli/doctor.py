@@ -45,14 +45,10 @@ def doctor(
     if probe and target is not Target.AWS:
         raise InputError("--probe runs a Glue job", "add --target aws")
     checks, fixed = (
-        _aws(file, environment, fix=fix)
+        _aws(file, environment, fix=fix, probe=probe)
         if target is Target.AWS
         else _here(file, source, environment, fix=fix)
     )
-    if probe and file is not None:
-        from cdclake.deployed.probe import run_probe
-
-        checks += run_probe(file, environment)
     answer = {**summary(checks), "fixed": fixed}
     emit(answer, json_output, lambda: _render(answer))
     if not answer["ok"]:
@@ -75,10 +71,13 @@ def _here(
     return checks, fixed
 
 
-def _aws(file: Path | None, environment: str | None, *, fix: bool) -> tuple[list[Check], list[str]]:
+def _aws(
+    file: Path | None, environment: str | None, *, fix: bool, probe: bool
+) -> tuple[list[Check], list[str]]:
     from cdclake.config.deployment import load_deployment
     from cdclake.deployed.aws_calls import explained
     from cdclake.deployed.preflight import create_roles, preflight
+    from cdclake.deployed.probe import run_probe
 
     if file is None:
         raise InputError(
@@ -88,7 +87,9 @@ def _aws(file: Path | None, environment: str | None, *, fix: bool) -> tuple[list
     deployment = load_deployment(file, environment)
     with explained(deployment.prefix, "check the account for"):
         fixed = create_roles(deployment) if fix else []
-        return preflight(deployment), [f"created the role of {service}" for service in fixed]
+        checks = preflight(deployment)
+    checks += run_probe(file, environment) if probe else []
+    return checks, [f"created the role of {service}" for service in fixed]
 
 
 def _render(answer: dict[str, Any]) -> None:
