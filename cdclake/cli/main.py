@@ -41,6 +41,7 @@ from cdclake.cli.validate import validate
 from cdclake.cli.verify import verify
 from cdclake.cli.views import views
 from cdclake.errors import CdcError, ComponentFailed, InputError
+from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
@@ -148,8 +149,13 @@ def _usage_error(error: Any, as_json: bool) -> int:
     return refused.exit_code
 
 
-def _unexpected(error: Exception) -> ComponentFailed:
-    """Return the error for a bug in cdclake; write its traceback to a file in the logs."""
+def _unexpected(error: Exception) -> CdcError:
+    """Return the error for a bug in cdclake; write its traceback to a file in the logs.
+
+    A module of an extra that is not installed is no bug.
+    """
+    if isinstance(error, ModuleNotFoundError) and (known := missing_extra(error)) is not None:
+        return known
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()
