@@ -24,6 +24,7 @@ from cdclake.cli.down import down
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
+from cdclake.cli.new import new
 from cdclake.cli.output import emit_error, say
 from cdclake.cli.pause import pause
 from cdclake.cli.psql import psql
@@ -45,7 +46,7 @@ from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (doctor, init, validate, schema, up, down, demo),
+    "Start": (new, doctor, init, validate, schema, up, down, demo),
     "Look": (status, logs, sql, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Deploy and connect": (rehearse, cost, views, connector, dbt),

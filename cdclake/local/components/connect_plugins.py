@@ -16,9 +16,9 @@ from pathlib import Path
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
 from cdclake.jar_cache import fetched
-from cdclake.local.components.installed import JARS, jar_folder
+from cdclake.local.components.installed import jar_folder
 from cdclake.local.process.home import Home, read_json, write_atomically
-from cdclake.places import user_project
+from cdclake.places import JARS, user_project
 
 DEBEZIUM = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
 _KEY = "CDCLAKE_PLUGINS"  # in the worker's environment
