@@ -39,19 +39,16 @@ class Installed:
     folder: Path
     cache: Path
 
-    @property
-    def program(self) -> Path:
-        return self.folder / "bin" / "cdclake"
-
     def run(
         self, *words: str, cwd: Path, program: str = "cdclake", **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program of the environment in a folder."""
+        """Run a program of the environment, or else one of the PATH, in a folder."""
+        found = self.folder / "bin" / program
         kept = ("HOME", "PATH", "LANG", "JAVA_HOME", "SSL_CERT_FILE", "PIP_CERT", "PIP_INDEX_URL")
         environment = {name: os.environ[name] for name in kept if name in os.environ}
         environment |= {"CDCLAKE_CACHE": str(self.cache), "VIRTUAL_ENV": str(self.folder)}
         return subprocess.run(
-            [str(self.folder / "bin" / program), *words],
+            [str(found) if found.exists() else program, *words],
             cwd=cwd,
             env={**environment, **variables},
             capture_output=True,

@@ -49,7 +49,11 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("FILE",)),
         (2, ("FILE", "--schema", "NOWHERE", "--migration", "NOWHERE")),
     ],
-    "cost": [(2, ("BROKEN",)), (2, ("FILE", "--prices", "NOWHERE"))],
+    "cost": [
+        (2, ("BROKEN",)),
+        (2, ("FILE", "--prices", "NOWHERE")),
+        (2, ("FILE", "--templates", "NOWHERE")),
+    ],
     "connector": [
         (0, ("FILE", "--host", "db")),
         (0, ("FILE", "--worker", "--region", "eu-west-1")),
