@@ -30,10 +30,7 @@ def cost(
     ] = None,
     templates: Annotated[
         Path | None,
-        typer.Option(
-            help="Output folder of `cdk synth`; without it the templates are synthesized, which"
-            " needs the extra cdk."
-        ),
+        typer.Option(help="Output folder of `cdk synth`; without it, needs the extra cdk."),
     ] = None,
     json_output: JsonOption = False,
 ) -> None:
