@@ -21,6 +21,7 @@ from tests.installed.wheel import Installed, build_wheel, install
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 
+ALARMS = ("cloudwatch.alarm", "alarms")  # meter and detail in the answer of `cost`
 CREATED = """
 create table orders (
   order_id bigint primary key, status text, total numeric(12,2), updated_at timestamptz
@@ -75,11 +76,17 @@ def test_the_cdk_cli_synthesizes_it(project: Project) -> None:
         CDK_DISABLE_CLI_TELEMETRY="true",
     )
     assert done.returncode == 0, done.stderr
-    written = {path.name for path in (project.folder / "cdk.out").glob("*.template.json")}
+    files = {path.name for path in (project.folder / "cdk.out").glob("*.template.json")}
     parts = ("lake", "network", "observability", "processing", "size")
-    assert {f"shop-lake-prod-{part}.template.json" for part in parts} <= written
+    assert {f"shop-lake-prod-{part}.template.json" for part in parts} <= files
     words = ("cost", project.file, "--environment", "prod")
-    assert project.json_of(*words, "--templates", "cdk.out") == project.json_of(*words)
+    without, written = (
+        {(each["meter"], each["detail"]): each["quantity"] for each in found["meters"]}
+        for found in (project.json_of(*words), project.json_of(*words, "--templates", "cdk.out"))
+    )
+    # The project's own stack has an alarm.
+    assert {meter for meter in written if written[meter] != without.get(meter)} == {ALARMS}
+    assert written[ALARMS] == without[ALARMS] + 1
 
 
 @pytest.fixture(scope="module")
