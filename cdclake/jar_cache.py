@@ -19,6 +19,7 @@ import zipfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 
 from cdclake.errors import InputError
@@ -83,7 +84,7 @@ def _download(url: str, digest: str, folder: Path) -> None:
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
             content = answer.read()
-    except OSError as error:
+    except (OSError, HTTPException, ValueError) as error:  # ValueError: the mirror is no URL
         raise InputError(
             f"{url} cannot be fetched: {error}",
             f"check the network, or set {MIRROR_KEY} to a mirror of Maven Central",

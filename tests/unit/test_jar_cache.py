@@ -81,6 +81,14 @@ def test_a_missing_jar_is_named_with_its_url(repository: Path, jars: Path) -> No
     assert jar_cache.MIRROR_KEY in refused.value.remedy
 
 
+def test_a_mirror_that_is_no_url_is_named(
+    repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(jar_cache.MIRROR_KEY, "mirror/maven2/")
+    with pytest.raises(InputError, match=r"mirror/maven2/org/b/1/b\.jar cannot be fetched"):
+        jar_cache.fetched(jars / "kafka")
+
+
 def test_a_cache_that_cannot_be_written_is_named(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
