@@ -16,7 +16,7 @@ SEED ?= 0
 SIZE ?= short
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hudi-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
+.PHONY: help setup wheel hudi-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations test-faults prove bench bench-full check audit format record record-requests docs lock clean
 
 help: ## List the targets
@@ -24,6 +24,11 @@ help: ## List the targets
 
 setup: ## Install Python packages (.venv/) and jars (jars/), all locked; a no-op if up to date
 	@./scripts/setup.sh
+
+# A module that is gone would stay in build/lib, and get into the wheel.
+wheel: setup ## Build the wheel (dist/), which is used without this repository and without Maven
+	@rm -rf build/lib
+	@$(BIN)/python -m pip wheel --quiet --no-deps --no-index --no-build-isolation --wheel-dir dist .
 
 hudi-jars: setup ## Fetch Hudi's jars (jars/hudi/, 120 MB), which pipelines with `publish:` and their tests need
 	@$(BIN)/python -m scripts.fetch_jars --optional hudi
@@ -141,6 +146,6 @@ lock: setup ## Update the locked requirements and jars; `make lock UPGRADE=--upg
 	@$(COMPILE) $(UPGRADE) --only-binary :all: benchmarks/peers/dlt.in -o benchmarks/peers/dlt.txt
 
 clean: ## Remove everything built and installed, but never the lake (.cdclake, `cdclake down --purge`)
-	@rm -rf .venv jars benchmarks/jars node_modules build cdk.out
+	@rm -rf .venv jars benchmarks/jars node_modules build dist cdk.out *.egg-info
 	@rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

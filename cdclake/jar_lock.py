@@ -1,6 +1,7 @@
-"""Lock of the jars: `jars.lock` has the SHA-256 of every jar that is fetched, by profile and name.
+"""Lock of the jars: `jars.lock` has digest, name and URL of every jar that is fetched.
 
-Maven's checksums come from the repository that serves the jars; this file comes with the code.
+A name is `profile/file`. Maven's checksums come from the repository that serves the jars; this file
+comes with the code.
 """
 
 from __future__ import annotations
@@ -10,21 +11,31 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 LOCK_NAME = "jars.lock"
+REPOSITORY = "https://repo1.maven.org/maven2/"
 # Built from java/, so not locked; by profile.
 OWN_JARS = {"secrets": "cdclake-connect.jar", "spark": "cdclake-iceberg.jar"}
 
 
 def parse_jar_lock(text: str) -> dict[str, str]:
-    """Parse lines of `SHA-256  profile/name.jar` into digests by name."""
-    entries = (line.split() for line in text.splitlines() if line and not line.startswith("#"))
-    return {name: digest for digest, name in entries}
+    """Parse lines of `SHA-256  profile/name.jar  URL` into digests by name."""
+    return {name: digest for digest, name, *_ in _entries(text)}
 
 
-def render_jar_lock(jars: Iterable[Path]) -> str:
+def parse_jar_urls(text: str) -> dict[str, str]:
+    """Parse the same lines into URLs by name."""
+    return {name: url for _, name, url in _entries(text)}
+
+
+def _entries(text: str) -> Iterator[list[str]]:
+    return (line.split() for line in text.splitlines() if line and not line.startswith("#"))
+
+
+def render_jar_lock(jars: Iterable[Path], urls: Mapping[str, str]) -> str:
     """Render the lock of these files, whose folders have the names of their profiles."""
-    locked = sorted((jar for jar in jars if jar.name not in OWN_JARS.values()), key=_name)
-    header = "# SHA-256 of the jars that `make setup` fetches; `make lock` writes this file.\n"
-    return header + "".join(f"{_digest(jar)}  {_name(jar)}\n" for jar in locked)
+    locked = sorted((jar for jar in jars if jar.name not in OWN_JARS.values()), key=jar_name)
+    header = "# SHA-256, name and URL of the jars that are fetched; `make lock` writes this file.\n"
+    lines = (f"{jar_digest(jar)}  {jar_name(jar)}  {urls[jar_name(jar)]}\n" for jar in locked)
+    return header + "".join(lines)
 
 
 def unlocked_jars(jars: Iterable[Path], lock: Mapping[str, str]) -> Iterator[str]:
@@ -32,16 +43,18 @@ def unlocked_jars(jars: Iterable[Path], lock: Mapping[str, str]) -> Iterator[str
     for jar in sorted(jars):
         if jar.name in OWN_JARS.values():
             continue
-        name, expected = _name(jar), lock.get(_name(jar))
+        name, expected = jar_name(jar), lock.get(jar_name(jar))
         if expected is None:
             yield f"{name} is not in {LOCK_NAME}"
-        elif (found := _digest(jar)) != expected:
+        elif (found := jar_digest(jar)) != expected:
             yield f"{name} has the SHA-256 {found}, but {LOCK_NAME} has {expected}"
 
 
-def _name(jar: Path) -> str:
+def jar_name(jar: Path) -> str:
+    """Return the jar's name in the lock: its profile and its file name."""
     return f"{jar.parent.name}/{jar.name}"
 
 
-def _digest(jar: Path) -> str:
+def jar_digest(jar: Path) -> str:
+    """Return the SHA-256 of the jar."""
     return hashlib.sha256(jar.read_bytes()).hexdigest()

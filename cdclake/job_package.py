@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdclake.packing import PACKAGE, modules, pack
+from cdclake.packing import modules, pack
+from cdclake.places import PACKAGE
 
 
 def build_job_package() -> Path:

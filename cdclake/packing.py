@@ -10,14 +10,17 @@ from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 
-PACKAGE = Path(__file__).resolve().parent
-PROJECT = PACKAGE.parent
-BUILT = PROJECT / "build" / "deployed"
+from cdclake.places import BUILD, PACKAGE
+
+BUILT = BUILD / "deployed"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _HASH_DIGITS = 12
 # `jobs`, `stacks` and `functions` are links to folders of the project. `config` needs pydantic;
 # deployed code reads the resolved plan. `cost` and `deployed` are for an operator's machine.
-_NOT_SHARED = ("cli", "config", "cost", "deployed", "functions", "jobs", "local", "stacks")
+_NOT_SHARED = (
+    *("cli", "config", "cost", "deployed", "functions", "jobs", "local", "resources", "scaffold"),
+    "stacks",
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,21 +14,27 @@ prints missing tools, one per line. With `--lock` it accepts any content and wri
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 import pwd
 import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, render_jar_lock, unlocked_jars
+from cdclake.jar_cache import POSTGRES_DIST, put_in_place, unpack_postgres
+from cdclake.jar_lock import (
+    LOCK_NAME,
+    OWN_JARS,
+    REPOSITORY,
+    jar_name,
+    parse_jar_lock,
+    render_jar_lock,
+    unlocked_jars,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 POM = ROOT / "pom.xml"
@@ -49,7 +55,6 @@ PROFILES = (
     "msk",
 )
 OPTIONAL = ("hudi", "iceberg-sink")  # large, and each for one feature only
-POSTGRES_DIST = "postgres-dist"
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
 # Resolving consists of waiting for many small files, in JVMs that live for seconds.
@@ -77,11 +82,10 @@ def main() -> int:
             return 0
         if problems := list(missing_tools()):
             raise SetupError("\n".join(problems))
-        fetch_all(parse_jar_lock(LOCK.read_text()) if not writes_lock else None)
         if writes_lock:
-            for profile in OPTIONAL:
-                fetch(profile, None)
-            LOCK.write_text(render_jar_lock(all_jars()))
+            write_lock()
+        else:
+            fetch_all(parse_jar_lock(LOCK.read_text()))
     except (SetupError, OSError) as err:
         sys.stderr.write(f"fetch_jars: {err}\n")
         return 1
@@ -139,21 +143,32 @@ def all_jars() -> list[Path]:
     return [jar for profile in (*PROFILES, *OPTIONAL) for jar in (JARS / profile).glob("*.jar")]
 
 
-def fetch_all(lock: Mapping[str, str] | None) -> None:
+def write_lock() -> None:
+    """Fetch the jars of all profiles, whatever they are, and write their lock."""
+    urls = fetch_all(None)
+    for profile in OPTIONAL:
+        urls |= fetch(profile, None)
+    LOCK.write_text(render_jar_lock(all_jars(), urls))
+    STAMP.write_text(digest() + "\n")
+
+
+def fetch_all(lock: Mapping[str, str] | None) -> dict[str, str]:
     """Fetch the profiles concurrently, since most time is spent waiting for the repository.
 
-    Without a lock any content is accepted.
+    Without a lock any content is accepted. Return the URLs by the names of the jars.
     """
     JARS.mkdir(exist_ok=True)
     STAMP.unlink(missing_ok=True)
     first, *others = PROFILES
-    fetch(first, lock)  # alone, since it downloads Maven's plugin, which all profiles need
+    urls = fetch(first, lock)  # alone, since it downloads Maven's plugin, which all profiles need
     with ThreadPoolExecutor(len(PROFILES)) as pool:
         steps = [pool.submit(fetch, profile, lock) for profile in others]
-        steps.append(pool.submit(unpack_postgres))
+        unpacking = pool.submit(unpack_postgres, JARS / "postgres", JARS / POSTGRES_DIST)
         for step in steps:
-            step.result()
+            urls |= step.result()
+        unpacking.result()
     STAMP.write_text(digest() + "\n")
+    return urls
 
 
 def fetch_optional(profile: str, lock: Mapping[str, str]) -> None:
@@ -169,13 +184,13 @@ def fetch_optional(profile: str, lock: Mapping[str, str]) -> None:
     fetch(profile, lock)
 
 
-def fetch(profile: str, lock: Mapping[str, str] | None) -> None:
+def fetch(profile: str, lock: Mapping[str, str] | None) -> dict[str, str]:
     """Copy one profile's jars, including the one built here, with strict checksums (-C).
 
-    Either all of them are copied or none.
+    Either all of them are copied or none. Return the URLs by the names of the jars.
     """
     folder = Path(tempfile.mkdtemp(prefix=f".{profile}-", dir=JARS))
-    fresh = folder / profile
+    layout, fresh = folder / "layout", folder / profile
     fresh.mkdir()
     try:
         if profile in OWN_JARS:
@@ -184,13 +199,19 @@ def fetch(profile: str, lock: Mapping[str, str] | None) -> None:
             run_maven(profile, "package")
             shutil.copy(built / OWN_JARS[profile], fresh)
         copy = ["dependency:copy-dependencies", "-DincludeScope=runtime"]
-        run_maven(profile, *copy, f"-DoutputDirectory={fresh}")
+        copy += ["-Dmdep.useRepositoryLayout=true", f"-DoutputDirectory={layout}"]
+        run_maven(profile, *copy)
+        urls = {}
+        for jar in layout.rglob("*.jar"):
+            urls[jar_name(fresh / jar.name)] = REPOSITORY + jar.relative_to(layout).as_posix()
+            jar.rename(fresh / jar.name)
         if not any(fresh.glob("*.jar")):
             raise SetupError(f"profile {profile!r} of pom.xml has no jars")
         if lock is not None:
             check_lock(fresh, lock)
         put_in_place(fresh, JARS / profile)
         say(f"jars: {profile} fetched")
+        return urls
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -237,31 +258,6 @@ def local_repository() -> list[str]:
     if os.access(kept if kept.exists() else home, os.W_OK):
         return []
     return [f"-Dmaven.repo.local={JARS / '.m2'}"]
-
-
-def unpack_postgres() -> None:
-    """Unpack the binaries, a .txz in the jar, readable by the user that runs PostgreSQL."""
-    jar = next((JARS / "postgres").glob("embedded-postgres-binaries-*.jar"))
-    fresh = Path(tempfile.mkdtemp(prefix=f".{POSTGRES_DIST}-", dir=JARS))
-    try:
-        with zipfile.ZipFile(jar) as outer:
-            name = next(n for n in outer.namelist() if n.endswith(".txz"))
-            packed = io.BytesIO(outer.read(name))
-        with tarfile.open(fileobj=packed, mode="r:xz") as inner:
-            # Python before 3.11.4 has no filters; there the locked digest is the only check.
-            inner.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
-            inner.extractall(fresh)
-        put_in_place(fresh, JARS / POSTGRES_DIST)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
-def put_in_place(fresh: Path, place: Path) -> None:
-    """Replace `place` with `fresh`, readable by everyone (mkdtemp creates private folders)."""
-    fresh.chmod(0o755)
-    if place.exists():
-        shutil.rmtree(place)
-    fresh.rename(place)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Zips to deploy: functions with their shared modules, wheels, and the connector's plugin.
 
-`make plugins` fetches the jars and wheels; this module downloads nothing.
+In a clone `make plugins` has fetched the jars and wheels; an installation fetches them when they
+are first needed.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
-from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, unlocked_jars
-from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack, transform_files
+from cdclake.jar_cache import fetched
+from cdclake.jar_lock import OWN_JARS, parse_jar_lock, unlocked_jars
+from cdclake.packing import Packed, modules, pack, transform_files
+from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, user_project
 from cdclake.plan import Plan
 from cdclake.puts import put_table
 from cdclake.puts.put_table import PutTable
@@ -21,14 +24,13 @@ from cdclake.web_logs.model import FUNCTION
 
 FIREHOSE_CHANGES = "firehose_changes"
 PREPARE_SOURCE = "prepare_source"
-AUTHORITIES = PROJECT / "java" / "resources" / "cdclake" / "connect" / "rds-ca.pem"
-JARS = PROJECT / "jars"
+AUTHORITIES = RESOURCES / "rds-ca.pem"
 _CONNECTOR, _PROVIDER = "debezium", "secrets"  # profiles of pom.xml
 
 # Glue 5.1 runs Python 3.11 on Amazon Linux 2023, whose C library is 2.34.
 JOB_WHEELS = LockedWheels(
     lock=PACKAGE / "jobs" / "requirements.txt",
-    folder=PROJECT / "build" / "wheels" / "glue_jobs",
+    folder=BUILD / "wheels" / "glue_jobs",
     python="3.11",
     platforms=("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64"),
 )
@@ -37,7 +39,7 @@ _WHEELS_FOLDER = "wheels"
 # Lambda's Python 3.14 runs on Amazon Linux 2023, whose C library is 2.34.
 PREPARATION_WHEELS = LockedWheels(
     lock=PACKAGE / "functions" / PREPARE_SOURCE / "requirements.txt",
-    folder=PROJECT / "build" / "wheels" / PREPARE_SOURCE,
+    folder=BUILD / "wheels" / PREPARE_SOURCE,
     python="3.14",
     platforms=("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64"),
 )
@@ -129,7 +131,11 @@ def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
     if provider is None:
         found = [*_jars_of(jars / _CONNECTOR), *_jars_of(jars / _PROVIDER)]
     else:
-        found = [*_jars_of(jars / _CONNECTOR), jars / _PROVIDER / OWN_JARS[_PROVIDER], provider]
+        found = [
+            *_jars_of(jars / _CONNECTOR),
+            fetched(jars / _PROVIDER) / OWN_JARS[_PROVIDER],
+            provider,
+        ]
     files = {file.name: file for file in found}
     if len(files) < len(found):
         raise InputError("two jars of the plugin have the same name", "rename the provider's jar")
@@ -149,11 +155,11 @@ def build_connector_plugin(connector: DeclaredConnector, *, jars: Path = JARS) -
 
 def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
     if plugin == ICEBERG_SINK:
-        folder = jars / ICEBERG_SINK
+        folder = fetched(jars / ICEBERG_SINK)
         if not any(folder.glob("*.jar")):
             raise InputError(f"the plugin {plugin} is not in {folder}", "run `make connectors`")
         return {file.name: file.read_bytes() for file in _jars_of(folder)}
-    place = PROJECT / plugin
+    place = user_project() / plugin
     if place.is_file() and zipfile.is_zipfile(place):
         with zipfile.ZipFile(place) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
@@ -173,17 +179,17 @@ def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
 
 def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:
     """Return the profile's jar of that name; raise InputError if it is missing."""
-    found = list((jars / profile).glob(pattern))
+    found = list(fetched(jars / profile).glob(pattern))
     if len(found) != 1:
         raise InputError(f"no {pattern} in {jars / profile}", "run `make setup`")
     return found[0]
 
 
 def _jars_of(folder: Path) -> Iterator[Path]:
-    found = list(folder.glob("*.jar"))
+    found = list(fetched(folder).glob("*.jar"))
     if not found:
         raise InputError(f"no connector jars in {folder}", "run `make plugins`")
-    if problems := list(unlocked_jars(found, parse_jar_lock((PROJECT / LOCK_NAME).read_text()))):
+    if problems := list(unlocked_jars(found, parse_jar_lock(JAR_LOCK.read_text()))):
         raise InputError(
             "; ".join(problems), "run `make setup`; after a change of pom.xml `make lock`"
         )

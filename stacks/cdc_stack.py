@@ -15,7 +15,7 @@ from cdclake.debezium.worker import (
     OWN_PROVIDER,
     worker_settings,
 )
-from cdclake.packing import PROJECT
+from cdclake.places import user_project
 from cdclake.stacks.bundles import build_plugin, build_preparation
 from cdclake.stacks.constructs.connect_plugin import ConnectPlugin, WorkerConfiguration
 from cdclake.stacks.constructs.connector import Connector
@@ -57,7 +57,7 @@ class CdcStack(PipelineStack):
 
     def _add_plugin(self) -> ConnectPlugin:
         jar = self.deployment.aws.connect.provider_jar
-        provider = PROJECT / jar if jar else None
+        provider = user_project() / jar if jar else None
         if provider is not None and not provider.is_file():
             raise self.deployment.refusal(
                 ("aws", "connect", "provider_jar"),

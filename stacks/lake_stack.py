@@ -133,13 +133,13 @@ class LakeStack(PipelineStack):
             access_log=access_log.name,
             database=deployment.plan.lake_database,
         )
-        self._add_database(warehouse, ground)
+        self.warehouse = BucketReference(warehouse.name, warehouse.arn)
+        self._add_database(ground)
 
-    def _add_database(self, warehouse: LakeBucket, ground: DeploymentContext) -> None:
+    def _add_database(self, ground: DeploymentContext) -> None:
         deployment = self.deployment
         if deployment.lake_formation:
-            own = BucketReference(warehouse.name, warehouse.arn)
-            RegisteredLocation(self, "Location", warehouse=own, ground=ground)
+            RegisteredLocation(self, "Location", warehouse=self.warehouse, ground=ground)
         database = aws_glue.CfnDatabase(
             self,
             "Database",
@@ -147,7 +147,7 @@ class LakeStack(PipelineStack):
             database_input=aws_glue.CfnDatabase.DatabaseInputProperty(
                 name=deployment.plan.lake_database,
                 description=f"Tables of the cdclake pipeline {deployment.plan.name}",
-                location_uri=f"s3://{warehouse.name}/{deployment.plan.lake_database}.db",
+                location_uri=f"s3://{self.warehouse.name}/{deployment.plan.lake_database}.db",
             ),
         )
         database.apply_removal_policy(ground.kept)

@@ -1,12 +1,19 @@
-"""Deployed Python packages: the wheels of a lock file, fetched by hash by `make plugins`."""
+"""Deployed Python packages: the wheels of a lock file, fetched by hash.
+
+In a clone `make plugins` fetches them, an installation does so when it first needs them.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import rmtree
 
 from cdclake.errors import InputError
+from cdclake.places import IS_INSTALLED
 
 STAMP = "locked.sha256"
 
@@ -30,9 +37,30 @@ class LockedWheels:
         return stamp.is_file() and stamp.read_text() == self.digest()
 
     def files(self) -> list[Path]:
-        """Return the wheels; raise InputError if they have not been fetched."""
+        """Return the wheels; raise InputError if they have not been fetched, or cannot be."""
+        if IS_INSTALLED:
+            self.fetch()
         if not self.are_fetched():
             raise InputError(
                 f"packages of {self.lock} are missing in {self.folder}", "run `make plugins`"
             )
         return sorted(self.folder.glob("*.whl"))
+
+    def fetch(self) -> None:
+        """Fetch the locked wheels by hash, unless they are present."""
+        if self.are_fetched():
+            return
+        rmtree(self.folder, ignore_errors=True)
+        command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download"]
+        command += ["--quiet", "--require-hashes", "--no-deps", "--only-binary", ":all:"]
+        command += ["--implementation", "cp", "--python-version", self.python]
+        for platform in self.platforms:
+            command += ["--platform", platform]
+        command += ["--requirement", str(self.lock), "--dest", str(self.folder)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise InputError(
+                f"pip could not fetch the packages of {self.lock}: {done.stderr.strip()}",
+                "check the network and pip's configuration, and run the command again",
+            )
+        (self.folder / STAMP).write_text(self.digest())

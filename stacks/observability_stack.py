@@ -44,7 +44,8 @@ class ObservabilityStack(PipelineStack):
         """
         super().__init__(scope, deployment, "observability", "dashboard and alarms")
         topic = AlarmTopic(self, "Topic", emails=deployment.aws.monitoring.email, ground=ground)
-        self._action = SnsAction(Topic.from_topic_arn(self, "Told", topic.arn))
+        self.alarm_topic = Topic.from_topic_arn(self, "Told", topic.arn)
+        self._action = SnsAction(self.alarm_topic)
         watched = watches(deployment, failed_queue=failed_queue, functions=functions)
         Dashboard(
             self,

@@ -15,6 +15,7 @@ from cdclake.stacks.connectors_stack import ConnectorsStack
 from cdclake.stacks.constructs.lake_formation import grant_in_lake_formation
 from cdclake.stacks.delivery_stack import DeliveryStack
 from cdclake.stacks.glue_stack import GlueStack
+from cdclake.stacks.lake_handles import LakeHandles, lake_handles
 from cdclake.stacks.lake_stack import LakeOutputs, LakeStack
 from cdclake.stacks.network_stack import NetworkOutputs, NetworkStack
 from cdclake.stacks.observability_stack import ObservabilityStack
@@ -41,7 +42,7 @@ class _Base:
     lake_stack: Stack
 
 
-def add_stacks(app: App, deployment: Deployment) -> None:
+def add_stacks(app: App, deployment: Deployment) -> LakeHandles:
     """Add the deployment's stacks to the app; raise InputError if it cannot be deployed."""
     network = NetworkStack(app, deployment).outputs
     lake = LakeStack(app, deployment, ground=network.ground)
@@ -50,12 +51,13 @@ def add_stacks(app: App, deployment: Deployment) -> None:
     )
     failed_queue, functions = _add_changes(base) if deployment.plan.tables else (None, [])
     functions += _add_put_streams(base)
-    ObservabilityStack(
+    observability = ObservabilityStack(
         app, deployment, failed_queue=failed_queue, functions=functions, ground=network.ground
     )
     _add_queries(base)
     if deployment.lake_formation:
         grant_in_lake_formation(app, location_arn=lake.outputs.warehouse.arn)
+    return lake_handles(lake, observability, key_arn=network.ground.key_arn)
 
 
 def _add_changes(base: _Base) -> tuple[str, list[str]]:

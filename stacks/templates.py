@@ -10,13 +10,13 @@ from typing import Any
 from aws_cdk import App
 
 from cdclake.config.deployment import Deployment
-from cdclake.packing import PROJECT
+from cdclake.places import RESOURCES
 from cdclake.stacks.pipeline_app import add_stacks
 
 
 def synthesize_templates(deployment: Deployment) -> dict[str, dict[str, Any]]:
     """Return the templates by the names of their stacks, with the flags of `cdk.json`."""
-    flags = json.loads((PROJECT / "cdk.json").read_text("utf-8"))["context"]
+    flags = json.loads((RESOURCES / "cdk.json").read_text("utf-8"))["context"]
     with TemporaryDirectory() as folder:
         app = App(context=flags, outdir=folder, analytics_reporting=False)
         add_stacks(app, deployment)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,7 @@ from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentEnvironment, DeploymentFile
 
 if TYPE_CHECKING:
+    from cdclake.config.deployment import Deployment
     from cdclake.cost.estimate import Estimate
 
 
@@ -27,6 +28,10 @@ def cost(
         Path | None,
         typer.Option(help="JSON file of dollars per unit by meter, over the built-in ones."),
     ] = None,
+    templates: Annotated[
+        Path | None,
+        typer.Option(help="Output folder of `cdk synth`; without it, needs the extra cdk."),
+    ] = None,
     json_output: JsonOption = False,
 ) -> None:
     """Estimate the monthly cost of a deployment in us-east-1, before tax.
@@ -39,17 +44,26 @@ def cost(
     from cdclake.cost.meters import fixed_quantities
     from cdclake.cost.prices import load_prices
     from cdclake.cost.usage import Load, usage_quantities
-    from cdclake.stacks.templates import synthesize_templates
 
     known = load_prices(prices)
     deployment = load_deployment(file, environment)
     load = Load.of(gb_day, events_s)
     quantities = [
-        *fixed_quantities(synthesize_templates(deployment)),
+        *fixed_quantities(_templates(deployment, templates)),
         *usage_quantities(deployment, load),
     ]
     found = estimate(quantities, known, deployment)
     emit(found.to_json(), json_output, lambda: _render(found, deployment.prefix))
+
+
+def _templates(deployment: Deployment, folder: Path | None) -> dict[str, dict[str, Any]]:
+    if folder is not None:
+        from cdclake.cost.cloud_assembly import read_templates
+
+        return read_templates(folder, deployment.prefix)
+    from cdclake.stacks.templates import synthesize_templates
+
+    return synthesize_templates(deployment)
 
 
 def _render(found: Estimate, prefix: str) -> None:

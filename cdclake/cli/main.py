@@ -24,6 +24,7 @@ from cdclake.cli.down import down
 from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
+from cdclake.cli.new import new
 from cdclake.cli.output import emit_error, say
 from cdclake.cli.pause import pause
 from cdclake.cli.psql import psql
@@ -41,10 +42,11 @@ from cdclake.cli.validate import validate
 from cdclake.cli.verify import verify
 from cdclake.cli.views import views
 from cdclake.errors import CdcError, ComponentFailed, InputError
+from cdclake.extras import missing_extra
 
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
-    "Start": (doctor, init, validate, schema, up, down, demo),
+    "Start": (new, doctor, init, validate, schema, up, down, demo),
     "Look": (status, logs, sql, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Deploy and connect": (rehearse, cost, views, connector, dbt),
@@ -148,8 +150,13 @@ def _usage_error(error: Any, as_json: bool) -> int:
     return refused.exit_code
 
 
-def _unexpected(error: Exception) -> ComponentFailed:
-    """Return the error for a bug in cdclake; write its traceback to a file in the logs."""
+def _unexpected(error: Exception) -> CdcError:
+    """Return the error for a bug in cdclake; write its traceback to a file in the logs.
+
+    A module of an extra that is not installed is no bug.
+    """
+    if isinstance(error, ModuleNotFoundError) and (known := missing_extra(error)) is not None:
+        return known
     from cdclake.local.process.home import Home
 
     home = Home.from_environment()

@@ -77,10 +77,9 @@ def _in_duckdb(
     file: Path | None,
     environment: str | None,
 ) -> Answer:
-    from cdclake.local.reader.query import run_query
-
     if target is Target.AWS:
         from cdclake.deployed.deployed_lake import DeployedLake
+        from cdclake.local.reader.query import run_query
 
         lake = DeployedLake(deployed_file(file), environment)
         with TemporaryDirectory() as spill:
@@ -88,6 +87,7 @@ def _in_duckdb(
     from cdclake.local.lake.lake import open_lake
     from cdclake.local.process.home import Home
     from cdclake.local.reader.duck import lake_reader
+    from cdclake.local.reader.query import run_query
 
     return run_query(lake_reader(open_lake(Home.from_environment())), query, **moment)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlparse
 
 import boto3
@@ -13,9 +14,11 @@ from cdclake.config.deployment import Deployment, load_deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.iceberg.widening import with_widened
 from cdclake.jobs.control.store import ObjectStore
-from cdclake.jobs.reader.duck import Reader
 from cdclake.plan import Plan
 from cdclake.source_notes import read_widened
+
+if TYPE_CHECKING:
+    from cdclake.jobs.reader.duck import Reader
 
 
 class DeployedLake:
@@ -51,6 +54,8 @@ class DeployedLake:
 
     def reader(self, spill: Path) -> Reader:
         """Return a DuckDB reader of the tables, which spills into this folder."""
+        from cdclake.jobs.reader.duck import Reader  # needs an extra
+
         settings = dict(
             setting.split("=", 1) for setting in self.arguments["--conf"].split(" --conf ")
         )

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from cdclake.check import Check, failed, guarded, passed, skipped, warned
 from cdclake.errors import InputError
+from cdclake.extras import LOCAL, install_command, missing_modules
 from cdclake.jobs.runtime.source import connect
-from cdclake.local.components.installed import JARS, jar_folder, java
-from cdclake.local.lake import stack
-from cdclake.local.lake.lake import LakeState, open_lake
+from cdclake.local.components.installed import jar_folder, java
 from cdclake.local.lake.source import check_source
 from cdclake.local.process.home import Home, read_json
 from cdclake.local.process.ports import is_free
+from cdclake.places import IS_INSTALLED, JARS
 from cdclake.plan import Plan
 from cdclake.postgres.server import check_settings
 from cdclake.postgres.source import read_server
@@ -31,10 +31,11 @@ _MAX_CLOCK_DIFFERENCE_S = 5.0
 
 
 def check_machine(home: Home) -> list[Check]:
-    """Check Java, Python, jars, disk, the home's rights and its ports."""
+    """Check Java, Python, its packages, jars, disk, the home's rights and its ports."""
     return [
         *guarded("java", lambda: _java(home)),
         *_python(),
+        *_packages(),
         *guarded("jars", _jars),
         *_disk(home),
         *_rights(home),
@@ -88,7 +89,17 @@ def _python() -> Iterator[Check]:
         yield warned("python", f"{version}; Glue and the tests use 3.11", "use Python 3.11")
 
 
+def _packages() -> Iterator[Check]:
+    if missing := missing_modules(LOCAL):
+        yield failed("packages", f"a local lake needs {', '.join(missing)}", install_command(LOCAL))
+    else:
+        yield passed("packages", "all of a local lake are installed")
+
+
 def _jars() -> Iterator[Check]:
+    if IS_INSTALLED:
+        yield passed("jars", f"each is fetched to {JARS} when it is first needed")
+        return
     for profile in _PROFILES:
         jar_folder(profile)
     yield passed("jars", f"all of {JARS} are there")
@@ -125,6 +136,11 @@ def _rights(home: Home) -> Iterator[Check]:
 
 
 def _ports(home: Home) -> Iterator[Check]:
+    if missing_modules(LOCAL):
+        yield skipped("ports", "no local lake can run")
+        return
+    from cdclake.local.lake import stack  # needs the extra
+
     living = {part["name"] for part in stack.components(home) if part["state"] == "running"}
     saved = {str(name): int(port) for name, port in read_json(home.ports_file).items()}
     taken = [
@@ -181,6 +197,11 @@ def _clock(dsn: str) -> Iterator[Check]:
 
 def check_lake(home: Home) -> list[Check]:
     """Check the source of the lake that runs in this home; skipped without one."""
+    if missing_modules(LOCAL):
+        return [skipped("lake", "no local lake can run")]
+    from cdclake.local.lake import stack  # needs the extra
+    from cdclake.local.lake.lake import LakeState, open_lake
+
     state = LakeState.load(home)
     if not state.plan or not stack.is_up(home):
         return [skipped("lake", f"no lake runs in {home.path}")]

@@ -33,8 +33,8 @@ def table_key(schema: str, table: str) -> str:
     return ".".join(parts)
 
 
-def render_pipeline(database: str, proposals: Sequence[Proposal]) -> str:
-    """Return the whole file."""
+def render_pipeline(database: str, proposals: Sequence[Proposal], name: str = "") -> str:
+    """Return the whole file; without a name, the pipeline's is that of the database."""
     refused = [proposal for proposal in proposals if proposal.reason]
     admitted = [proposal for proposal in proposals if not proposal.reason]
     lines = [
@@ -42,7 +42,7 @@ def render_pipeline(database: str, proposals: Sequence[Proposal]) -> str:
         f" {len(refused)} are refused and listed at the end.",
         "## Look it over, then: cdclake validate FILE, and cdclake up FILE",
         "version: 1",
-        f"name: {scalar(pipeline_name(database))}",
+        f"name: {scalar(name or pipeline_name(database))}",
         "source:",
         f"  database: {scalar(database)}",
         "tables:",

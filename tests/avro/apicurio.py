@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdclake.local.components.connect import DIRECT
-from cdclake.local.process.home import PROJECT
 from tests.local.source_database import free_port
+from tests.source_tree import PROJECT
 
 _ARTIFACT = "io.apicurio:apicurio-registry-app:2.6.13.Final:zip:all"
 _SHA256 = "d88014c1addff1fc585e1e9510fc41276473726340f4e0997353b46342d3532b"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.debezium.avro_converter import plugin_profile
-from cdclake.local.process.home import PROJECT
+from tests.source_tree import PROJECT
 
 _PROGRAM = Path(__file__).with_name("ConvertRecords.java")
 _JARS = PROJECT / "jars"

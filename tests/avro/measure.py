@@ -21,11 +21,11 @@ import numpy as np
 
 from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.block_decoder import BlockDecoder
-from cdclake.local.process.home import PROJECT
 from cdclake.plan import Plan, Table
 from tests.avro.recorded import recorded_avro, stored_schemas
 from tests.recorded import recording
 from tests.recorded.recording import Record
+from tests.source_tree import PROJECT
 
 RESULTS = Path(__file__).with_name("measured.json")
 PAGE = PROJECT / "docs" / "avro.md"

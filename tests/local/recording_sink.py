@@ -6,7 +6,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from cdclake.local.components.installed import JARS
+from cdclake.places import JARS
 
 SOURCE = Path(__file__).with_name("RecordingSink.java")
 CLASS = "example.RecordingSink"

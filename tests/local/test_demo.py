@@ -13,8 +13,8 @@ import pytest
 from cdclake.local.demo.shop import Shop
 from cdclake.local.demo.shop_tables import KEYS
 from cdclake.local.demo.writer import Writer, open_shop
-from cdclake.local.process.home import PROJECT
 from tests.local.source_database import running_server
+from tests.source_tree import PROJECT
 
 pytestmark = pytest.mark.local
 

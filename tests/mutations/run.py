@@ -22,7 +22,7 @@ from tests.mutations.mutation import Mutation
 
 PROJECT = Path(__file__).resolve().parents[2]
 COPIED = ("cdclake", "glue_jobs", "java", "lambda", "pipelines", "stacks", "tests")
-COPIED_FILES = ("cdk.json", "jars.lock", "pyproject.toml")
+COPIED_FILES = ("cdk.json", "jars.lock", "package.json", "pyproject.toml")
 TESTS_FAILED = 1  # pytest's exit code; others say that it could not run them
 LONGEST_S = 1800
 AT_ONCE = 2  # half of a mutation's time is one thread that starts a JVM and plans

@@ -47,6 +47,11 @@ def all_parts() -> list[Part]:
             (*_marked_files("tests/local", "slow"), *_marked_files("tests/avro", "slow")),
         ),
         Part(
+            "installed",
+            "the wheel alone: a new project, its tests, `cdk synth`, a lake that equals its source",
+            _marked_files("tests/installed", "slow"),
+        ),
+        Part(
             "model",
             f"{MODEL_SEEDS} random histories on the real local lake, with kills",
             tuple(_model_unit(first) for first in range(0, MODEL_SEEDS, SEEDS_PER_UNIT)),

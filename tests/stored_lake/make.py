@@ -30,10 +30,11 @@ from cdclake.local.components.installed import jar_folder
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LakeState, LocalLake, open_lake
 from cdclake.local.lake.spark_jobs import checkpoint_folder
-from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.home import Home
 from tests.local.running import RunningLake, lake_in
 from tests.recorded.script import Statement, steps
 from tests.recorded.topics import read_topics
+from tests.source_tree import PROJECT
 from tests.stored_lake.archive import pack
 from tests.stored_lake.stored import FOLDER, Rows, query, relations
 

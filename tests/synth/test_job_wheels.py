@@ -11,8 +11,8 @@ import pytest
 
 from cdclake import packing
 from cdclake.errors import InputError
-from cdclake.packing import PROJECT
 from cdclake.stacks.bundles import JOB_WHEELS, JOB_WHEELS_SUFFIX, build_job_wheels
+from tests.source_tree import PROJECT
 
 
 @pytest.fixture

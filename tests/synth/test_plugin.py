@@ -14,7 +14,8 @@ from cdclake.debezium.connector import MASK_CONVERTER
 from cdclake.debezium.worker import OWN_PROVIDER, RDS_CERTIFICATES
 from cdclake.errors import InputError
 from cdclake.local.components.connect_plugins import DEBEZIUM as PLUGIN
-from cdclake.stacks.bundles import JARS, build_plugin
+from cdclake.places import JARS
+from cdclake.stacks.bundles import build_plugin
 
 OURS = "cdclake-connect.jar"
 

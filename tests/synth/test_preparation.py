@@ -13,10 +13,10 @@ import pytest
 from cdclake import packing
 from cdclake.config.deployment import load_deployment
 from cdclake.errors import InputError
-from cdclake.packing import PROJECT
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import PREPARATION_WHEELS, build_preparation
 from cdclake.stacks.locked_wheels import STAMP
+from tests.source_tree import PROJECT
 from tests.synth.deployments import EXISTING, OFF, Synthesized, Template
 from tests.synth.roles import allowances
 

@@ -6,10 +6,19 @@ from pathlib import Path
 import pytest
 
 from cdclake.errors import InputError
-from cdclake.jar_lock import LOCK_NAME, parse_jar_lock, render_jar_lock, unlocked_jars
-from cdclake.packing import PROJECT
+from cdclake.jar_lock import (
+    LOCK_NAME,
+    REPOSITORY,
+    parse_jar_lock,
+    parse_jar_urls,
+    render_jar_lock,
+    unlocked_jars,
+)
 from cdclake.stacks.bundles import build_plugin
 from scripts import fetch_jars
+from tests.source_tree import PROJECT
+
+URLS = {name: f"{REPOSITORY}{name}" for name in ("kafka/a.jar", "spark/a.jar")}
 
 
 @pytest.fixture
@@ -29,13 +38,14 @@ def jars(tmp_path: Path) -> list[Path]:
 
 
 def test_lock_is_read_as_written_and_leaves_out_our_own_jar(jars: list[Path]) -> None:
-    lock = parse_jar_lock(render_jar_lock(jars))
+    lock = parse_jar_lock(render_jar_lock(jars, URLS))
     assert list(lock) == ["kafka/a.jar", "spark/a.jar"]
+    assert parse_jar_urls(render_jar_lock(jars, URLS)) == URLS
     assert list(unlocked_jars(jars, lock)) == []
 
 
 def test_changed_and_unknown_jars_are_named(jars: list[Path]) -> None:
-    lock = parse_jar_lock(render_jar_lock(jars[1:]))
+    lock = parse_jar_lock(render_jar_lock(jars[1:], URLS))
     jars[1].write_text("poisoned")
     unknown, changed = unlocked_jars(jars, lock)
     assert unknown == f"kafka/a.jar is not in {LOCK_NAME}"
@@ -44,12 +54,14 @@ def test_changed_and_unknown_jars_are_named(jars: list[Path]) -> None:
 
 
 def test_fetched_jars_are_compared_with_the_lock(jars: list[Path]) -> None:
-    fetch_jars.check_lock(jars[0].parent, parse_jar_lock(render_jar_lock(jars)))
+    fetch_jars.check_lock(jars[0].parent, parse_jar_lock(render_jar_lock(jars, URLS)))
     jars[0].write_text("poisoned")
     with pytest.raises(
         fetch_jars.SetupError, match=r"(?s)kafka/a\.jar has the SHA-256 .*report it"
     ):
-        fetch_jars.check_lock(jars[0].parent, parse_jar_lock(render_jar_lock(jars[1:]) + _line()))
+        fetch_jars.check_lock(
+            jars[0].parent, parse_jar_lock(render_jar_lock(jars[1:], URLS) + _line())
+        )
 
 
 def test_packaging_refuses_a_jar_that_is_not_locked(tmp_path: Path) -> None:

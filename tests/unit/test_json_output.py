@@ -26,6 +26,11 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("-o", "NOWHERE", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
         (2, ("--update", "FILE", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
     ],
+    "new": [
+        (0, ("shop-lake",)),
+        (2, ("Shop lake",)),
+        (2, ("shop", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
+    ],
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
     "psql": [(3, ())],
@@ -44,7 +49,11 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("FILE",)),
         (2, ("FILE", "--schema", "NOWHERE", "--migration", "NOWHERE")),
     ],
-    "cost": [(2, ("BROKEN",)), (2, ("FILE", "--prices", "NOWHERE"))],
+    "cost": [
+        (2, ("BROKEN",)),
+        (2, ("FILE", "--prices", "NOWHERE")),
+        (2, ("FILE", "--templates", "NOWHERE")),
+    ],
     "connector": [
         (0, ("FILE", "--host", "db")),
         (0, ("FILE", "--worker", "--region", "eu-west-1")),
@@ -82,6 +91,7 @@ def test_every_command_has_the_option() -> None:
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     monkeypatch.setenv("CDCLAKE_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("CDCLAKE_SOURCE_DSN", raising=False)
+    monkeypatch.chdir(tmp_path)
     texts = {
         "FILE": "version: 1\nname: shop\nsource: {database: shop}\ntables:\n"
         "  public.orders: {key: [id], columns: {id: bigint}}\n",

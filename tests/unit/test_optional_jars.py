@@ -30,7 +30,10 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_locked_jars_are_fetched_once(jars: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lock, found = parse_jar_lock(render_jar_lock(jars.rglob("*.jar"))), fetched(monkeypatch)
+    lock, found = (
+        parse_jar_lock(render_jar_lock(jars.rglob("*.jar"), {"hudi/a.jar": "https://x"})),
+        fetched(monkeypatch),
+    )
     fetch_jars.fetch_optional("hudi", lock)
     assert found == []
     (jars / "hudi" / "a.jar").write_text("poisoned")

@@ -8,7 +8,7 @@ import pytest
 
 from cdclake.errors import InputError
 from cdclake.stacks.bundles import PREPARATION_WHEELS
-from scripts import fetch_jars, plugins
+from scripts import fetch_jars
 
 PROJECT = Path(__file__).resolve().parents[2]
 
@@ -49,7 +49,7 @@ def test_packages_that_cannot_be_fetched_leave_no_stamp(tmp_path, monkeypatch):
     wheels = replace(PREPARATION_WHEELS, folder=tmp_path / "wheels")
     for _ in range(2):
         with pytest.raises(InputError, match=r"no matching distribution; check the network"):
-            plugins.fetch(wheels)
+            wheels.fetch()
     assert not (tmp_path / "wheels").exists()
 
 

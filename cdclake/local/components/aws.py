@@ -8,9 +8,10 @@ import sys
 from cdclake.local.components.connect import DIRECT
 from cdclake.local.components.installed import aws_variables, environment, shell
 from cdclake.local.process.credentials import aws_keys
-from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.home import Home
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import Component
+from cdclake.places import IMPORT_ROOT
 
 NAME = "aws"
 FAULTS_KEY = "CDCLAKE_AWS_FAULTS"  # in the environment of `up`; see cdclake.local.aws.aws_faults
@@ -30,7 +31,7 @@ def component(home: Home, port: int) -> Component:
         # The keys that the server demands of its clients.
         env=environment(**aws_variables(aws_keys(home))),
         shell=shell(),
-        cwd=str(PROJECT),
+        cwd=str(IMPORT_ROOT),
         port=port,
         log=str(home.log(NAME)),
     )

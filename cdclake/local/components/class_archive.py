@@ -11,14 +11,16 @@ import hashlib
 import logging
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import psutil
 
-from cdclake.local.process.home import PROJECT, Home, write_atomically
+from cdclake.local.process.home import Home, write_atomically
+from cdclake.places import BUILD, IMPORT_ROOT, JAR_LOCK, JARS
 
-ARCHIVES = PROJECT / "build" / "java-classes"
-_MADE_FROM = (PROJECT / "jars" / ".pom.sha256", PROJECT / ".venv" / ".setup")
+ARCHIVES = BUILD / "java-classes"
+_MADE_FROM = (JAR_LOCK, JARS / ".pom.sha256", IMPORT_ROOT / ".venv" / ".setup")
 _DUMP_TIMEOUT_S = 120.0
 
 log = logging.getLogger(__name__)
@@ -75,7 +77,8 @@ def keep(name: str, java: str, pid: int) -> bool:
 
 def _path(name: str, java: str) -> Path:
     """Return the archive's path, which depends on the Java version, the jars and the packages."""
-    texts = [os.path.realpath(java), *(p.read_text() if p.is_file() else "" for p in _MADE_FROM)]
+    texts = [os.path.realpath(java), sys.prefix]
+    texts += [path.read_text() if path.is_file() else "" for path in _MADE_FROM]
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:12]
     return ARCHIVES / f"{name}-{digest}.jsa"
 

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
-from cdclake.local.components.installed import JARS, jar_folder
-from cdclake.local.process.home import PROJECT, Home, read_json, write_atomically
+from cdclake.jar_cache import fetched
+from cdclake.local.components.installed import jar_folder
+from cdclake.local.process.home import Home, read_json, write_atomically
+from cdclake.places import JARS, user_project
 
 DEBEZIUM = ("debezium", "secrets")  # the profiles of pom.xml whose jars are one plugin
 _KEY = "CDCLAKE_PLUGINS"  # in the worker's environment
@@ -25,14 +27,14 @@ _KEY = "CDCLAKE_PLUGINS"  # in the worker's environment
 def plugin_place(plugin: str) -> Path:
     """Return the folder or zip of a declared plugin; raise InputError if it has no jars."""
     if plugin == ICEBERG_SINK:
-        place = JARS / ICEBERG_SINK
+        place = fetched(JARS / ICEBERG_SINK)
         if not any(place.glob("*.jar")):
             raise InputError(
                 f"the plugin {ICEBERG_SINK} is not in {place}",
                 "run `make connectors` in the project's folder",
             )
         return place
-    place = PROJECT / plugin
+    place = user_project() / plugin
     is_zip = place.is_file() and zipfile.is_zipfile(place)
     if not is_zip and not any(place.rglob("*.jar")):
         raise InputError(

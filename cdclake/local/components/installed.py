@@ -7,11 +7,12 @@ import shutil
 from pathlib import Path
 
 from cdclake.errors import InputError
+from cdclake.jar_cache import fetched
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
-from cdclake.local.process.home import PROJECT, Home, write_atomically
+from cdclake.local.process.home import Home, write_atomically
+from cdclake.places import JARS
 
-JARS = PROJECT / "jars"
 OPTIONAL_JARS = ("hudi",)  # fetched by `make NAME-jars`
 LOG4J = Path(__file__).resolve().parent / "log4j.properties"
 REGION = "us-east-1"
@@ -19,8 +20,11 @@ PASSED_ON = ("PATH", "HOME", "LD_LIBRARY_PATH", "TMPDIR")
 
 
 def jar_folder(profile: str) -> Path:
-    """Return the profile's folder in jars/; raise InputError if it is missing."""
-    folder = JARS / profile
+    """Return the profile's folder in jars/; raise InputError if it is missing.
+
+    An installation fetches it then.
+    """
+    folder = fetched(JARS / profile)
     if not folder.is_dir():
         target = f"{profile}-jars" if profile in OPTIONAL_JARS else "setup"
         raise InputError(f"{folder} is missing", f"run `make {target}` in the project's folder")

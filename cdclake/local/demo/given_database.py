@@ -16,11 +16,11 @@ from psycopg import sql
 
 from cdclake.errors import InputError
 from cdclake.local.demo.pinned_files import PinnedFiles
-from cdclake.local.process.home import PROJECT
+from cdclake.places import RESOURCES
 from cdclake.postgres.run_script import run_script
 from cdclake.postgres.sql_script import SqlStatement, read_script, split_script
 
-_PIPELINES = PROJECT / "pipelines"
+_PIPELINES = RESOURCES / "pipelines"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,13 @@ from cdclake.local.demo.writer import Writer, open_shop
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import open_lake
 from cdclake.local.lake.spark_jobs import CLASSES, STREAM
-from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.home import Home
+from cdclake.places import RESOURCES
 
 # The same tables, by delivery.
 PIPELINES = {
-    "stream": PROJECT / "pipelines" / "shop.yaml",
-    "firehose": PROJECT / "pipelines" / "shop_firehose.yaml",
+    "stream": RESOURCES / "pipelines" / "shop.yaml",
+    "firehose": RESOURCES / "pipelines" / "shop_firehose.yaml",
 }
 
 

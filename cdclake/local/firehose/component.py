@@ -20,10 +20,11 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.delivered_offsets import arrived_offsets
 from cdclake.local.lake.lake import LakeState, LocalLake, aws_environment
 from cdclake.local.lake.topics import end_offsets
-from cdclake.local.process.home import PROJECT, write_atomically
+from cdclake.local.process.home import write_atomically
 from cdclake.local.process.process_spec import Spec
 from cdclake.local.process.supervisor_client import log_tail
 from cdclake.packing import transform_files
+from cdclake.places import IMPORT_ROOT
 from cdclake.plan import Plan
 
 NAME = naming.FIREHOSE_COMPONENT
@@ -114,7 +115,7 @@ def spec(lake: LocalLake) -> Spec:
         ),
         env=environment(**aws_environment(lake.endpoints)),
         shell=shell(),
-        cwd=str(PROJECT),
+        cwd=str(IMPORT_ROOT),
         port=urlparse(lake.endpoints.firehose).port,
         log=str(lake.home.log(NAME)),
     )

@@ -10,8 +10,8 @@ from cdclake.jobs.control.leases import Leases
 from cdclake.local.components.installed import environment, shell
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake, aws_environment
-from cdclake.local.process.home import PROJECT
 from cdclake.local.process.process_spec import ScheduledJob, Spec
+from cdclake.places import IMPORT_ROOT
 from cdclake.plan import Plan, Table
 
 
@@ -67,6 +67,6 @@ def _spec(lake: LocalLake, job: str, table: str = "", name: str = "") -> Spec:
         ),
         env=environment(**aws_environment(lake.endpoints)),
         shell=shell(),
-        cwd=str(PROJECT),
+        cwd=str(IMPORT_ROOT),
         log=str(lake.home.log(name)),
     )

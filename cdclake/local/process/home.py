@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.places import user_project
 
-PROJECT = Path(__file__).resolve().parents[3]
 SECRET_NAMES = (
     *("superuser_password", "replication_password", "mask_salt", "home_id"),
     *("aws_access_key_id", "aws_secret_access_key", "kafka_password", "connect_password"),
@@ -41,9 +41,9 @@ class Home:
 
     @classmethod
     def from_environment(cls) -> Home:
-        """Return CDCLAKE_HOME, or `.cdclake` in the project, regardless of the current folder."""
+        """Return CDCLAKE_HOME, or `.cdclake` in the clone or the user's project."""
         named = os.environ.get("CDCLAKE_HOME")
-        return cls(Path(named).expanduser().resolve() if named else PROJECT / ".cdclake")
+        return cls(Path(named).expanduser().resolve() if named else user_project() / ".cdclake")
 
     @property
     def logs(self) -> Path:

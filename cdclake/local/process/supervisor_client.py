@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cdclake.errors import ComponentFailed
 from cdclake.local.process.child_process import rotate
-from cdclake.local.process.home import PROJECT, Home, is_locked, read_json, write_atomically
+from cdclake.local.process.home import Home, is_locked, read_json, write_atomically
 from cdclake.local.process.orphan_processes import COMPONENT_KEY, end_strays
 from cdclake.local.process.process_spec import (
     Desired,
@@ -24,6 +24,7 @@ from cdclake.local.process.process_spec import (
     ScheduledJob,
     Spec,
 )
+from cdclake.places import IMPORT_ROOT
 
 SUPERVISOR = "supervisor"
 SUPERVISOR_WAIT_S = 20.0
@@ -178,7 +179,7 @@ def _start_supervisor(home: Home) -> None:
     with log.open("ab") as out:
         process = subprocess.Popen(
             [sys.executable, "-m", "cdclake.local.process.supervisor", "--home", str(home.path)],
-            cwd=PROJECT,
+            cwd=IMPORT_ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=out,

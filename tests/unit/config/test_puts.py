@@ -10,8 +10,8 @@ import pytest
 from cdclake.config.problems import InvalidPipeline
 from cdclake.config.resolve import load_plan
 from cdclake.iceberg.schemas import appended_schemas
-from cdclake.local.process.home import PROJECT
 from cdclake.plan import Plan
+from tests.source_tree import PROJECT
 from tests.unit.config.mistakes import assert_remedies, assert_reported
 
 

@@ -13,9 +13,9 @@ from cdclake.config.resolve import find_problems, load_plan
 from cdclake.config.routing import Destination, destinations
 from cdclake.config.yaml_reader import parse_document
 from cdclake.iceberg.schemas import appended_schemas
-from cdclake.local.process.home import PROJECT
 from cdclake.plan import Plan
 from cdclake.web_logs.row import request_row
+from tests.source_tree import PROJECT
 from tests.unit.config.mistakes import assert_reported
 
 DIGEST = f"r/n:1@sha256:{'0a' * 32}"

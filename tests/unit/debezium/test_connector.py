@@ -10,9 +10,9 @@ from cdclake.debezium.connector import (
     connector_config,
     queue_bytes,
 )
-from cdclake.packing import PROJECT
 from cdclake.plan import Column, Plan, Table
 from tests.recorded.firehose import stream_of
+from tests.source_tree import PROJECT
 
 ADDRESS = SourceAddress(
     host="h", port=5432, database="d", user="u", password="${p}", sslmode="prefer"

@@ -14,8 +14,8 @@ from cdclake.debezium.record_limit import MAX_EVENT_BYTES, MAX_RECORD_BYTES
 from cdclake.debezium.refusals import OVERSIZED_RECORD, RefusedEvent
 from cdclake.local.components import kafka
 from cdclake.local.process.home import Home
-from cdclake.packing import PROJECT
 from cdclake.plan import Column, Plan, Table
+from tests.source_tree import PROJECT
 
 REASON = f"{OVERSIZED_RECORD}: public.t, key id=7, LSN 200: 20 bytes exceed Kafka's limit of 10"
 ADDRESS = SourceAddress(

@@ -8,8 +8,8 @@ import pytest
 from cdclake import naming
 from cdclake.config.resolve import load_plan
 from cdclake.debezium.connector import SourceAddress, connector_config
-from cdclake.packing import PROJECT
 from cdclake.plan import Plan
+from tests.source_tree import PROJECT
 
 ADDRESS = SourceAddress(
     host="h", port=5432, database="d", user="u", password="${p}", sslmode="prefer"

@@ -17,7 +17,7 @@ import pytest
 from cdclake import packing
 from cdclake.config.deployment import load_deployment
 from cdclake.config.resolve import load_plan
-from cdclake.packing import PROJECT, Packed
+from cdclake.packing import Packed
 from cdclake.plan import Plan
 from cdclake.stacks.bundles import (
     build_firehose_changes,
@@ -28,6 +28,7 @@ from cdclake.stacks.bundles import (
     build_function,
     build_preparation,
 )
+from tests.source_tree import PROJECT
 
 LAMBDAS = ("boto3", "botocore", "s3transfer", "jmespath", "dateutil", "urllib3", "six")
 FOREIGN = ("psycopg", "psycopg_binary")

@@ -19,9 +19,9 @@ from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose.direct_put import MAX_RECORD_BYTES, DirectPut
 from cdclake.local.firehose.fault_injection import Trouble
 from cdclake.local.firehose.journal import Journal, JournalSource
-from cdclake.local.process.home import PROJECT
 from tests.recorded.firehose import stream_of
 from tests.recorded.recording import Recording
+from tests.source_tree import PROJECT
 
 TABLE = Recording.load("changes").plan.table("plain")
 PUT: dict[str, Any] = {"source": "direct_put", "topic": ""}

@@ -13,7 +13,7 @@ import boto3
 from botocore.config import Config
 
 from cdclake.local.components import aws
-from cdclake.local.process.home import PROJECT
+from tests.source_tree import PROJECT
 
 KEY_ID, SECRET = "any", "key"
 

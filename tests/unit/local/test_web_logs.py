@@ -10,10 +10,11 @@ from cdclake.errors import InputError
 from cdclake.local import unstreamed
 from cdclake.local.firehose.journal import Journal, journal_file
 from cdclake.local.lake.lake import LakeState
-from cdclake.local.process.home import PROJECT, Home
+from cdclake.local.process.home import Home
 from cdclake.local.puts import put_lifecycle
 from cdclake.local.puts.put_figures import Figures
 from cdclake.plan import Plan
+from tests.source_tree import PROJECT
 
 PLAN = load_plan(PROJECT / "pipelines" / "weblogs.yaml")
 WITHOUT = replace(PLAN, web_logs=())

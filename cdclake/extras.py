@@ -1,0 +1,44 @@
+"""Extras of the package: which of them a module belongs to that a command could not import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+
+from cdclake.errors import InputError
+
+LOCAL = "local"
+# The modules of each extra in pyproject.toml that cdclake imports; `local` includes `read`.
+MODULES: Mapping[str, tuple[str, ...]] = {
+    "read": (
+        *("duckdb", "duckdb_extension_avro"),
+        *("duckdb_extension_httpfs", "duckdb_extension_iceberg", "pytz"),
+    ),
+    LOCAL: (
+        *("awsglue", "confluent_kafka", "fastavro", "mmh3", "moto", "msgspec", "numpy", "pandas"),
+        *("pyarrow", "pyiceberg", "pyspark", "werkzeug"),
+    ),
+    "cdk": ("aws_cdk", "cdk_nag", "constructs", "pip"),
+}
+
+
+def missing_modules(extra: str) -> list[str]:
+    """Return the modules of the extra that are not installed."""
+    return [module for module in MODULES[extra] if find_spec(module) is None]
+
+
+def install_command(extra: str) -> str:
+    """Return the command that installs the extra."""
+    return f'pip install "cdclake[{extra}]"'
+
+
+def missing_extra(error: ModuleNotFoundError) -> InputError | None:
+    """Return the error that names the extra of a missing module; None if it is in none."""
+    module = (error.name or "").partition(".")[0]
+    for extra, modules in MODULES.items():
+        if module in modules:
+            return InputError(
+                f"this command needs the Python package of {module!r}, which is not installed",
+                install_command(extra),
+            )
+    return None

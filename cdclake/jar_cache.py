@@ -1,0 +1,139 @@
+"""Jars of an installation: fetched from Maven Central when a command first needs them.
+
+`jars.lock` has the URL and the SHA-256 of each, and the wheel contains those of this project. In a
+clone `make setup` fetches the same jars by Maven, and nothing here runs.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import io
+import os
+import shutil
+import sys
+import tarfile
+import tempfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.client import HTTPException
+from pathlib import Path
+
+from cdclake.errors import InputError
+from cdclake.jar_lock import OWN_JARS, REPOSITORY, jar_name, parse_jar_lock, parse_jar_urls
+from cdclake.places import IS_INSTALLED, JAR_LOCK, JARS, RESOURCES
+
+POSTGRES_DIST, _POSTGRES = "postgres-dist", "postgres"
+MIRROR_KEY = "CDCLAKE_MAVEN_MIRROR"
+_CONNECTIONS = 8
+_TIMEOUT_S = 60.0
+
+
+def fetched(folder: Path) -> Path:
+    """Return the folder of a profile's jars; if it is in the cache, fetch it when it is missing.
+
+    Raises:
+        InputError: if a jar cannot be fetched, or is not the locked one.
+    """
+    if IS_INSTALLED and folder.parent == JARS and not folder.is_dir():
+        fetch_jars(folder)
+    return folder
+
+
+def fetch_jars(folder: Path) -> None:
+    """Fetch the locked jars of the profile that the folder is named after, all of them or none."""
+    with _alone(folder.parent):
+        if folder.is_dir():
+            return  # another process was first
+        if folder.name == POSTGRES_DIST:
+            jars = folder.with_name(_POSTGRES)
+            if not jars.is_dir():
+                _fetch(jars)
+            unpack_postgres(jars, folder)
+        else:
+            _fetch(folder)
+
+
+def _fetch(folder: Path) -> None:
+    lock, urls = (parse(JAR_LOCK.read_text()) for parse in (parse_jar_lock, parse_jar_urls))
+    names = [name for name in lock if name.startswith(f"{folder.name}/")]
+    if not names:
+        raise InputError(f"{JAR_LOCK} has no jars {folder.name!r}", "reinstall cdclake")
+    sys.stderr.write(f"fetching {len(names)} jars of {folder.name} to {folder}\n")
+    temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    fresh = temporary / folder.name
+    fresh.mkdir()
+    try:
+        with ThreadPoolExecutor(_CONNECTIONS) as pool:
+            for _ in pool.map(lambda name: _download(urls[name], lock[name], fresh), names):
+                pass
+        if folder.name in OWN_JARS:
+            shutil.copy(RESOURCES / OWN_JARS[folder.name], fresh)
+        put_in_place(fresh, folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _download(url: str, digest: str, folder: Path) -> None:
+    """Download a jar, and check it before it gets its name."""
+    url = os.environ.get(MIRROR_KEY, REPOSITORY).rstrip("/") + "/" + url.removeprefix(REPOSITORY)
+    jar = folder / url.rpartition("/")[2]
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
+            content = answer.read()
+    except (OSError, HTTPException, ValueError) as error:  # ValueError: the mirror is no URL
+        raise InputError(
+            f"{url} cannot be fetched: {error}",
+            f"check the network, or set {MIRROR_KEY} to a mirror of Maven Central",
+        ) from None
+    found = hashlib.sha256(content).hexdigest()
+    if found != digest:
+        raise InputError(
+            f"{url} has the SHA-256 {found}, but {jar_name(jar)} is locked with {digest}",
+            "do not use what this repository serves, and report it",
+        )
+    jar.write_bytes(content)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold the cache's lock: two commands must not fetch the same jars."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".lock").open("w")
+    except OSError as error:
+        raise InputError(
+            f"the cache {folder} cannot be used: {error.strerror}",
+            "set CDCLAKE_CACHE to a folder that you own",
+        ) from None
+    with lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def unpack_postgres(jars: Path, place: Path) -> None:
+    """Unpack PostgreSQL's binaries, a .txz in its jar, readable by the user that will run them."""
+    jar = next(jars.glob("embedded-postgres-binaries-*.jar"))
+    fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}-", dir=place.parent))
+    try:
+        with zipfile.ZipFile(jar) as outer:
+            name = next(n for n in outer.namelist() if n.endswith(".txz"))
+            packed = io.BytesIO(outer.read(name))
+        with tarfile.open(fileobj=packed, mode="r:xz") as inner:
+            # Python before 3.11.4 has no filters; there the locked digest is the only check.
+            inner.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+            inner.extractall(fresh)
+        put_in_place(fresh, place)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def put_in_place(fresh: Path, place: Path) -> None:
+    """Replace `place` with `fresh`, readable by everyone (mkdtemp creates private folders)."""
+    fresh.chmod(0o755)
+    if place.exists():
+        shutil.rmtree(place)
+    fresh.rename(place)

@@ -1,0 +1,60 @@
+"""Folders of the package: what it reads, what it caches, and the user's project.
+
+In a clone of the repository, caches and the default lake are in the clone. A wheel contains the
+files of `resources/` instead of the links to them, has its caches in the platform's cache folder,
+and the default lake in the user's project.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+IMPORT_ROOT = PACKAGE.parent  # the clone or site-packages; started processes import from here
+RESOURCES = PACKAGE / "resources"
+JAR_LOCK = RESOURCES / "jars.lock"
+IS_INSTALLED = not (PACKAGE / "jobs").is_symlink()  # a wheel has the files themselves
+CACHE_KEY = "CDCLAKE_CACHE"
+_DIGEST_DIGITS = 12
+# In the root of a project or of a lake's home; the nearest one above the current folder counts.
+_MARKS = ("cdk.json", ".cdclake")
+
+
+def cache_folder() -> Path:
+    """Return the folder of an installation's caches: CDCLAKE_CACHE, or the platform's."""
+    if named := os.environ.get(CACHE_KEY):
+        return Path(named).expanduser().resolve()
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "cdclake"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cdclake"
+
+
+def user_project(start: Path | None = None) -> Path:
+    """Return the user's project: the clone, or the nearest folder that looks like a project.
+
+    Without one it is the current folder. Paths in a pipeline file are relative to the project.
+    """
+    if not IS_INSTALLED:
+        return IMPORT_ROOT
+    here = Path.cwd() if start is None else start
+    return next(
+        (folder for folder in (here, *here.parents) if any((folder / m).exists() for m in _MARKS)),
+        here,
+    )
+
+
+def _jars() -> Path:
+    """Return the folder of the jars; another version of cdclake may have other ones."""
+    if not IS_INSTALLED:
+        return IMPORT_ROOT / "jars"
+    digest = hashlib.sha256()
+    for path in (JAR_LOCK, *sorted(RESOURCES.glob("*.jar"))):
+        digest.update(path.read_bytes())
+    return cache_folder() / f"jars-{digest.hexdigest()[:_DIGEST_DIGITS]}"
+
+
+BUILD = cache_folder() / "build" if IS_INSTALLED else IMPORT_ROOT / "build"
+JARS = _jars()

@@ -1,0 +1,124 @@
+"""A new project in a folder outside of the clone, with nothing but the wheel and its extras.
+
+Its own tests pass, the CDK CLI synthesizes it, and a lake starts, equals its source and is removed.
+The jars come from Maven Central into an empty cache.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
+
+from tests.installed.wheel import Installed, build_wheel, install
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+ALARMS = ("cloudwatch.alarm", "alarms")  # meter and detail in the answer of `cost`
+CREATED = """
+create table orders (
+  order_id bigint primary key, status text, total numeric(12,2), updated_at timestamptz
+);
+insert into orders select i, 'new', i * 1.25, now() from generate_series(1, 500) i;
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project and the environment that its commands run in."""
+
+    environment: Installed
+    folder: Path
+
+    @property
+    def file(self) -> str:
+        return f"pipelines/{self.folder.name}.yaml"
+
+    def json_of(self, *words: str, **variables: str) -> dict[str, Any]:
+        done = self.environment.run(*words, "--json", cwd=self.folder, **variables)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return dict(json.loads(done.stdout))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    wheel = build_wheel(tmp_path_factory.mktemp("wheel"))
+    place = tmp_path_factory.mktemp("whole")
+    environment = install(wheel, place, "[cdk,local]", "pytest")
+    done = environment.run("new", "shop-lake", cwd=place)
+    assert done.returncode == 0, done.stderr
+    return Project(environment, place / "shop-lake")
+
+
+def test_the_projects_own_tests_pass(project: Project) -> None:
+    done = project.environment.run("-m", "pytest", "-q", cwd=project.folder, program="python")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.endswith("\n") and " 3 passed in " in f" {done.stdout.splitlines()[-1]}"
+
+
+def test_the_cdk_cli_synthesizes_it(project: Project) -> None:
+    fetched = project.environment.run(
+        "install", "--no-audit", "--no-fund", cwd=project.folder, program="npm"
+    )
+    assert fetched.returncode == 0, fetched.stderr
+    done = project.environment.run(
+        *("--no-install", "cdk", "synth", "--quiet", "--context", "environment=prod"),
+        cwd=project.folder,
+        program="npx",
+        AWS_EC2_METADATA_DISABLED="true",
+        CDK_DISABLE_CLI_TELEMETRY="true",
+    )
+    assert done.returncode == 0, done.stderr
+    files = {path.name for path in (project.folder / "cdk.out").glob("*.template.json")}
+    parts = ("lake", "network", "observability", "processing", "size")
+    assert {f"shop-lake-prod-{part}.template.json" for part in parts} <= files
+    words = ("cost", project.file, "--environment", "prod")
+    without, written = (
+        {(each["meter"], each["detail"]): each["quantity"] for each in found["meters"]}
+        for found in (project.json_of(*words), project.json_of(*words, "--templates", "cdk.out"))
+    )
+    # The project's own stack has an alarm.
+    assert {meter for meter in written if written[meter] != without.get(meter)} == {ALARMS}
+    assert written[ALARMS] == without[ALARMS] + 1
+
+
+@pytest.fixture(scope="module")
+def source(project: Project) -> Iterator[str]:
+    """The DSN of the lake's own database, with a table."""
+    started = project.json_of("up", "--no-stream")
+    dsn = make_conninfo(**started["source"])
+    with psycopg.connect(dsn, autocommit=True) as session:
+        session.execute(CREATED)
+    yield dsn
+    project.json_of("down", "--purge")
+    assert not (project.folder / ".cdclake" / "data" / "postgres").exists()
+
+
+@pytest.mark.local
+def test_a_lake_equals_its_source(project: Project, source: str) -> None:
+    assert project.json_of("up", project.file, "--wait", "rows")["ok"]
+    answer = project.json_of("sql", "SELECT count(*), sum(total) FROM orders_current")
+    assert answer["rows"] == [[500, "156562.50"]]
+    assert project.json_of("verify")["ok"]
+    assert (project.folder / ".cdclake" / "secrets.properties").is_file()
+
+
+@pytest.mark.local
+def test_a_project_is_written_from_a_database(project: Project, source: str) -> None:
+    place = project.folder.parent
+    done = project.environment.run(
+        "new", "from-database", "--json", cwd=place, CDCLAKE_SOURCE_DSN=source
+    )
+    assert done.returncode == 0, done.stdout
+    other = Project(project.environment, place / "from-database")
+    assert other.json_of("validate", other.file)["tables"] == [
+        {"source": "public.orders", "table": "orders"}
+    ]
+    shutil.rmtree(other.folder)

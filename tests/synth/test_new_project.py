@@ -1,0 +1,73 @@
+"""A project of `cdclake new`: its app synthesizes, and its own stack gets the lake's handles."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from aws_cdk import App
+
+import cdclake
+from cdclake.config.schema import render_schema
+from cdclake.scaffold.new_project import project_files, write_project
+from tests.source_tree import PROJECT
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("new") / "shop-lake"
+    write_project(folder, project_files("shop-lake", render_schema(), None))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def output(project: Path) -> Path:
+    """The output of the app, started as the CDK CLI starts it."""
+    out = project / "cdk.out"
+    context = json.loads((project / "cdk.json").read_text())["context"]
+    done = subprocess.run(
+        [sys.executable, "app.py"],
+        cwd=project,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(PROJECT),
+            "CDK_OUTDIR": str(out),
+            "CDK_CONTEXT_JSON": json.dumps({**context, "environment": "trial"}),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+def test_own_stack_is_told_the_bucket_and_the_topic(output: Path) -> None:
+    template = json.loads((output / "shop-lake-trial-size.template.json").read_text())
+    [alarm] = [each["Properties"] for each in template["Resources"].values()]
+    bucket, _ = alarm["Dimensions"]
+    [topic] = alarm["AlarmActions"]
+    assert bucket["Value"]["Fn::ImportValue"].startswith("shop-lake-trial-lake:")
+    assert topic["Fn::ImportValue"].startswith("shop-lake-trial-observability:")
+    assert alarm["AlarmName"] == "shop-lake-trial-size"
+
+
+def test_own_stack_is_deployed_after_those_that_it_uses(output: Path) -> None:
+    artifacts = json.loads((output / "manifest.json").read_text())["artifacts"]
+    needed = {"shop-lake-trial-lake", "shop-lake-trial-observability"}
+    assert needed <= set(artifacts["shop-lake-trial-size"]["dependencies"])
+
+
+def test_a_file_that_cannot_be_deployed_ends_the_app(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "broken.yaml"
+    file.write_text("version: 1\nname: shop\ntables: {}\n")
+    with pytest.raises(SystemExit) as ended:
+        cdclake.build(App(outdir=str(tmp_path / "out")), file)
+    assert ended.value.code == 2
+    assert f"{file}:3:" in capsys.readouterr().err

@@ -1,0 +1,61 @@
+"""Extras: the modules by which a missing one is recognized are those of pyproject.toml."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.metadata import packages_distributions
+from importlib.util import find_spec
+
+import pytest
+
+from cdclake.extras import LOCAL, MODULES, missing_extra, missing_modules
+from tests.source_tree import PROJECT
+from tests.test_import_rules import THIRD_PARTY
+
+_NAMES = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+_DISTRIBUTIONS = packages_distributions()
+
+
+def distributions(requirements: list[str]) -> set[str]:
+    found = {re.split(r"[\[=]", line)[0] for line in requirements}
+    return {normal(name) for name in found - {"cdclake"}}
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[._-]+", "-", name).lower()
+
+
+@pytest.mark.parametrize("extra", MODULES)
+def test_modules_are_those_of_the_extras_packages(extra: str) -> None:
+    named = {normal(_DISTRIBUTIONS[module][0]) for module in MODULES[extra]}
+    assert named == distributions(_NAMES["optional-dependencies"][extra])
+
+
+def test_every_imported_package_is_of_the_core_or_of_an_extra() -> None:
+    imported = {name for names in THIRD_PARTY.values() for name in names}
+    core = distributions(_NAMES["dependencies"])
+    extras = {module for modules in MODULES.values() for module in modules}
+    others = {
+        module
+        for module in imported - extras
+        if not {normal(name) for name in _DISTRIBUTIONS[module]} & core
+    }
+    # They come with boto3, pydantic and pyspark.
+    assert others == {"botocore", "pydantic_core", "py4j"}
+
+
+def test_a_missing_module_names_its_extra() -> None:
+    found = missing_extra(ModuleNotFoundError("no", name="pyspark.sql"))
+    assert found is not None and found.remedy == 'pip install "cdclake[local]"'
+    assert "'pyspark'" in found.message
+    assert missing_extra(ModuleNotFoundError("no", name="cdclake.gone")) is None
+    assert missing_extra(ModuleNotFoundError("no")) is None
+
+
+def test_missing_modules_are_those_that_cannot_be_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert missing_modules(LOCAL) == []
+    monkeypatch.setattr(
+        "cdclake.extras.find_spec", lambda name: None if name == "moto" else find_spec(name)
+    )
+    assert missing_modules(LOCAL) == ["moto"]

@@ -1,0 +1,107 @@
+"""Jars of an installation, from a repository on this machine: fetched once, checked, or refused."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+
+from cdclake import jar_cache
+from cdclake.errors import InputError
+from cdclake.jar_lock import REPOSITORY
+
+
+class Repository(SimpleHTTPRequestHandler):
+    """A repository of files that logs nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def jars(tmp_path: Path) -> Path:
+    return tmp_path / "jars"
+
+
+@pytest.fixture
+def repository(tmp_path: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder that a mirror serves, which the lock and the cache are made for."""
+    served = tmp_path / "repository"
+    lines = []
+    for name, path in (("spark/a.jar", "org/a/1/a.jar"), ("kafka/b.jar", "org/b/1/b.jar")):
+        (served / path).parent.mkdir(parents=True)
+        (served / path).write_text(name)
+        digest = hashlib.sha256(name.encode()).hexdigest()
+        lines.append(f"{digest}  {name}  {REPOSITORY}{path}\n")
+    (tmp_path / "jars.lock").write_text("".join(lines))
+    monkeypatch.setattr(jar_cache, "IS_INSTALLED", True)
+    monkeypatch.setattr(jar_cache, "JARS", jars)
+    monkeypatch.setattr(jar_cache, "JAR_LOCK", tmp_path / "jars.lock")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Repository, directory=str(served)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv(jar_cache.MIRROR_KEY, f"http://127.0.0.1:{server.server_port}")
+    yield served
+    server.shutdown()
+    server.server_close()
+
+
+def test_jars_are_fetched_when_they_are_first_needed(
+    repository: Path, jars: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = jar_cache.fetched(jars / "kafka")
+    assert {jar.name: jar.read_text() for jar in folder.iterdir()} == {"b.jar": "kafka/b.jar"}
+    assert capsys.readouterr().err == f"fetching 1 jars of kafka to {folder}\n"
+    (repository / "org/b/1/b.jar").unlink()
+    assert jar_cache.fetched(folder) == folder
+    assert capsys.readouterr().err == ""
+
+
+def test_the_projects_own_jar_comes_with_the_package(repository: Path, jars: Path) -> None:
+    folder = jar_cache.fetched(jars / "spark")
+    assert {jar.name for jar in folder.iterdir()} == {"a.jar", "cdclake-iceberg.jar"}
+
+
+def test_a_jar_with_another_content_is_refused(repository: Path, jars: Path) -> None:
+    (repository / "org/b/1/b.jar").write_text("poisoned")
+    with pytest.raises(InputError, match=r"kafka/b\.jar is locked with ") as refused:
+        jar_cache.fetched(jars / "kafka")
+    assert "report it" in refused.value.remedy
+    assert [path.name for path in jars.iterdir()] == [".lock"]
+
+
+def test_a_missing_jar_is_named_with_its_url(repository: Path, jars: Path) -> None:
+    (repository / "org/b/1/b.jar").unlink()
+    with pytest.raises(InputError, match=r"/org/b/1/b\.jar cannot be fetched: .*404") as refused:
+        jar_cache.fetched(jars / "kafka")
+    assert jar_cache.MIRROR_KEY in refused.value.remedy
+
+
+def test_a_mirror_that_is_no_url_is_named(
+    repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(jar_cache.MIRROR_KEY, "mirror/maven2/")
+    with pytest.raises(InputError, match=r"mirror/maven2/org/b/1/b\.jar cannot be fetched"):
+        jar_cache.fetched(jars / "kafka")
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    jars = tmp_path / "file" / "jars"
+    monkeypatch.setattr(jar_cache, "JARS", jars)
+    with pytest.raises(InputError, match="cannot be used: Not a directory") as refused:
+        jar_cache.fetched(jars / "kafka")
+    assert "CDCLAKE_CACHE" in refused.value.remedy
+
+
+def test_a_clone_fetches_nothing(
+    repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jar_cache, "IS_INSTALLED", False)
+    assert not jar_cache.fetched(jars / "kafka").exists()

@@ -1,0 +1,46 @@
+"""The folders of an installation: the cache of the platform, and the user's project."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdclake import places
+from tests.source_tree import PROJECT
+
+
+def test_a_clone_is_its_own_project() -> None:
+    assert (places.IS_INSTALLED, places.user_project(Path("/"))) == (False, PROJECT)
+    assert (places.BUILD, places.JARS) == (PROJECT / "build", PROJECT / "jars")
+
+
+@pytest.mark.parametrize(("mark", "is_folder"), [("cdk.json", False), (".cdclake", True)])
+def test_the_nearest_marked_folder_is_the_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mark: str, is_folder: bool
+) -> None:
+    monkeypatch.setattr(places, "IS_INSTALLED", True)
+    below = tmp_path / "pipelines" / "more"
+    below.mkdir(parents=True)
+    assert places.user_project(below) == below
+    (tmp_path / mark).mkdir() if is_folder else (tmp_path / mark).touch()
+    assert places.user_project(below) == tmp_path
+    monkeypatch.chdir(below)
+    assert places.user_project() == tmp_path
+
+
+def test_cache_is_the_platforms_unless_one_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in (places.CACHE_KEY, "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert places.cache_folder() == tmp_path / ".cache" / "cdclake"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/x")
+    assert places.cache_folder() == Path("/x/cdclake")
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert places.cache_folder() == tmp_path / "Library" / "Caches" / "cdclake"
+    monkeypatch.setenv(places.CACHE_KEY, str(tmp_path / "own"))
+    assert places.cache_folder() == tmp_path / "own"
