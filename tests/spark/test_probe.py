@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from cdclake import naming
@@ -15,6 +17,11 @@ from tests.spark.events import MemoryStore
 pytestmark = pytest.mark.spark
 
 
+def store(kind: type[MemoryStore] = MemoryStore) -> Any:
+    """Stand in for the object store of leases."""
+    return kind()
+
+
 @pytest.fixture(scope="module")
 def lake(spark):
     spark.sql(f"CREATE DATABASE IF NOT EXISTS {naming.CATALOG}.probed")
@@ -23,7 +30,7 @@ def lake(spark):
 
 def test_a_place_where_the_jobs_run_passes(spark, lake, tmp_path):
     found = checks.probe(
-        spark, database=lake.database, control=MemoryStore(), checkpoint=tmp_path.as_uri()
+        spark, database=lake.database, control=store(), checkpoint=tmp_path.as_uri()
     )
     assert {check.name: check.state for check in found} == dict.fromkeys(
         ("versions", "java", "packages", "tasks", "checkpoint", "conditional writes", "tables"),
@@ -35,7 +42,7 @@ def test_a_place_where_the_jobs_run_passes(spark, lake, tmp_path):
 
 def test_what_another_build_lacks_is_named(spark):
     lacking = {"org.apache.iceberg.Schema": ("columns", "melted"), "org.apache.iceberg.Gone": ()}
-    assert list(missing_members(spark, MEMBERS | lacking)) == [
+    assert list(missing_members(spark, {**MEMBERS, **lacking})) == [
         "org.apache.iceberg.Schema.melted",
         "org.apache.iceberg.Gone (ClassNotFoundException)",
     ]
@@ -48,7 +55,7 @@ def test_the_others_are_checked_after_a_failure(spark, lake, tmp_path):
     found = checks.probe(
         spark,
         database=lake.database,
-        control=MemoryStore(),
+        control=store(),
         checkpoint=(tmp_path / "file").as_uri(),
     )
     wrong = {check.name: check for check in found if check.state == "failed"}
@@ -70,7 +77,7 @@ class Careless(MemoryStore):
 
 def test_a_store_without_conditions_fails():
     with pytest.raises(ComponentFailed, match="whose condition does not hold"):
-        checks.conditional_writes(Careless())
+        checks.conditional_writes(store(Careless))
 
 
 def test_a_missing_package_fails(monkeypatch):

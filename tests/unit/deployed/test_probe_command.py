@@ -39,7 +39,8 @@ def doctor(capsys, tmp_path, monkeypatch):
 @pytest.fixture
 def logged(monkeypatch):
     """Log groups of the job, and a log of each run that Glue starts."""
-    logs, streams = boto3.client("logs"), []
+    logs = boto3.client("logs")
+    streams: list[str] = []
     for kind in ("output", "error"):
         logs.create_log_group(logGroupName=f"{GROUP}/{kind}")
     start = DeployedJob.start
