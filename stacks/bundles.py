@@ -15,7 +15,7 @@ from cdclake.jar_lock import LOCK_NAME, OWN_JARS, parse_jar_lock, unlocked_jars
 from cdclake.packing import PACKAGE, PROJECT, Packed, modules, pack, transform_files
 from cdclake.plan import Plan
 from cdclake.puts import put_table
-from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_table import PutStream
 from cdclake.stacks.locked_wheels import LockedWheels
 from cdclake.web_logs.model import FUNCTION
 
@@ -71,14 +71,14 @@ def build_firehose_requests() -> Packed:
     return build_function(FUNCTION)
 
 
-def build_firehose_puts(table: PutTable, folder: Path) -> Packed:
-    """Pack the function of a put table with its columns and the user's transform.
+def build_firehose_puts(put: PutStream, folder: Path) -> Packed:
+    """Pack the function of put records with its tables' columns and the user's transform.
 
     The transform's folder is relative to `folder`.
     """
-    files = {"put_table.json": table.to_json().encode()}
-    if table.transform is not None:
-        found = transform_files(folder / table.transform)
+    files = {"put_stream.json": put.to_json().encode()}
+    if put.transform is not None:
+        found = transform_files(folder / put.transform)
         files |= {f"transform/{name}": content for name, content in found.items()}
     return build_function(put_table.FUNCTION, files)
 

@@ -126,7 +126,7 @@ def _add_put_streams(base: _Base) -> list[str]:
     plan = deployment.plan
     stacks: list[PutStack] = [
         *(WebLogsStack(app, deployment, logs=e, network=network, lake=lake) for e in plan.web_logs),
-        *(PutsStack(app, deployment, table=e, network=network, lake=lake) for e in plan.puts),
+        *(PutsStack(app, deployment, put=e, network=network, lake=lake) for e in plan.puts),
     ]
     for stack in stacks:
         _deploy_after(stack, base.lake_stack)

@@ -1,4 +1,4 @@
-"""Put tables on a real lake: Direct PUT and Kinesis, aggregated records, a transform, failures."""
+"""Put tables on a real lake: Direct PUT, Kinesis, routes, a transform, failures."""
 
 import base64
 import json
@@ -33,6 +33,11 @@ puts:
     columns: {id: int, page: text}
     key: [id]
     transform: transforms/visits
+  events:
+    route: kind
+    tables:
+      bought: {columns: {id: int, kind: text}, key: [id], values: [order, refund]}
+      viewed: {columns: {page: text}}
 """
 HANDLER = """\
 import base64
@@ -76,9 +81,9 @@ class Puts:
         return boto3.client(service, REGION, endpoint_url=url, aws_access_key_id=keys.user,
                             aws_secret_access_key=keys.password)  # fmt: skip
 
-    def put(self, *records: bytes) -> None:
+    def put(self, *records: bytes, stream: str = "site-clicks") -> None:
         answer = self.client("firehose").put_record_batch(
-            DeliveryStreamName="site-clicks", Records=[{"Data": record} for record in records]
+            DeliveryStreamName=stream, Records=[{"Data": record} for record in records]
         )
         assert answer["FailedPutCount"] == 0
 
@@ -129,6 +134,22 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     assert puts.lake.sql("select * exclude arrived_at from visits order by id") == [
         [1, "/a"], [2, "/b"], [4, "/d"],
     ]  # fmt: skip
+
+
+def test_a_field_of_a_record_selects_its_table(puts: Puts) -> None:
+    puts.put(
+        b'{"kind": "order", "id": 1}', b'{"kind": "viewed", "page": "/"}', b'{"kind": "sold"}',
+        b'{"kind": "refund", "id": 2}', stream="site-events",
+    )  # fmt: skip
+    found = puts.verified()["events"]
+    assert found["rows"] == {"bought": 2, "viewed": 1}
+    assert (found["acknowledged"], found["failed"], found["missing"]) == (4, 1, 0)
+    assert "ProcessingFailed" in found["last_error"]
+    bought = puts.lake.sql("select id, kind from bought order by id")
+    assert bought == [[1, "order"], [2, "refund"]]
+    assert puts.lake.sql("select page from viewed") == [["/"]]
+    logs = puts.lake.run("logs", "firehose")
+    assert "kind: its value selects no table" in json.dumps(logs)
 
 
 @pytest.mark.slow
