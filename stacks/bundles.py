@@ -61,6 +61,11 @@ def build_firehose_redrive(plan: Plan) -> Packed:
     return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
 
 
+def build_firehose_redrive_puts(plan: Plan) -> Packed:
+    """Pack the function that puts failed records again; Lambda's Python includes boto3."""
+    return build_function("firehose_redrive_puts", {"plan.json": plan.to_json().encode()})
+
+
 def build_firehose_unwrap(plan: Plan) -> Packed:
     """Pack the function of the stream that appends redriven rows."""
     return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})

@@ -3,7 +3,6 @@
 import base64
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from cdclake.local.components.installed import REGION
 from tests.kpl import aggregated
 from tests.local.running import RunningLake, lake_in
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "puts.md"
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 FILE = """\
@@ -166,20 +164,19 @@ def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> No
 
 
 @pytest.mark.slow
-def test_failed_records_are_put_again_as_the_page_describes(puts: Puts) -> None:
-    assert "docs/puts.md" in puts.lake.run("redrive", expect=2)["error"]["remedy"]
+def test_a_redrive_puts_failed_records_again(puts: Puts) -> None:
     wider = FILE.replace('price: "numeric(10,2)"', 'price: "numeric(10,2)", late: int')
     puts.put(b'{"id": 77, "late": 1}')
     assert puts.verified()["clicks"]["failed"] == 2
     puts.file.write_text(wider)
     puts.answer = puts.lake.run("up", str(puts.file))
-    [snippet] = re.findall(r"```python\n(prefix = .*?)```", PAGE.read_text(), re.DOTALL)
-    names = {
-        "s3": puts.client("s3"), "firehose": puts.client("firehose"), "bucket": "cdclake",
-        "stream": "site-clicks", "base64": base64, "json": json,
-    }  # fmt: skip
-    exec(snippet, names)
-    assert puts.verified()["clicks"]["failed"] == 1  # the price is still wrong
+    told = puts.lake.run("redrive", "--dry-run")
+    assert told["put_again"]["clicks"] == 2 and told["put_again"]["visits"] >= 1
+    assert puts.lake.run("redrive") == {**told, "dry_run": False}
+    found = puts.verified()
+    assert found["clicks"]["failed"] == 1  # the price is still wrong
+    assert (found["clicks"]["redriven"], found["clicks"]["missing"]) == (2, 0)
+    assert found["visits"]["failed"] >= 1  # its handler refuses the record again
     assert puts.lake.sql("select late from clicks where id = 77") == [[1]]
 
 

@@ -1,4 +1,4 @@
-"""Ways to break put tables: which table a record goes to."""
+"""Ways to break put tables: which table a record goes to, and what a redrive repeats."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from tests.mutations.mutation import Mutation
 _FUNCTION = "tests/unit/deployed/test_firehose_puts.py"
 _FILE = "tests/unit/config/test_puts.py"
 _ROWS = "cdclake/puts/put_row.py"
+_REDRIVE = "tests/unit/firehose/test_redrive_puts.py"
+_SERVICE = "cdclake/redrive/put_service.py"
 _CHECKS = "cdclake/config/checks/puts.py"
 
 PUTS = (
@@ -53,5 +55,49 @@ PUTS = (
         "two tables may be selected by one value",
         (_FILE, "-k", "twice"),
         ((_CHECKS, "if value in taken:", "if False:"),),
+    ),
+    Mutation(
+        "an object moves before its records are accepted",
+        (_REDRIVE, "-k", "accepted or killed"),
+        (
+            (
+                _SERVICE,
+                "        writer.flush()\n        result.objects += 1\n",
+                "        result.objects += 1\n",
+            ),
+            (
+                _SERVICE,
+                "            result.kept[self._objects.address(key)] = len(kept)\n",
+                "            result.kept[self._objects.address(key)] = len(kept)\n"
+                "        writer.flush()\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "objects move when all of a page are put",
+        (_REDRIVE, "-k", "killed"),
+        (
+            (
+                _SERVICE,
+                "        if (count or not kept) and not dry_run:\n"
+                "            key = self._objects.move(failed, kept) or key\n",
+                "        self._done = [*getattr(self, '_done', []), failed]\n"
+                "        for each in self._done if len(self._done) == 3 else []:\n"
+                "            self._objects.move(each, kept)\n",
+            ),
+        ),
+    ),
+    Mutation(
+        "a redrive puts records of other streams",
+        (_REDRIVE, "-k", "other_streams"),
+        (
+            (_SERVICE, "self._streams.__contains__)", "lambda name: True)"),
+            (_SERVICE, "self._streams[failed.stream]", "next(iter(self._streams.values()))"),
+        ),
+    ),
+    Mutation(
+        "a dry run moves objects",
+        (_REDRIVE, "-k", "refused_them"),
+        ((_SERVICE, "(count or not kept) and not dry_run", "(count or not kept)"),),
     ),
 )

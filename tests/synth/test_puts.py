@@ -19,6 +19,7 @@ def test_put_tables_alone_need_neither_a_database_nor_kafka_nor_a_web_server(var
     assert set(deployed.templates) == {
         CLICKS, VISITS, EVENTS,
         *(f"shop-{p}" for p in ("lake", "network", "observability", "query", "queries-puts")),
+        "shop-redrive-puts",
     }  # fmt: skip
     assert not deployed.resources("AWS::ECS::Service")
 
@@ -27,7 +28,9 @@ def test_next_to_tables_they_add_stacks_and_replace_nothing(deploy: Deploy) -> N
     without = PUTS.replace("    transform: transforms/visits\n", "").partition("name: shop\n")[2]
     found = changes(deploy(PIPELINE), deploy(PIPELINE + without))
     stacks = {name.split("/")[0] for name in found.added}
-    assert stacks == {CLICKS, VISITS, EVENTS, "shop-observability", "shop-queries-puts"}
+    assert stacks == {
+        CLICKS, VISITS, EVENTS, "shop-observability", "shop-queries-puts", "shop-redrive-puts",
+    }  # fmt: skip
     assert not (found.removed or found.replaced)
 
 
@@ -121,3 +124,34 @@ def test_put_tables_have_saved_queries_and_alarms(variants) -> None:
         "delivery-late", "delivery-failed", "delivery-refused", "delivery-function",
         "puts-throttled", "puts-throttled-3",
     }  # fmt: skip
+
+
+def test_the_redrive_may_move_failed_objects_and_put_into_its_streams_only(variants) -> None:
+    folder, templates = variants["puts"].folder, variants["puts"].templates
+    redrive = Synthesized(folder, {"shop-redrive-puts": templates["shop-redrive-puts"]})
+    function = redrive.only("AWS::Lambda::Function")
+    assert function["FunctionName"] == "shop-redrive-puts"
+    assert function["Environment"]["Variables"]["PREFIX"] == "shop"
+    role, state = role_of(redrive, "Function"), "arn:aws:s3:::state"
+    firehose = f"arn:aws:firehose:{HERE}:deliverystream"
+    kms = ("kms:GenerateDataKey", f"arn:aws:kms:{HERE}:key/own")
+    through = {
+        name: {"ViaService": f"{name}.eu-west-1.amazonaws.com"} for name in ("kinesis", "s3")
+    }
+    failed, aside = (f"{state}/firehose/{at}processing-failed/a" for at in ("", "redriven/"))
+    for action, resource in (
+        ("s3:GetObject", failed), ("s3:DeleteObject", failed), ("s3:PutObject", aside),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-clicks"),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-events"),
+        ("kinesis:PutRecords", f"arn:aws:kinesis:{HERE}:stream/shop-visits"),
+    ):  # fmt: skip
+        assert allows(role, action, resource), (action, resource)
+    assert allows(role, *kms, **through["kinesis"]) and allows(role, *kms, **through["s3"])
+    for action, resource in (
+        ("s3:DeleteObject", aside), ("s3:GetObject", f"{state}/control/stream.json"),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-visits"),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-cdclake.redrive"),
+        ("firehose:DeleteDeliveryStream", f"{firehose}/shop-clicks"),
+        ("glue:UpdateTable", f"arn:aws:glue:{HERE}:table/cdc_iceberg/clicks"), kms,
+    ):  # fmt: skip
+        assert not allows(role, action, resource), (action, resource)

@@ -36,7 +36,8 @@ def test_web_logs_alone_need_neither_a_database_nor_kafka(variants) -> None:
     deployed = variants["web logs"]
     assert set(deployed.templates) == {
         f"shop-{part}" for part in (
-            "lake", "network", "observability", "query", "queries-puts", "weblogs-request",
+            "lake", "network", "observability", "query", "queries-puts", "redrive-puts",
+            "weblogs-request",
         )
     }  # fmt: skip
     assert endpoints(deployed) == {"s3", "ecr.api", "ecr.dkr", "logs", "kinesis-firehose"}
@@ -48,6 +49,7 @@ def test_beside_tables_web_logs_add_a_stack_and_touch_no_other_part(deploy: Depl
     stacks = {name.split("/")[0] for name in found.added}
     assert stacks == {
         "shop-weblogs-request", "shop-network", "shop-observability", "shop-queries-puts",
+        "shop-redrive-puts",
     }  # fmt: skip
     assert not (found.removed or found.replaced)
 
