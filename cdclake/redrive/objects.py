@@ -17,7 +17,7 @@ Kind = Literal["iceberg-failed", "processing-failed"]
 KINDS: tuple[Kind, ...] = ("iceberg-failed", "processing-failed")  # sorted: pages go on after a key
 _NAME = re.compile(r"(.+)-\d+-\d{4}(?:-\d\d){5}-[^/]+")  # Firehose's names of objects
 _GZIP = b"\x1f\x8b"
-_REST = "-rest"
+REST = "-rest"  # ends the names of objects with the lines of another that were not put
 
 
 class Line(NamedTuple):
@@ -93,7 +93,7 @@ class FailedObjects:
         """
         kept, rest_key = b"".join(line + b"\n" for line in rest), None
         if kept:
-            rest_key = failed.key + _REST
+            rest_key = failed.key + REST
             self._s3.put_object(Bucket=self._bucket, Key=rest_key, Body=kept)
         source = {"Bucket": self._bucket, "Key": failed.key}
         try:

@@ -6,7 +6,8 @@ object moves to `redriven/` once its stream has accepted all of its records, and
 one starts: a run that ends in between repeats at most the records of one object. Nothing removes
 these duplicates but a table's key, for readers that read each key once.
 
-Under `iceberg-failed/` are rows that no table took. They are no records, and stay.
+Under `iceberg-failed/` are rows that no table took. A row is converted into a record that makes the
+same row, if that is certain; it is not where a user's handler runs first, nor for web logs.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from typing import Any
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.plan import Plan
+from cdclake.puts.row_record import RowRecords
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter, ShardWriter
-from cdclake.redrive.objects import FailedObject, FailedObjects, raw_data
+from cdclake.redrive.objects import FailedObject, FailedObjects, Line, raw_data
 from cdclake.redrive.pages import redrive_page
 
 log = logging.getLogger()
@@ -59,6 +61,9 @@ class PutRedriveService:
         self._streams = {
             naming.delivery_stream_name(prefix, stream.name): stream for stream in plan.put_streams
         }
+        self._rows = {
+            put.name: RowRecords(put).record for put in plan.puts if put.transform is None
+        }
         folders = [stream.error_prefix for stream in plan.put_streams]
         self._objects = FailedObjects(s3, bucket, folders, self._streams.__contains__)
 
@@ -71,12 +76,7 @@ class PutRedriveService:
         dry_run, result = request.get("dry_run", False), PutRedriveResult()
 
         def redrive(failed: FailedObject) -> None:
-            if failed.kind == "processing-failed":
-                self._redrive_object(failed, result, dry_run=dry_run)
-            else:
-                result.kept[self._objects.address(failed.key)] = sum(
-                    1 for _ in self._objects.lines(failed)
-                )
+            self._redrive_object(failed, result, dry_run=dry_run)
 
         reached = redrive_page(self._objects, request, redrive, self._clock)
         log.info("%s", result)
@@ -89,7 +89,7 @@ class PutRedriveService:
         stream = self._streams[failed.stream]
         writer, kept, count = self._writer(stream), list[bytes](), 0
         for line in self._objects.lines(failed):
-            record = _record(line.text)
+            record = self._record(line)
             if record is None:
                 kept.append(line.text)
                 continue
@@ -105,18 +105,21 @@ class PutRedriveService:
         if kept:
             result.kept[self._objects.address(key)] = len(kept)
 
+    def _record(self, line: Line) -> bytes | None:
+        """Return the record of a line; None if it cannot be put."""
+        record: bytes | None
+        try:
+            record = raw_data(line.text)
+        except ValueError:
+            return None
+        if line.kind == "iceberg-failed":
+            convert = self._rows.get(self._streams[line.stream].name)
+            record = None if convert is None else convert(record)
+        return record if record and len(record) <= MAX_RECORD_BYTES else None
+
     def _writer(self, stream: DeliveryStream) -> BatchWriter:
         """Return a writer into what producers put into: Firehose, or the stream that it reads."""
         if stream.source == "kinesis":
             name = naming.kinesis_stream_name(self._prefix, stream.name)
             return ShardWriter(self._kinesis, name)
         return BatchWriter(self._firehose, naming.delivery_stream_name(self._prefix, stream.name))
-
-
-def _record(text: bytes) -> bytes | None:
-    """Return the record in a line; None if it cannot be put."""
-    try:
-        record = raw_data(text)
-    except ValueError:
-        return None
-    return record if 0 < len(record) <= MAX_RECORD_BYTES else None

@@ -9,6 +9,7 @@ _FILE = "tests/unit/config/test_puts.py"
 _ROWS = "cdclake/puts/put_row.py"
 _REDRIVE = "tests/unit/firehose/test_redrive_puts.py"
 _SERVICE = "cdclake/redrive/put_service.py"
+_INVERSE = "cdclake/puts/row_record.py"
 _CHECKS = "cdclake/config/checks/puts.py"
 
 PUTS = (
@@ -94,6 +95,16 @@ PUTS = (
             (_SERVICE, "self._streams.__contains__)", "lambda name: True)"),
             (_SERVICE, "self._streams[failed.stream]", "next(iter(self._streams.values()))"),
         ),
+    ),
+    Mutation(
+        "a row becomes a record that makes another row",
+        ("tests/unit/firehose/test_row_record.py", "-k", "no_record or routed"),
+        ((_INVERSE, "record if is_same and target", "record if target"),),
+    ),
+    Mutation(
+        "a row that fits two tables goes to the first one",
+        ("tests/unit/firehose/test_row_record.py", "-k", "routed"),
+        ((_INVERSE, "found[0] if len(found) == 1 else None", "found[0] if found else None"),),
     ),
     Mutation(
         "a dry run moves objects",

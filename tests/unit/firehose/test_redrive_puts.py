@@ -16,6 +16,7 @@ from cdclake.config.resolve import load_plan
 from cdclake.local.aws.http_server import Server
 from cdclake.local.components.installed import REGION
 from cdclake.local.firehose.direct_put import DirectPut
+from cdclake.local.firehose.failed import failed_records, redriven_records
 from cdclake.local.firehose.failures import ErrorPrefix, Kind
 from cdclake.local.firehose.journal import Journal, JournalSource
 from cdclake.local.firehose.records import Failure, Record
@@ -102,6 +103,13 @@ class Redriven:
         source = KinesisSource(self.kinesis, "shop-shards", checkpoints, lambda _: None)
         return sorted(record.value or b"" for record in source.read(10_000))
 
+    def counted(self, stream: str) -> tuple[int, int]:
+        """Count the stream's records that failed, and those that were put again."""
+        [declared] = [each for each in self.plan.put_streams if each.name == stream]
+        place = (self.s3, BUCKET, declared, f"shop-{stream}")
+        failed = failed_records(*place)
+        return failed.records if failed else 0, redriven_records(*place)
+
     def redrive(self, *, dry_run: bool = False, **how: Any) -> dict[str, Any]:
         clients = {"s3": self.s3, "firehose": self.firehose, "kinesis": self.kinesis, **how}
         service = PutRedriveService(self.plan, prefix="shop", bucket=BUCKET, **clients)
@@ -139,8 +147,21 @@ def test_records_are_put_into_the_stream_that_refused_them(redriven: Redriven) -
     assert redriven.redrive()["objects"] == 0
 
 
+def test_rows_that_no_table_took_are_put_as_records_again(redriven: Redriven) -> None:
+    redriven.fail("iceberg-failed", "clicks", b'{"id":1,"arrived_at":1000}', b'{"id":"x"}')
+    redriven.fail("iceberg-failed", "shards", b'{"id":5,"arrived_at":1000}')
+    [clicks, _] = redriven.waiting()
+    told = redriven.redrive()
+    assert (told["ok"], told["put_again"]) == (False, {"clicks": 1, "shards": 1})
+    assert redriven.accepted("clicks") == [b'{"id":1}']
+    assert b'{"id":5}' in redriven.sharded()
+    assert told["kept"] == {f"s3://{BUCKET}/{clicks}-rest": 1}
+    assert redriven.waiting() == [f"{clicks}-rest"]
+    assert redriven.counted("clicks") == (1, 1) and redriven.counted("shards") == (0, 1)
+
+
 def test_what_is_no_record_stays_and_ends_badly(redriven: Redriven) -> None:
-    redriven.fail("iceberg-failed", "clicks", b'{"id":1,"arrived_at":0}')
+    redriven.fail("iceberg-failed", "request", b'{"status":200,"arrived_at":1000}')
     redriven.fail("processing-failed", "clicks", b'{"id": 2}')
     [rows, key] = redriven.waiting()
     stored = redriven.s3.get_object(Bucket=BUCKET, Key=key)["Body"].read()
@@ -148,10 +169,10 @@ def test_what_is_no_record_stays_and_ends_badly(redriven: Redriven) -> None:
     redriven.s3.put_object(Bucket=BUCKET, Key=key, Body=zipped)
     told = redriven.redrive()
     assert redriven.accepted("clicks") == [b'{"id": 2}']
-    assert (told["ok"], told["put_again"]) == (False, {"clicks": 1})
+    assert (told["ok"], told["put_again"]) == (False, {"clicks": 1, "request": 0})
     assert told["kept"] == {f"s3://{BUCKET}/{rows}": 1, f"s3://{BUCKET}/{key}-rest": 1}
     assert redriven.waiting() == [rows, f"{key}-rest"]
-    assert redriven.redrive()["put_again"] == {"clicks": 0}
+    assert redriven.redrive()["put_again"] == {"clicks": 0, "request": 0}
     assert redriven.waiting() == [rows, f"{key}-rest"]
 
 
