@@ -102,4 +102,8 @@ class WebLogsEntry(StreamSettings):
         max_length=100,
         description="With `route: status`: the statuses with a separate table.",
     )
-    images: Images = Field(default_factory=Images)
+    images: Images = Field(
+        default_factory=Images,
+        description="Images to run on AWS: `build`, so that `cdk deploy` builds both with Docker,"
+        " or each by its digest or as `build`.",
+    )
