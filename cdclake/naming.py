@@ -310,6 +310,11 @@ def delivery_error_prefix(
     return f"{folder}/{kind}/{day}/"
 
 
+def redrive_puts_function(prefix: str) -> str:
+    """Return the name of the function that puts failed records of put streams again."""
+    return f"{prefix}-redrive-puts"
+
+
 def redriven_prefix(folder: str) -> str:
     """Return the prefix of the objects whose records were redriven.
 

@@ -19,7 +19,7 @@ from cdclake.errors import InputError
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.hudi_copy import HudiCopy
 from cdclake.polling import Polling
-from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_table import PutStream
 from cdclake.quality_rule import QualityRule
 from cdclake.web_logs.model import WebLogs
 
@@ -181,7 +181,7 @@ class Plan:
     polled: tuple[Table, ...] = ()  # whose changes queries find
     deliveries: tuple[DeliveryStream, ...] = ()  # of the tables with `delivery: firehose`
     web_logs: tuple[WebLogs, ...] = ()
-    puts: tuple[PutTable, ...] = ()
+    puts: tuple[PutStream, ...] = ()
     derived: tuple[DerivedTable, ...] = ()
     copies: tuple[HudiCopy, ...] = ()
     connectors: tuple[DeclaredConnector, ...] = ()
@@ -208,7 +208,7 @@ class Plan:
     def put_streams(self) -> tuple[DeliveryStream, ...]:
         """Return the streams that producers put records into: web logs' and put tables'."""
         requests = (logs.stream for logs in self.web_logs)
-        return (*requests, *(table.stream for table in self.puts))
+        return (*requests, *(put.stream for put in self.puts))
 
     @property
     def source_object(self) -> str:
@@ -330,7 +330,7 @@ class Plan:
         raw["deliveries"] = tuple(map(DeliveryStream.from_raw, raw.get("deliveries", ())))
         raw["web_logs"] = tuple(map(WebLogs.from_raw, raw.get("web_logs", ())))
         raw["copies"] = tuple(map(HudiCopy.from_raw, raw.get("copies", ())))
-        raw["puts"] = tuple(map(PutTable.from_raw, raw.get("puts", ())))
+        raw["puts"] = tuple(map(PutStream.from_raw, raw.get("puts", ())))
         raw["derived"] = tuple(map(DerivedTable.from_raw, raw.get("derived", ())))
         raw["connectors"] = tuple(map(DeclaredConnector.from_raw, raw.get("connectors", ())))
         return Plan(tables=tables, **raw)

@@ -18,7 +18,7 @@ from cdclake.packing import Packed, modules, pack, transform_files
 from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, user_project
 from cdclake.plan import Plan
 from cdclake.puts import put_table
-from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_table import PutStream
 from cdclake.stacks.locked_wheels import LockedWheels
 from cdclake.web_logs.model import FUNCTION
 
@@ -63,6 +63,11 @@ def build_firehose_redrive(plan: Plan) -> Packed:
     return build_function("firehose_redrive", {"plan.json": plan.to_json().encode()})
 
 
+def build_firehose_redrive_puts(plan: Plan) -> Packed:
+    """Pack the function that puts failed records again; Lambda's Python includes boto3."""
+    return build_function("firehose_redrive_puts", {"plan.json": plan.to_json().encode()})
+
+
 def build_firehose_unwrap(plan: Plan) -> Packed:
     """Pack the function of the stream that appends redriven rows."""
     return build_function("firehose_unwrap", {"plan.json": plan.to_json().encode()})
@@ -73,14 +78,14 @@ def build_firehose_requests() -> Packed:
     return build_function(FUNCTION)
 
 
-def build_firehose_puts(table: PutTable, folder: Path) -> Packed:
-    """Pack the function of a put table with its columns and the user's transform.
+def build_firehose_puts(put: PutStream, folder: Path) -> Packed:
+    """Pack the function of put records with its tables' columns and the user's transform.
 
     The transform's folder is relative to `folder`.
     """
-    files = {"put_table.json": table.to_json().encode()}
-    if table.transform is not None:
-        found = transform_files(folder / table.transform)
+    files = {"put_stream.json": put.to_json().encode()}
+    if put.transform is not None:
+        found = transform_files(folder / put.transform)
         files |= {f"transform/{name}": content for name, content in found.items()}
     return build_function(put_table.FUNCTION, files)
 

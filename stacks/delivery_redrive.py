@@ -7,7 +7,6 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.redrive.objects import KINDS
 from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
 from cdclake.stacks.constructs import firehose_grants
@@ -21,7 +20,6 @@ from cdclake.stacks.constructs.firehose_stream import (
 )
 from cdclake.stacks.constructs.function import LambdaFunction
 from cdclake.stacks.constructs.grant import Grant, arn, through_s3
-from cdclake.stacks.constructs.lake_bucket import BucketReference
 from cdclake.stacks.constructs.log_group import LogGroup
 from cdclake.stacks.lake_stack import LakeOutputs
 
@@ -101,7 +99,7 @@ class DeliveryRedrive(Construct):
             code=build_firehose_redrive(self._deployment.plan).path,
             environment={"BUCKET": state.name, "PREFIX": prefix},
             grants=[
-                *_moves_failed(state, stream.error_prefix),
+                *firehose_grants.moves_failed(state, stream.error_prefix),
                 through_s3(self._ground.key_arn),
                 Grant(
                     actions=["firehose:PutRecordBatch"],
@@ -118,20 +116,3 @@ class DeliveryRedrive(Construct):
     @property
     def _stream_name(self) -> str:
         return naming.delivery_stream_name(self._deployment.prefix, naming.REDRIVE)
-
-
-def _moves_failed(state: BucketReference, folder: str) -> list[Grant]:
-    """Allow reading and moving failed records, and storing records too large for Firehose."""
-    made_up = "failed records by day, in objects with names that Firehose generates"
-    failed = [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
-    return [
-        Grant(actions=["s3:ListBucket"], on=[state.arn]),
-        Grant(
-            actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], on=failed, because=made_up
-        ),
-        Grant(
-            actions=["s3:PutObject"],
-            on=[f"{state.arn}/{naming.redriven_prefix(folder)}*"],
-            because=made_up,
-        ),
-    ]

@@ -24,6 +24,7 @@ from cdclake.stacks.processing_stack import ProcessingStack
 from cdclake.stacks.put_stack import PutStack
 from cdclake.stacks.puts_stack import PutsStack
 from cdclake.stacks.query_stack import QueryStack
+from cdclake.stacks.redrive_puts_stack import RedrivePutsStack
 from cdclake.stacks.saved_queries_stack import PutQueriesStack, SavedQueriesStack
 from cdclake.stacks.source_stack import SourceStack
 from cdclake.stacks.streaming_stack import StreamingOutputs, StreamingStack
@@ -137,10 +138,13 @@ def _add_put_streams(base: _Base) -> list[str]:
     plan = deployment.plan
     stacks: list[PutStack] = [
         *(WebLogsStack(app, deployment, logs=e, network=network, lake=lake) for e in plan.web_logs),
-        *(PutsStack(app, deployment, table=e, network=network, lake=lake) for e in plan.puts),
+        *(PutsStack(app, deployment, put=e, network=network, lake=lake) for e in plan.puts),
     ]
     for stack in stacks:
         _deploy_after(stack, base.lake_stack)
+    if stacks:
+        redrive = RedrivePutsStack(app, deployment, lake=lake, ground=network.ground)
+        _deploy_after(redrive, base.lake_stack, *stacks)
     return [stack.outputs.function_name for stack in stacks]
 
 

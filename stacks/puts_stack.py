@@ -1,4 +1,4 @@
-"""The puts stacks: one per put table, with its stream, its function and the table."""
+"""The puts stacks: one per entry of `puts:`, with its stream, its function and its tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from constructs import Construct
 from cdclake import naming
 from cdclake.config.deployment import Deployment
 from cdclake.iceberg.schemas import put_schema
-from cdclake.puts.put_table import FUNCTION, PutTable
+from cdclake.puts.put_table import FUNCTION, PutStream
 from cdclake.stacks.bundles import build_firehose_puts
 from cdclake.stacks.constructs.grant import arn
 from cdclake.stacks.lake_stack import LakeOutputs
@@ -17,28 +17,28 @@ from cdclake.stacks.put_stack import PutParts, PutStack
 
 
 class PutsStack(PutStack):
-    """One entry of `puts:`, from the stream to its table; producers are not part of it."""
+    """One entry of `puts:`, from the stream to its tables; producers are not part of it."""
 
     def __init__(
         self,
         scope: Construct,
         deployment: Deployment,
         *,
-        table: PutTable,
+        put: PutStream,
         network: NetworkOutputs,
         lake: LakeOutputs,
     ) -> None:
         super().__init__(
             scope,
             deployment,
-            f"puts-{table.name.replace('_', '-')}",
-            f"put table {table.name}",
+            f"puts-{put.name.replace('_', '-')}",
+            f"put {'table' if put.route is None else 'tables of'} {put.name}",
             parts=PutParts(
-                stream=table.stream,
-                schemas=[put_schema(table)],
-                writable=table.tables,
+                stream=put.stream,
+                schemas=[put_schema(table) for table in put.targets],
+                writable=put.tables,
                 module=FUNCTION,
-                code=build_firehose_puts(table, deployment.file.parent).path,
+                code=build_firehose_puts(put, deployment.file.parent).path,
             ),
             ground=network.ground,
             lake=lake,

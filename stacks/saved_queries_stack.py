@@ -40,7 +40,7 @@ class PutQueriesStack(PipelineStack):
     def __init__(self, scope: Construct, deployment: Deployment) -> None:
         super().__init__(scope, deployment, "queries-puts", "saved queries of put records")
         plan = deployment.plan
-        keys = {table.name: table.key for table in plan.puts}
+        keys = {table.name: table.key for put in plan.puts for table in put.targets}
         for name in (name for stream in plan.put_streams for name in stream.tables):
             described = f"Rows and health of {name}: select a query to run"
             _save(self, name, described, put_queries(name, keys.get(name, ()), plan.lake_database))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aws_cdk import Aws
+from aws_cdk import Aws, aws_ecr_assets
 from constructs import Construct
 
 from cdclake import naming
@@ -13,12 +13,12 @@ from cdclake.stacks.bundles import build_firehose_requests
 from cdclake.stacks.constructs import web_server_grants
 from cdclake.stacks.constructs.grant import Grant, arn
 from cdclake.stacks.constructs.job_files import JobFiles
-from cdclake.stacks.constructs.web_server import Router, WebServer
+from cdclake.stacks.constructs.web_server import Router, ServedImage, WebServer
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import WEB_PORT, NetworkOutputs
 from cdclake.stacks.put_stack import PutParts, PutStack
 from cdclake.web_logs import fluent_bit
-from cdclake.web_logs.model import FUNCTION, WebLogs
+from cdclake.web_logs.model import BUILD, FUNCTION, IMAGES, WebLogs
 
 
 class WebLogsStack(PutStack):
@@ -33,7 +33,7 @@ class WebLogsStack(PutStack):
         network: NetworkOutputs,
         lake: LakeOutputs,
     ) -> None:
-        images = _images(deployment, logs)
+        _check_registries(deployment, logs)
         part = f"weblogs-{logs.name.replace('_', '-')}"
         self._logs, self._network = logs, network
         super().__init__(
@@ -51,9 +51,9 @@ class WebLogsStack(PutStack):
             ground=network.ground,
             lake=lake,
         )
-        self._add_server(images)
+        self._add_server()
 
-    def _add_server(self, images: tuple[str, str]) -> None:
+    def _add_server(self) -> None:
         ground, state = self._network.ground, self._lake.state
         files = JobFiles(self, "Files", bucket=state, ground=ground)
         uris = [
@@ -62,16 +62,15 @@ class WebLogsStack(PutStack):
         ]
         published = files.publish()
         keys = [f"{naming.DEPLOYED_PREFIX}/{uri.rpartition('/')[2]}" for uri in uris]
-        server, router = images
         group = self._network.web
         assert group is not None  # the network has one for every plan with web logs
         WebServer(
             self,
             "Server",
             name=self._name,
-            server_image=server,
-            router_image=router,
+            server=self._image("nginx", self._logs.nginx),
             router=Router(
+                image=self._image("router", self._logs.router),
                 files=[f"{state.arn}/{key}" for key in keys],
                 output=fluent_bit.output(self._logs.stream.source, self._target(), Aws.REGION),
                 grants=[
@@ -84,6 +83,19 @@ class WebLogsStack(PutStack):
             after=published,
             ground=ground,
         ).node.add_dependency(self._stream)
+
+    def _image(self, name: str, declared: str | None) -> ServedImage:
+        """Return a declared image; `cdk deploy` builds those to build, and pushes them to ECR."""
+        assert declared is not None  # the validation of the pipeline file ensures it
+        if declared != BUILD:
+            return ServedImage(uri=declared, repository=web_server_grants.repository_of(declared))
+        asset = aws_ecr_assets.DockerImageAsset(
+            self,
+            f"{name}-image",
+            directory=str(IMAGES / name),
+            platform=aws_ecr_assets.Platform.LINUX_AMD64,  # that of Fargate's tasks
+        )
+        return ServedImage(uri=asset.image_uri, repository=asset.repository.repository_arn)
 
     def _target(self) -> str:
         """Return the name of the stream that the router sends to."""
@@ -99,20 +111,17 @@ class WebLogsStack(PutStack):
         return web_server_grants.puts_into_shards(self._shards.attr_arn, key_arn)
 
 
-def _images(deployment: Deployment, logs: WebLogs) -> tuple[str, str]:
-    """Return the images of nginx and the router; refuse those that the network cannot reach.
+def _check_registries(deployment: Deployment, logs: WebLogs) -> None:
+    """Refuse images that the network cannot reach: a created one has a route to ECR only.
 
-    A created network has no internet access and reaches ECR only. The validation of the pipeline
-    file ensures that both images are declared.
+    CDK pushes built images to ECR.
     """
-    found = {"nginx": logs.nginx or "", "router": logs.router or ""}
-    for name, image in found.items():
+    for name, image in {"nginx": logs.nginx or "", "router": logs.router or ""}.items():
         closed = isinstance(deployment.aws.network.declared, CreatedNetwork)
-        if closed and not web_server_grants.is_of_ecr(image):
+        if closed and image != BUILD and not web_server_grants.is_of_ecr(image):
             raise deployment.refusal(
                 ("weblogs", logs.name, "images", name),
                 f"the created network has no route to the registry {image.partition('/')[0]}",
                 "copy the image to an ECR repository of the account, and use its address"
-                " `ACCOUNT.dkr.ecr.REGION.amazonaws.com/name@sha256:...`",
+                f" `ACCOUNT.dkr.ecr.REGION.amazonaws.com/name@sha256:...`, or write `{BUILD}`",
             )
-    return found["nginx"], found["router"]

@@ -28,12 +28,12 @@ def redrive(
     environment: EnvironmentOption = None,
     json_output: JsonOption = False,
 ) -> None:
-    """Put records that Firehose could not deliver into the changelogs, or into quarantine.
+    """Put records that Firehose could not deliver into the lake, or into quarantine.
 
-    Re-decode failed records with the current pipeline file. Records that still cannot be decoded
+    Re-decode failed changes with the current pipeline file. Records that still cannot be decoded
     go to quarantine with their bytes, their place and the reason. Fix the causes first: --dry-run
-    shows which are left. Failed records of `puts:` and `weblogs:` are not covered: docs/puts.md
-    shows how to put them again.
+    shows which are left. Failed records of `puts:` and `weblogs:` are put into their stream again:
+    run one redrive of them at a time, since nothing but a table's key removes duplicates.
     """
     if target is Target.AWS:
         answer = _redrive_deployed(file, environment, dry_run=dry_run)
@@ -56,14 +56,16 @@ def _redrive_local(*, dry_run: bool) -> dict[str, Any]:
 def _redrive_deployed(
     file: Path | None, environment: str | None, *, dry_run: bool
 ) -> dict[str, Any]:
-    from cdclake.deployed.aws_functions import DeployedRedrive
-    from cdclake.redrive.service import redrive_all
+    from cdclake.deployed.aws_functions import deployed_redrives
+    from cdclake.redrive.pages import redrive_all
 
-    return redrive_all(DeployedRedrive(deployed_file(file), environment), dry_run=dry_run)
+    return redrive_all(*deployed_redrives(deployed_file(file), environment), dry_run=dry_run)
 
 
 def _render(answer: dict[str, Any]) -> None:
     would = "would go" if answer["dry_run"] else "went"
+    for stream, count in answer["put_again"].items():
+        say(f"{count} records {would} into the stream {stream} again")
     say(f"{answer['objects']} objects")
     for changelog, count in answer["redriven"].items():
         say(f"{count} rows {would} into {changelog}")
@@ -71,7 +73,10 @@ def _render(answer: dict[str, Any]) -> None:
         say(f"{count} records {would} into quarantine: {reason}")
     if answer["dropped"]:
         say(f"{answer['dropped']} records are not changes of a table")
+    for place, count in answer["kept"].items():
+        say(f"{count} records cannot be put again and stay in {place}")
     for place, count in answer["too_large"].items():
         say(f"{count} records are too large for Firehose and stay in {place}")
-    if not answer["dry_run"] and (answer["redriven"] or answer["quarantined"]):
+    put = answer["redriven"] or answer["quarantined"] or answer["put_again"]
+    if not answer["dry_run"] and put:
         say("Firehose appends the rows after about a minute")

@@ -73,5 +73,10 @@ def _render_plan(file: Path, plan: Plan) -> None:
         )
     for logs in plan.web_logs:
         say(f"web logs {logs.name} -> {plan.lake_database}: {', '.join(logs.tables)}")
-    for table in plan.puts:
-        say(f"put table {plan.lake_database}.{table.name}: {len(table.columns)} columns")
+    for put in plan.puts:
+        for table in put.targets:
+            routed = "" if put.route is None else f", {put.route} {' or '.join(table.values)}"
+            say(
+                f"put table {plan.lake_database}.{table.name}: {len(table.columns)} columns"
+                f" from {put.name}{routed}"
+            )

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from cdclake.config import literals
 from cdclake.config.firehose_model import StreamSettings
 from cdclake.config.problems import Refused, check_distinct
+from cdclake.config.section import Section
 from cdclake.config.table_model import Transform
 from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.puts.put_values import SUPPORTED, is_supported
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
+# The role of a stream names each of its tables, and AWS limits the size of a role's policies.
+MAX_TABLES = 30
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*")
 
 
@@ -48,16 +51,11 @@ PutsName = Annotated[str, AfterValidator(_check_name)]
 PutType = Annotated[str, AfterValidator(_check_put_type)]
 
 
-class PutsEntry(StreamSettings):
-    """Append-only table of JSON records, and the stream that they are put into."""
+class PutColumns(Section):
+    """Columns of a put table, its key and its partitions."""
 
-    source: Literal["direct_put", "kinesis"] = Field(
-        default="direct_put",
-        description="direct_put: producers put records into Firehose. kinesis: they put them into a"
-        " Kinesis stream, which Firehose and others can read. Must not change once deployed: see"
-        " docs/puts.md.",
-    )
     columns: dict[str, PutType] = Field(
+        default_factory=dict,
         min_length=1,
         description="The columns: the exact name of a field, and its type. A field that is missing"
         " or null is NULL.",
@@ -71,6 +69,54 @@ class PutsEntry(StreamSettings):
         default_factory=lambda: [f"day({ARRIVED_AT})"],
         description="Columns, or `year`, `month`, `day` or `hour` of one, that the table is"
         f" partitioned by. `{ARRIVED_AT}` is when Firehose received the record.",
+    )
+
+
+class RoutedTableEntry(PutColumns):
+    """One of the tables that a stream's records are routed to."""
+
+    model_config = ConfigDict(json_schema_extra={"required": ["columns"]})
+
+    values: Annotated[list[str], AfterValidator(check_distinct)] | None = Field(
+        default=None,
+        min_length=1,
+        description="Values of the field that `route:` names, whose records go to this table; by"
+        " default the table's name.",
+    )
+
+
+class PutsEntry(PutColumns, StreamSettings):
+    """Stream that JSON records are put into, and the append-only table or tables that they go to.
+
+    Without `route:` the only table has the stream's name.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["columns"]},
+                {"required": ["route", "tables"]},
+            ]
+        }
+    )
+
+    source: Literal["direct_put", "kinesis"] = Field(
+        default="direct_put",
+        description="direct_put: producers put records into Firehose. kinesis: they put them into a"
+        " Kinesis stream, which Firehose and others can read. Must not change once deployed: see"
+        " docs/puts.md.",
+    )
+    route: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Field of the records whose value, a text, selects one of `tables:`. A record"
+        " whose value selects none fails.",
+    )
+    tables: dict[PutsName, RoutedTableEntry] | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_TABLES,
+        description="With `route:`: the tables that the records go to, by name.",
     )
     unknown_fields: Literal["refuse", "ignore"] = Field(
         default="refuse",

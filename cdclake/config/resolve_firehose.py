@@ -9,12 +9,12 @@ from cdclake import naming
 from cdclake.config import literals, partition
 from cdclake.config.firehose_model import StreamSettings, settings_of, with_settings_of_all
 from cdclake.config.model import PipelineFile
-from cdclake.config.puts_model import PutsEntry
+from cdclake.config.puts_model import PutColumns, PutsEntry
 from cdclake.config.weblogs_model import WebLogsEntry
 from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
 from cdclake.plan import Table
 from cdclake.puts import put_table
-from cdclake.puts.put_table import PutColumn, PutTable
+from cdclake.puts.put_table import PutColumn, PutStream, PutTable
 from cdclake.web_logs.model import FUNCTION, WebLogs, request_tables, status_query
 
 
@@ -87,34 +87,49 @@ def _web_logs(file: PipelineFile, name: str, entry: WebLogsEntry) -> WebLogs:
     )
 
 
-def resolve_puts(file: PipelineFile) -> list[PutTable]:
-    """Return the file's put tables, each with its stream."""
+def resolve_puts(file: PipelineFile) -> list[PutStream]:
+    """Return the file's streams of put records, each with its tables."""
     shared = file.firehose.model_dump(exclude_unset=True)
     return [
-        _put_table(file, name, puts_settings(shared, entry.model_dump(exclude_unset=True)))
+        _put_stream(file, name, puts_settings(shared, entry.model_dump(exclude_unset=True)))
         for name, entry in file.puts.items()
     ]
 
 
 def puts_settings(section: Mapping[str, Any], own: Mapping[str, Any]) -> PutsEntry:
-    """Return the put table's own settings merged over those of `section` (`firehose:`)."""
+    """Return the entry's own settings merged over those of `section` (`firehose:`)."""
     return PutsEntry.model_validate(with_settings_of_all(section, own))
 
 
-def _put_table(file: PipelineFile, name: str, entry: PutsEntry) -> PutTable:
-    lake_names = {field: naming.lake_name(field) for field in entry.columns}
-    transforms = [partition.parse_transform(spelling) for spelling in entry.partition_by]
-    return PutTable(
+def _put_stream(file: PipelineFile, name: str, entry: PutsEntry) -> PutStream:
+    routed = entry.tables or {}
+    targets = [_put_table(table, own, own.values or [table]) for table, own in routed.items()]
+    if not routed:
+        targets = [_put_table(name, entry, [])]
+    return PutStream(
         stream=DeliveryStream(
             name=name,
             source=entry.source,
             topic=name if entry.source == "kinesis" else "",
-            tables=(name,),
-            routed=False,
-            table=name,
+            tables=tuple(table.name for table in targets),
+            routed=bool(routed),
+            table=None if routed else name,
             function=put_table.FUNCTION,
             **_fields(file, entry),
         ),
+        targets=tuple(targets),
+        route=entry.route,
+        database=file.lake.database,
+        unknown_fields=entry.unknown_fields,
+        transform=entry.transform,
+    )
+
+
+def _put_table(name: str, entry: PutColumns, values: Sequence[str]) -> PutTable:
+    lake_names = {field: naming.lake_name(field) for field in entry.columns}
+    transforms = [partition.parse_transform(spelling) for spelling in entry.partition_by]
+    return PutTable(
+        name=name,
         columns=tuple(
             PutColumn(field, lake_names[field], str(literals.parse_column_type(spelling)))
             for field, spelling in entry.columns.items()
@@ -123,8 +138,7 @@ def _put_table(file: PipelineFile, name: str, entry: PutsEntry) -> PutTable:
         partition_by=tuple(
             t.render({**lake_names, ARRIVED_AT: ARRIVED_AT}[t.column]) for t in transforms
         ),
-        unknown_fields=entry.unknown_fields,
-        transform=entry.transform,
+        values=tuple(values),
     )
 
 

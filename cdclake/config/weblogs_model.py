@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
 
 from cdclake.config.firehose_model import StreamSettings
 from cdclake.config.problems import Refused, check_distinct
 from cdclake.config.section import Section
+from cdclake.web_logs.model import BUILD
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 _IMAGE = re.compile(r"[a-z0-9][a-zA-Z0-9._:/-]*@sha256:[0-9a-f]{64}")
@@ -32,10 +35,11 @@ def _check_status(status: Any) -> Any:
 
 
 def _check_image(image: str) -> str:
-    if _IMAGE.fullmatch(image) is None:
+    if image != BUILD and _IMAGE.fullmatch(image) is None:
         raise Refused(
             f"the image {image!r} has no digest",
-            "write `registry/name:tag@sha256:...`, since a tag alone can move to another image",
+            "write `registry/name:tag@sha256:...`, since a tag alone can move to another image, or"
+            f" `{BUILD}`",
         )
     return image
 
@@ -46,7 +50,10 @@ Status = Annotated[int, AfterValidator(_check_status)]
 
 
 class Images(Section):
-    """Container images to run on AWS; a local lake runs neither."""
+    """Container images to run on AWS, or `build` for both; a local lake runs neither.
+
+    An image is written with its digest, or as `build`: then `cdk deploy` builds it with Docker.
+    """
 
     nginx: Image | None = Field(
         default=None, description="Web server, which logs in the format `combined`."
@@ -55,6 +62,24 @@ class Images(Section):
         default=None,
         description="Fluent Bit for FireLens, AWS's `init` variant, which reads files from S3.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_word(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            if value != BUILD:
+                raise Refused(
+                    f"`images` cannot be {value!r}",
+                    f"write `{BUILD}`, or `nginx:` and `router:` with their digests",
+                )
+            return dict.fromkeys(cls.model_fields, BUILD)
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {"anyOf": [{"type": "string", "const": BUILD}, handler(core_schema)]}
 
 
 class WebLogsEntry(StreamSettings):
@@ -77,4 +102,8 @@ class WebLogsEntry(StreamSettings):
         max_length=100,
         description="With `route: status`: the statuses with a separate table.",
     )
-    images: Images = Field(default_factory=Images)
+    images: Images = Field(
+        default_factory=Images,
+        description="Images to run on AWS: `build`, so that `cdk deploy` builds both with Docker,"
+        " or each by its digest or as `build`.",
+    )

@@ -48,18 +48,30 @@ class DeployedFunction:
         return answer
 
 
-class DeployedRedrive:
-    """Redrive function of the deployment for a pipeline file and an environment."""
+def deployed_redrives(file: Path, environment: str | None) -> list[DeployedRedrive]:
+    """Return the redrive functions of the deployment for a pipeline file and an environment.
 
-    def __init__(self, file: Path, environment: str | None) -> None:
-        """Raise InvalidPipeline or InputError if the file or the environment is invalid."""
-        deployment = load_deployment(file, environment)
-        if not any(table.delivery == "firehose" for table in deployment.plan.tables):
-            raise InputError(
-                f"{file} has no table that Firehose delivers",
-                "choose the file of a table with `delivery: firehose`",
-            )
-        self._function = DeployedFunction(naming.redrive_function(deployment.prefix))
+    Raise InvalidPipeline or InputError if the file or the environment is invalid.
+    """
+    deployment = load_deployment(file, environment)
+    if not deployment.plan.streams:
+        raise InputError(
+            f"{file} has no table that Firehose delivers",
+            "choose the file of a table with `delivery: firehose`, of `puts:` or of `weblogs:`",
+        )
+    names = []
+    if deployment.plan.deliveries:
+        names.append(naming.redrive_function(deployment.prefix))
+    if deployment.plan.put_streams:
+        names.append(naming.redrive_puts_function(deployment.prefix))
+    return [DeployedRedrive(name) for name in names]
+
+
+class DeployedRedrive:
+    """Deployed function that redrives a page per call."""
+
+    def __init__(self, name: str) -> None:
+        self._function = DeployedFunction(name)
 
     def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
         """Return the function's answer; ComponentFailed if it failed, without loss of records."""

@@ -8,17 +8,26 @@ keeps the bytes under the error prefix. Firehose may send a batch again: the row
 from __future__ import annotations
 
 import base64
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 log = logging.getLogger()
 
 MAX_ANSWER_BYTES = 6_000_000  # Lambda's 6 MB (6,291,456), minus what wraps the answer in transit
 _ANSWER_BYTES = 64  # of a record's answer without its id and data
 
+
+class PutRow(NamedTuple):
+    """Row in JSON, and the metadata that routes it; without it Firehose finds the table."""
+
+    data: str
+    metadata: Mapping[str, Any] | None = None
+
+
 Answer = dict[str, Any]
-ToRow = Callable[[bytes, int], str]  # a record's bytes and arrival in milliseconds -> JSON
+ToRow = Callable[[bytes, int], PutRow]  # of a record's bytes and arrival in milliseconds
 
 
 class Unfit(ValueError):
@@ -33,11 +42,12 @@ def transform_records(records: Sequence[Mapping[str, Any]], to_row: ToRow) -> li
     for record in records:
         answer: Answer = {"result": "ProcessingFailed"}
         try:
-            data = _data(record, to_row)
-            if len(data) > room:
+            row = _row(record, to_row)
+            size = sum(map(len, (row["data"], json.dumps(row.get("metadata", "")))))
+            if size > room:
                 raise Unfit("the rows of this call exceed the size of a function's answer")
-            room -= len(data)
-            answer = {"result": "Ok", "data": data}
+            room -= size
+            answer = {"result": "Ok", **row}
         except Exception as error:  # also a bug: the other records must not wait for its fix
             reason = str(error) if isinstance(error, Unfit) else type(error).__name__
             failures[reason] = failures.get(reason, 0) + 1
@@ -52,6 +62,7 @@ def log_failures(failures: Mapping[str, int], of: int) -> None:
         log.warning("%d of %d failed: %s", count, of, reason, extra={"refused": count})
 
 
-def _data(record: Mapping[str, Any], to_row: ToRow) -> str:
-    row = to_row(base64.b64decode(record["data"]), record["approximateArrivalTimestamp"])
-    return base64.b64encode(row.encode()).decode()
+def _row(record: Mapping[str, Any], to_row: ToRow) -> Answer:
+    made = to_row(base64.b64decode(record["data"]), record["approximateArrivalTimestamp"])
+    data = base64.b64encode(made.data.encode()).decode()
+    return {"data": data} if made.metadata is None else {"data": data, "metadata": made.metadata}

@@ -130,7 +130,7 @@ def put_schema(table: PutTable) -> TableSchema:
 def appended_schemas(plan: Plan) -> tuple[TableSchema, ...]:
     """Return the schemas of the web logs and put tables, which Firehose writes."""
     requests = (request_schema(name) for logs in plan.web_logs for name in logs.tables)
-    return (*requests, *map(put_schema, plan.puts))
+    return (*requests, *(put_schema(table) for put in plan.puts for table in put.targets))
 
 
 def _appended(

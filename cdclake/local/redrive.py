@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from cdclake.errors import ComponentFailed, InputError, NotRunning
@@ -9,42 +10,49 @@ from cdclake.local.firehose import component
 from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.batch_writer import PutRejected
-from cdclake.redrive.redrive_stream import redrive_stream
-from cdclake.redrive.service import RedriveService, redrive_all
+from cdclake.redrive.pages import RedrivePage, redrive_all
+from cdclake.redrive.put_service import PutRedriveService
+from cdclake.redrive.service import RedriveService
 
 
 def redrive_lake(lake: LocalLake, *, dry_run: bool) -> dict[str, Any]:
     """Redrive all failed records of the lake, and return what became of them.
 
     Raise InputError if Firehose delivers none of its tables, NotRunning if the local Firehose is
-    stopped, ComponentFailed if it does not accept the rows.
+    stopped, ComponentFailed if it does not accept the records.
     """
     _check(lake)
-    service = RedriveService(
-        lake.plan,
-        prefix=lake.plan.name,
-        bucket=lake.bucket,
-        s3=lake.client("s3"),
-        firehose=lake.client("firehose"),
-    )
     try:
-        return redrive_all(service.page, dry_run=dry_run)
+        return redrive_all(*_pages(lake), dry_run=dry_run)
     except PutRejected as error:
         raise ComponentFailed(
             str(error), "nothing is lost: run this command again", component.NAME
         ) from None
 
 
+def _pages(lake: LocalLake) -> Iterator[RedrivePage]:
+    """Yield the pages of the changes that failed, then those of the put records."""
+    s3, firehose = lake.client("s3"), lake.client("firehose")
+    if lake.plan.deliveries:
+        yield RedriveService(
+            lake.plan, prefix=lake.plan.name, bucket=lake.bucket, s3=s3, firehose=firehose
+        ).page
+    if lake.plan.put_streams:
+        yield PutRedriveService(
+            lake.plan,
+            prefix=lake.plan.name,
+            bucket=lake.bucket,
+            s3=s3,
+            firehose=firehose,
+            kinesis=lake.client("kinesis"),
+        ).page
+
+
 def _check(lake: LocalLake) -> None:
-    if redrive_stream(lake.plan) is None:
-        if lake.plan.put_streams:
-            raise InputError(
-                "redrive does not cover web logs and put tables",
-                "put their failed records again: docs/puts.md shows how",
-            )
+    if not lake.plan.streams:
         raise InputError(
             "no table of the lake is delivered by Firehose",
-            "declare `delivery: firehose` for a table",
+            "declare `delivery: firehose` for a table, or `puts:` or `weblogs:`",
         )
     states = {part["name"]: part["state"] for part in stack.components(lake.home)}
     if states.get(component.NAME) != "running":

@@ -1,15 +1,16 @@
-"""Conversion of a put record into a row of its table."""
+"""Conversion of put records into rows, and the choice of each row's table."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-from cdclake.firehose.put_records import Unfit
+from cdclake.firehose.put_records import PutRow, Unfit
+from cdclake.firehose.rows import otf_metadata
 from cdclake.firehose.stream import ARRIVED_AT
-from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_table import PutStream, PutTable
 from cdclake.puts.put_values import encode_text, reader_of
 
 _BLANK = " \t\r\n"
@@ -32,25 +33,56 @@ _decoder = json.JSONDecoder(
 )
 
 
-class PutRows:
-    """Conversion of one table's records: one JSON object each, checked field by field."""
+class PutRoutes:
+    """Conversion of a stream's records into rows, each of the table that its route names."""
 
-    def __init__(self, table: PutTable) -> None:
+    def __init__(self, put: PutStream) -> None:
+        self._route = put.route
+        ignored = put.unknown_fields == "ignore"
+        self._only = PutRows(put.targets[0], put.route, ignores_unknown=ignored)
+        self._by_value = {
+            value: (
+                PutRows(table, put.route, ignores_unknown=ignored),
+                otf_metadata(put.database, table.name),
+            )
+            for table in put.targets
+            for value in table.values
+        }
+
+    def row(self, value: bytes, arrived_ms: int) -> PutRow:
+        """Return the record's row; raise Unfit if it has no table or does not fit its table."""
+        record = parse_record(value)
+        if self._route is None:
+            return PutRow(self._only.row(record, arrived_ms))
+        given = record.get(self._route)
+        if given is None:
+            raise Unfit(f"{self._route}: missing, but selects the table")
+        found = self._by_value.get(given) if isinstance(given, str) else None
+        if found is None:
+            raise Unfit(f"{self._route}: its value selects no table")
+        rows, metadata = found
+        return PutRow(rows.row(record, arrived_ms), metadata)
+
+
+class PutRows:
+    """Conversion of one table's records, which are checked field by field."""
+
+    def __init__(self, table: PutTable, route: str | None, *, ignores_unknown: bool) -> None:
         self._columns = [
             (column.source, encode_text(column.name), reader_of(column.column_type))
             for column in table.columns
         ]
         self._required = {c.source for c in table.columns if c.name in table.key}
-        self._known = {column.source for column in table.columns}
-        self._refuses_unknown = table.unknown_fields == "refuse"
+        # The route's field selects the table, and need not be a column.
+        self._known = {route, *(column.source for column in table.columns)}
+        self._ignores_unknown = ignores_unknown
 
-    def row(self, value: bytes, arrived_ms: int) -> str:
+    def row(self, record: Mapping[str, Any], arrived_ms: int) -> str:
         """Return the row in JSON; times are microseconds, and dates days, since 1970.
 
-        Raise Unfit if the record is not one JSON object, or if a field does not fit its column.
+        Raise Unfit if a field does not fit its column.
         """
-        record = parse_record(value)
-        if self._refuses_unknown and (unknown := record.keys() - self._known):
+        if not self._ignores_unknown and (unknown := record.keys() - self._known):
             raise Unfit(f"unknown field {min(unknown)!r:.80}")
         fields = []
         for source, name, read in self._columns:

@@ -1,4 +1,4 @@
-"""Put tables in a plan: a stream of JSON records, and the columns that they must fit."""
+"""Put tables in a plan: streams of JSON records, and the columns that these must fit."""
 
 from __future__ import annotations
 
@@ -31,16 +31,34 @@ class PutColumn:
 class PutTable:
     """Append-only table of records that producers put."""
 
-    stream: DeliveryStream
+    name: str  # in the lake
     columns: tuple[PutColumn, ...]
     key: tuple[str, ...] = ()  # lake names of the columns that no record may lack
     partition_by: tuple[str, ...] = ()  # Spark SQL partition transforms over lake names
+    values: tuple[str, ...] = ()  # of the field that routes its stream's records to this table
+
+    @staticmethod
+    def from_raw(raw: dict[str, Any]) -> PutTable:
+        """Build a put table from its fields in JSON."""
+        lists = {name: tuple(raw[name]) for name in ("key", "partition_by", "values")}
+        columns = tuple(PutColumn(**column) for column in raw["columns"])
+        return PutTable(name=raw["name"], columns=columns, **lists)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutStream:
+    """Stream of records that producers put, and the tables that they go to."""
+
+    stream: DeliveryStream
+    targets: tuple[PutTable, ...]
+    route: str | None = None  # exact name of the field that selects the table; None: only one
+    database: str  # of the tables, which the function names if it routes the records
     unknown_fields: Literal["refuse", "ignore"] = "refuse"
     transform: str | None = None  # the user's folder, relative to the pipeline file
 
     @property
     def name(self) -> str:
-        """Return the name of the table in the lake."""
+        """Return the name of the stream, which its only table has too."""
         return self.stream.name
 
     @property
@@ -49,17 +67,12 @@ class PutTable:
         return self.stream.tables
 
     def to_json(self) -> str:
-        """Return the table as stable JSON."""
+        """Return the stream with its tables as stable JSON."""
         return json.dumps(asdict(self), sort_keys=True, indent=1, ensure_ascii=False)
 
     @staticmethod
-    def from_raw(raw: dict[str, Any]) -> PutTable:
-        """Build a put table from its fields in JSON."""
-        return PutTable(
-            stream=DeliveryStream.from_raw(raw["stream"]),
-            columns=tuple(PutColumn(**column) for column in raw["columns"]),
-            key=tuple(raw["key"]),
-            partition_by=tuple(raw["partition_by"]),
-            unknown_fields=raw["unknown_fields"],
-            transform=raw["transform"],
-        )
+    def from_raw(raw: dict[str, Any]) -> PutStream:
+        """Build a stream with its tables from its fields in JSON."""
+        stream = DeliveryStream.from_raw(raw["stream"])
+        targets = tuple(map(PutTable.from_raw, raw["targets"]))
+        return PutStream(**{**raw, "stream": stream, "targets": targets})

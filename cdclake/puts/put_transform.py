@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 
 from cdclake.firehose.put_records import log_failures, transform_records
-from cdclake.puts.put_row import PutRows
-from cdclake.puts.put_table import TRANSFORM, PutTable
+from cdclake.puts.put_row import PutRoutes
+from cdclake.puts.put_table import TRANSFORM, PutStream
 
 Handler = Callable[[dict[str, Any], Any], Any]
 _PACKAGE = "cdclake_transform"  # prefix of the package that a user's folder is loaded as
@@ -20,10 +20,10 @@ _FAILED = "ProcessingFailed"
 
 
 class PutTransform:
-    """Conversion of a call's records into rows of one table."""
+    """Conversion of a call's records into rows of the stream's tables."""
 
-    def __init__(self, table: PutTable, before: Handler | None = None) -> None:
-        self._rows, self._before = PutRows(table), before
+    def __init__(self, put: PutStream, before: Handler | None = None) -> None:
+        self._rows, self._before = PutRoutes(put), before
 
     def answer(self, event: Mapping[str, Any], context: Any) -> dict[str, Any]:
         """Answer a batch of records from Firehose."""
@@ -40,7 +40,7 @@ class PutTransform:
 def load_handler(folder: Path, name: str) -> Handler:
     """Load `handler` from the user's folder; other files there are imported relatively.
 
-    `name` separates the folders of several tables in one process.
+    `name` separates the folders of several streams in one process.
     """
     package = ModuleType(f"{_PACKAGE}_{name}")
     for loaded in [m for m in sys.modules if m.startswith(f"{package.__name__}.")]:

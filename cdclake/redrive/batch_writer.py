@@ -1,7 +1,8 @@
-"""Writer that puts records into a Firehose stream in the largest batches that it accepts."""
+"""Writers that put records into a stream in the largest batches that it accepts."""
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,16 +14,19 @@ PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # before each retry of rejected
 
 
 class PutRejected(Exception):
-    """Rejection of records by Firehose for half a minute."""
+    """Rejection of records by their stream for half a minute."""
 
 
 class BatchWriter:
-    """Buffer of records for a stream; Firehose has accepted them all when `flush` returns."""
+    """Buffer of records for a stream, which has accepted them all when `flush` returns.
+
+    `client` is boto3's of the stream's service, here Firehose.
+    """
 
     def __init__(
-        self, firehose: Any, stream: str, *, pause: Callable[[float], None] = time.sleep
+        self, client: Any, stream: str, *, pause: Callable[[float], None] = time.sleep
     ) -> None:
-        self._firehose, self._stream, self._pause = firehose, stream, pause
+        self._client, self._stream, self._pause = client, stream, pause
         self._records: list[bytes] = []
         self._bytes = 0
 
@@ -49,12 +53,30 @@ class BatchWriter:
 
     def _put(self, records: Sequence[bytes]) -> tuple[list[bytes], str]:
         """Put the records once; return the rejected ones and the error code of the last of them."""
-        answers = self._firehose.put_record_batch(
-            DeliveryStreamName=self._stream, Records=[{"Data": record} for record in records]
-        )["RequestResponses"]
+        answers = self._answers(records)
         refused = [
             (record, str(answer["ErrorCode"]))
             for record, answer in zip(records, answers, strict=True)
             if answer.get("ErrorCode")
         ]
         return [record for record, _ in refused], refused[-1][1] if refused else ""
+
+    def _answers(self, records: Sequence[bytes]) -> list[dict[str, Any]]:
+        answered: list[dict[str, Any]] = self._client.put_record_batch(
+            DeliveryStreamName=self._stream, Records=[{"Data": record} for record in records]
+        )["RequestResponses"]
+        return answered
+
+
+class ShardWriter(BatchWriter):
+    """Writer into a Kinesis stream, within the same limits; its records have lost their keys."""
+
+    def _answers(self, records: Sequence[bytes]) -> list[dict[str, Any]]:
+        entries = [
+            {"Data": record, "PartitionKey": hashlib.sha256(record).hexdigest()}
+            for record in records
+        ]
+        answered: list[dict[str, Any]] = self._client.put_records(
+            StreamName=self._stream, Records=entries
+        )["Records"]
+        return answered

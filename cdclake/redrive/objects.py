@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
+import json
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import IO, Any, Literal, NamedTuple, cast
 
@@ -15,7 +17,7 @@ Kind = Literal["iceberg-failed", "processing-failed"]
 KINDS: tuple[Kind, ...] = ("iceberg-failed", "processing-failed")  # sorted: pages go on after a key
 _NAME = re.compile(r"(.+)-\d+-\d{4}(?:-\d\d){5}-[^/]+")  # Firehose's names of objects
 _GZIP = b"\x1f\x8b"
-_REST = "-rest"
+REST = "-rest"  # ends the names of objects with the lines of another that were not put
 
 
 class Line(NamedTuple):
@@ -47,13 +49,13 @@ class FailedObject(NamedTuple):
 
 
 class FailedObjects:
-    """Objects in `bucket` under the error prefixes `folders`, except those of streams `foreign`."""
+    """Objects in `bucket` under the error prefixes `folders`, of the streams that are `wanted`."""
 
     def __init__(
-        self, s3: Any, bucket: str, folders: Iterable[str], foreign: Collection[str]
+        self, s3: Any, bucket: str, folders: Iterable[str], wanted: Callable[[str], bool]
     ) -> None:
         self._s3, self._bucket = s3, bucket
-        self._folders, self._foreign = sorted(set(folders)), foreign
+        self._folders, self._wanted = sorted(set(folders)), wanted
 
     def listed(self, *, after: str, before: datetime) -> Iterator[FailedObject]:
         """List the objects with keys after `after` that were written before `before`, by key."""
@@ -66,7 +68,7 @@ class FailedObjects:
                 ):
                     for entry in page.get("Contents", []):
                         failed = FailedObject(folder, entry["Key"])
-                        if entry["LastModified"] < before and failed.stream not in self._foreign:
+                        if entry["LastModified"] < before and self._wanted(failed.stream):
                             yield failed
 
     def lines(self, failed: FailedObject) -> Iterator[Line]:
@@ -75,10 +77,14 @@ class FailedObjects:
             stored = self._s3.get_object(Bucket=self._bucket, Key=failed.key)
         except self._s3.exceptions.NoSuchKey:
             return
-        address = f"s3://{self._bucket}/{_redriven(failed)}"
+        address = self.address(_redriven(failed))
         for number, text in enumerate(_unpacked(stored["Body"]), 1):
             if text.strip():
                 yield Line(failed.kind, failed.stream, address, number, text.rstrip(b"\n"))
+
+    def address(self, key: str) -> str:
+        """Return the address of an object in the bucket."""
+        return f"s3://{self._bucket}/{key}"
 
     def move(self, failed: FailedObject, rest: Iterable[bytes]) -> str | None:
         """Move the object to `redriven/`, and keep the lines `rest` in an object next to it.
@@ -87,7 +93,7 @@ class FailedObjects:
         """
         kept, rest_key = b"".join(line + b"\n" for line in rest), None
         if kept:
-            rest_key = failed.key + _REST
+            rest_key = failed.key + REST
             self._s3.put_object(Bucket=self._bucket, Key=rest_key, Body=kept)
         source = {"Bucket": self._bucket, "Key": failed.key}
         try:
@@ -108,3 +114,12 @@ def _unpacked(body: Any) -> IO[bytes]:
     if buffered.peek(len(_GZIP)).startswith(_GZIP):
         return cast(IO[bytes], gzip.open(buffered))
     return buffered
+
+
+def raw_data(text: bytes) -> bytes:
+    """Return the record in a line; raise ValueError if there is none."""
+    line = json.loads(text)
+    raw = line.get("rawData") if type(line) is dict else None
+    if type(raw) is not str:
+        raise ValueError("no rawData")
+    return base64.b64decode(raw, validate=True)

@@ -22,7 +22,7 @@ from cdclake.firehose.rows import DeliveredRows, encode
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.plan import Plan, Table
 from cdclake.redrive.failed_rows import FailedRows
-from cdclake.redrive.objects import Line
+from cdclake.redrive.objects import Line, raw_data
 
 log = logging.getLogger()
 
@@ -78,7 +78,7 @@ class Redrive:
         1970.
         """
         try:
-            raw = _raw_data(line.text)
+            raw = raw_data(line.text)
         except ValueError:
             return self._quarantined(line, line.text, refusals.UNREADABLE_LINE, now)
         try:
@@ -135,15 +135,6 @@ class Redrive:
                 return table.name
         tables = self._tables.get(line.stream, ())
         return tables[0] if len(tables) == 1 else None
-
-
-def _raw_data(text: bytes) -> bytes:
-    """Return the record in a line; raise ValueError if there is none."""
-    line = json.loads(text)
-    raw = line.get("rawData") if type(line) is dict else None
-    if type(raw) is not str:
-        raise ValueError("no rawData")
-    return base64.b64decode(raw, validate=True)
 
 
 def _unwrapped(raw: bytes) -> tuple[str, Row]:

@@ -1,4 +1,4 @@
-"""Redrive of failed records: one page of objects per call, and all pages of a run.
+"""Redrive of failed changes: one page of objects per call.
 
 A page reads objects under the error prefix, decodes their records with the current plan, and puts
 the rows into the redrive stream: a record that can be decoded goes to its changelog, any other to
@@ -16,7 +16,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from cdclake import naming
@@ -24,14 +23,10 @@ from cdclake.debezium.refusals import without_value
 from cdclake.plan import Plan
 from cdclake.redrive.batch_writer import MAX_RECORD_BYTES, BatchWriter
 from cdclake.redrive.objects import FailedObject, FailedObjects
+from cdclake.redrive.pages import redrive_page
 from cdclake.redrive.routed_rows import Redrive, RoutedRow
 
 log = logging.getLogger()
-
-MAX_RUN_S = 60.0  # no object starts later than this; a single one may take minutes
-_COUNTERS = ("redriven", "quarantined", "too_large")
-
-RedrivePage = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 @dataclass
@@ -79,8 +74,8 @@ class RedriveService:
     ) -> None:
         foreign = {naming.delivery_stream_name(prefix, each.name) for each in plan.put_streams}
         folders = [stream.error_prefix for stream in plan.deliveries]
-        self._objects = FailedObjects(s3, bucket, folders, foreign)
-        self._bucket, self._firehose = bucket, firehose
+        self._objects = FailedObjects(s3, bucket, folders, lambda name: name not in foreign)
+        self._firehose = firehose
         self._stream = naming.delivery_stream_name(prefix, naming.REDRIVE)
         self._redrive = Redrive(plan, prefix)
         self._now_us, self._clock = now_us, clock
@@ -94,18 +89,14 @@ class RedriveService:
         rows again.
         """
         dry_run = request.get("dry_run", False)
-        before = datetime.fromisoformat(request.get("before") or datetime.now(UTC).isoformat())
-        after, more = request.get("after") or "", False
         writer, result = BatchWriter(self._firehose, self._stream), RedriveResult()
-        deadline = self._clock() + MAX_RUN_S
-        for failed in self._objects.listed(after=after, before=before):
-            if self._clock() > deadline:
-                more = True
-                break
+
+        def redrive(failed: FailedObject) -> None:
             self._redrive_object(failed, writer, result, dry_run=dry_run)
-            after = failed.key
+
+        reached = redrive_page(self._objects, request, redrive, self._clock)
         log.info("%s", result)
-        return {**vars(result), "more": more, "before": before.isoformat(), "after": after}
+        return {**vars(result), **reached}
 
     def _redrive_object(
         self, failed: FailedObject, writer: BatchWriter, result: RedriveResult, *, dry_run: bool
@@ -129,29 +120,4 @@ class RedriveService:
         if (is_done or not too_large) and not dry_run:
             key = self._objects.move(failed, too_large) or key
         if too_large:
-            result.too_large[f"s3://{self._bucket}/{key}"] = len(too_large)
-
-
-def redrive_all(page: RedrivePage, *, dry_run: bool) -> dict[str, Any]:
-    """Call `page` until no objects are left, and return the sums of its answers.
-
-    `page` is `RedriveService.page` or a call to the deployed function, which runs it.
-    """
-    counts = {name: Counter[str]() for name in _COUNTERS}
-    objects = dropped = 0
-    request: dict[str, Any] = {"dry_run": dry_run}
-    more = True
-    while more:
-        answer = page(request)
-        for name, counted in counts.items():
-            counted.update(answer[name])
-        objects, dropped = objects + answer["objects"], dropped + answer["dropped"]
-        request = {"dry_run": dry_run, "before": answer["before"], "after": answer["after"]}
-        more = answer["more"]
-    return {
-        "ok": not counts["too_large"],
-        "dry_run": dry_run,
-        "objects": objects,
-        "dropped": dropped,
-        **{name: dict(counted) for name, counted in counts.items()},
-    }
+            result.too_large[self._objects.address(key)] = len(too_large)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.web_logs.row import STATUS
 
 FUNCTION = "firehose_requests"  # in lambda/: converts parsed requests into rows
+BUILD = "build"  # instead of an image: `cdk deploy` builds the one of the folder below
+IMAGES = Path(__file__).with_name("images")  # a folder with a Dockerfile for each image
 _OTHERS = "other"
 
 
@@ -19,7 +22,7 @@ class WebLogs:
     stream: DeliveryStream
     by: Literal["status", "day"]
     statuses: tuple[int, ...] = ()
-    nginx: str | None = None  # image by digest, needed only by a deployment
+    nginx: str | None = None  # image by digest, or BUILD; needed only by a deployment
     router: str | None = None  # Fluent Bit's image for FireLens, which reads files from S3
 
     @property

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cdclake.firehose.put_records import transform_records
+from cdclake.firehose.put_records import PutRow, transform_records
 from cdclake.web_logs.row import request_row
 
 _encode = json.JSONEncoder(
@@ -19,5 +19,5 @@ def transform_requests(records: Sequence[Mapping[str, Any]]) -> list[dict[str, A
     return transform_records(records, _row)
 
 
-def _row(value: bytes, arrived_ms: int) -> str:
-    return _encode(request_row(json.loads(value.decode()), arrived_ms))
+def _row(value: bytes, arrived_ms: int) -> PutRow:
+    return PutRow(_encode(request_row(json.loads(value.decode()), arrived_ms)))

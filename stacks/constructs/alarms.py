@@ -20,7 +20,7 @@ from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR, DeploymentMetrics, waiting_messages
 from cdclake.stacks.constructs.firehose_alarms import (
     watches_of_delivery,
-    watches_of_put_table,
+    watches_of_puts,
     watches_of_web_server,
 )
 from cdclake.stream_keeping import (
@@ -50,8 +50,8 @@ def watches(
         yield from watches_of_delivery(deployment, functions=functions)
     for logs in deployment.plan.web_logs:
         yield from watches_of_web_server(deployment, logs)
-    for table in deployment.plan.puts:
-        yield from watches_of_put_table(deployment, table)
+    for put in deployment.plan.puts:
+        yield from watches_of_puts(deployment, put)
     if failed_queue is not None:
         yield from _of_jobs(deployment, known, failed_queue)
 

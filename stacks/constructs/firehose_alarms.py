@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
-from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_table import PutStream
 from cdclake.redrive.redrive_stream import redrive_stream
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR
@@ -82,14 +82,14 @@ def watches_of_web_server(deployment: Deployment, logs: WebLogs) -> Iterator[Ala
         yield _throttling(deployment, logs.name, "web-throttled", description, part)
 
 
-def watches_of_put_table(deployment: Deployment, table: PutTable) -> Iterator[AlarmSpec]:
-    """Yield the alarm that Firehose throttles the producers of a put table."""
-    if table.stream.source == "direct_put":
+def watches_of_puts(deployment: Deployment, put: PutStream) -> Iterator[AlarmSpec]:
+    """Yield the alarm that Firehose throttles the producers of an entry of `puts:`."""
+    if put.stream.source == "direct_put":
         description = (
-            f"Firehose throttles the records put for {table.name}. Producers have to repeat them."
+            f"Firehose throttles the records put for {put.name}. Producers have to repeat them."
         )
-        part = deployment.plan.puts.index(table) + 1
-        yield _throttling(deployment, table.name, "puts-throttled", description, part)
+        part = deployment.plan.puts.index(put) + 1
+        yield _throttling(deployment, put.name, "puts-throttled", description, part)
 
 
 def _throttling(

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 
 from aws_cdk import Aws
 
+from cdclake import naming
+from cdclake.redrive.objects import KINDS
 from cdclake.stacks.constructs.grant import Grant, on_tables
 from cdclake.stacks.constructs.lake_bucket import BucketReference
 
@@ -46,6 +48,23 @@ def keeps_failed(state: BucketReference, folder: str) -> list[Grant]:
             because="failed records by kind and day, in files that Firehose names",
         ),
         _sees(state),
+    ]
+
+
+def moves_failed(state: BucketReference, folder: str) -> list[Grant]:
+    """Allow reading and moving failed records, and storing those that cannot be put again."""
+    made_up = "failed records by day, in objects with names that Firehose generates"
+    failed = [f"{state.arn}/{folder}/{kind}/*" for kind in KINDS]
+    return [
+        Grant(actions=["s3:ListBucket"], on=[state.arn]),
+        Grant(
+            actions=["s3:DeleteObject", "s3:GetObject", "s3:PutObject"], on=failed, because=made_up
+        ),
+        Grant(
+            actions=["s3:PutObject"],
+            on=[f"{state.arn}/{naming.redriven_prefix(folder)}*"],
+            because=made_up,
+        ),
     ]
 
 

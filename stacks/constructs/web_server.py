@@ -28,9 +28,18 @@ _ROUTER = "router"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Router:
-    """Configuration of the Fluent Bit sidecar."""
+class ServedImage:
+    """Image of a container; `repository` is the ARN of its repository, if that is in ECR."""
 
+    uri: str
+    repository: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Router:
+    """Image and configuration of the Fluent Bit sidecar."""
+
+    image: ServedImage
     files: Sequence[str]  # ARNs of included configuration objects
     output: Mapping[str, str]
     grants: Sequence[Grant]
@@ -45,8 +54,7 @@ class WebServer(Construct):
         construct_id: str,
         *,
         name: str,
-        server_image: str,
-        router_image: str,
+        server: ServedImage,
         router: Router,
         port: int,
         security_group: str,
@@ -61,7 +69,7 @@ class WebServer(Construct):
             cluster_name=name,
             cluster_settings=[_Settings(name="containerInsights", value="enabled")],
         )
-        task = self._add_task(name, server_image, router_image, router)
+        task = self._add_task(name, server, router)
         service = _Service(
             self,
             "Service",
@@ -78,16 +86,16 @@ class WebServer(Construct):
         service.node.add_dependency(after)
 
     def _add_task(
-        self, name: str, server_image: str, router_image: str, router: Router
+        self, name: str, server: ServedImage, router: Router
     ) -> aws_ecs.CfnTaskDefinition:
         owner = f"ecs:{Aws.REGION}:{Aws.ACCOUNT_ID}:*"
-        images = [server_image, router_image]
+        repositories = [image.repository for image in (server, router.image) if image.repository]
         execution = ServiceRole(
             self,
             "Execution",
             service=_SERVICE,
             for_arn=owner,
-            statements=[*pulls(images), self._log.written_to()],
+            statements=[*pulls(repositories), self._log.written_to()],
         )
         own = ServiceRole(self, "Task", service=_SERVICE, for_arn=owner, statements=router.grants)
         task = _Task(
@@ -102,8 +110,8 @@ class WebServer(Construct):
             task_role_arn=own.arn,
             volumes=[_Task.VolumeProperty(name=_SCRATCH)],
             container_definitions=[
-                _server(server_image, self._port, router.output),
-                self._router(router_image, router.files),
+                _server(server.uri, self._port, router.output),
+                self._router(router.image.uri, router.files),
             ],
         )
         suppress(task, "ECS2", "the variables contain only configuration that the template shows")

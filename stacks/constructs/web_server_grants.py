@@ -18,10 +18,18 @@ def is_of_ecr(image: str) -> bool:
     return _ECR.match(image) is not None
 
 
-def pulls(images: Sequence[str]) -> Iterator[Grant]:
-    """Yield grants to pull the images from ECR; public registries need none."""
-    found = [match.groups() for image in images if (match := _ECR.match(image))]
-    if not found:
+def repository_of(image: str) -> str | None:
+    """Return the ARN of the image's repository in ECR; None for a public registry."""
+    match = _ECR.match(image)
+    if match is None:
+        return None
+    account, region, name = match.groups()
+    return f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
+
+
+def pulls(repositories: Sequence[str]) -> Iterator[Grant]:
+    """Yield grants to pull images from the repositories in ECR with these ARNs."""
+    if not repositories:
         return
     yield Grant(
         actions=[
@@ -29,12 +37,7 @@ def pulls(images: Sequence[str]) -> Iterator[Grant]:
             "ecr:BatchGetImage",
             "ecr:GetDownloadUrlForLayer",
         ],
-        on=sorted(
-            {
-                f"arn:{Aws.PARTITION}:ecr:{region}:{account}:repository/{name}"
-                for account, region, name in found
-            }
-        ),
+        on=sorted(set(repositories)),
     )
     yield Grant(
         actions=["ecr:GetAuthorizationToken"],

@@ -1,9 +1,8 @@
-"""Put tables on a real lake: Direct PUT and Kinesis, aggregated records, a transform, failures."""
+"""Put tables on a real lake: Direct PUT, Kinesis, routes, a transform, failures."""
 
 import base64
 import json
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from cdclake.local.components.installed import REGION
 from tests.kpl import aggregated
 from tests.local.running import RunningLake, lake_in
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "puts.md"
 pytestmark = [pytest.mark.local, pytest.mark.timeout(300)]
 
 FILE = """\
@@ -33,6 +31,11 @@ puts:
     columns: {id: int, page: text}
     key: [id]
     transform: transforms/visits
+  events:
+    route: kind
+    tables:
+      bought: {columns: {id: int, kind: text}, key: [id], values: [order, refund]}
+      viewed: {columns: {page: text}}
 """
 HANDLER = """\
 import base64
@@ -76,9 +79,9 @@ class Puts:
         return boto3.client(service, REGION, endpoint_url=url, aws_access_key_id=keys.user,
                             aws_secret_access_key=keys.password)  # fmt: skip
 
-    def put(self, *records: bytes) -> None:
+    def put(self, *records: bytes, stream: str = "site-clicks") -> None:
         answer = self.client("firehose").put_record_batch(
-            DeliveryStreamName="site-clicks", Records=[{"Data": record} for record in records]
+            DeliveryStreamName=stream, Records=[{"Data": record} for record in records]
         )
         assert answer["FailedPutCount"] == 0
 
@@ -131,6 +134,22 @@ def test_records_are_rows_of_exact_values_and_bad_ones_are_kept(puts: Puts) -> N
     ]  # fmt: skip
 
 
+def test_a_field_of_a_record_selects_its_table(puts: Puts) -> None:
+    puts.put(
+        b'{"kind": "order", "id": 1}', b'{"kind": "viewed", "page": "/"}', b'{"kind": "sold"}',
+        b'{"kind": "refund", "id": 2}', stream="site-events",
+    )  # fmt: skip
+    found = puts.verified()["events"]
+    assert found["rows"] == {"bought": 2, "viewed": 1}
+    assert (found["acknowledged"], found["failed"], found["missing"]) == (4, 1, 0)
+    assert "ProcessingFailed" in found["last_error"]
+    bought = puts.lake.sql("select id, kind from bought order by id")
+    assert bought == [[1, "order"], [2, "refund"]]
+    assert puts.lake.sql("select page from viewed") == [["/"]]
+    logs = puts.lake.run("logs", "firehose")
+    assert "kind: its value selects no table" in json.dumps(logs)
+
+
 @pytest.mark.slow
 def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> None:
     puts.handler.write_text("def handler(event, context):\n    raise ValueError('no such page')\n")
@@ -145,20 +164,19 @@ def test_a_broken_transform_fails_its_records_with_its_message(puts: Puts) -> No
 
 
 @pytest.mark.slow
-def test_failed_records_are_put_again_as_the_page_describes(puts: Puts) -> None:
-    assert "docs/puts.md" in puts.lake.run("redrive", expect=2)["error"]["remedy"]
+def test_a_redrive_puts_failed_records_again(puts: Puts) -> None:
     wider = FILE.replace('price: "numeric(10,2)"', 'price: "numeric(10,2)", late: int')
     puts.put(b'{"id": 77, "late": 1}')
     assert puts.verified()["clicks"]["failed"] == 2
     puts.file.write_text(wider)
     puts.answer = puts.lake.run("up", str(puts.file))
-    [snippet] = re.findall(r"```python\n(prefix = .*?)```", PAGE.read_text(), re.DOTALL)
-    names = {
-        "s3": puts.client("s3"), "firehose": puts.client("firehose"), "bucket": "cdclake",
-        "stream": "site-clicks", "base64": base64, "json": json,
-    }  # fmt: skip
-    exec(snippet, names)
-    assert puts.verified()["clicks"]["failed"] == 1  # the price is still wrong
+    told = puts.lake.run("redrive", "--dry-run")
+    assert told["put_again"]["clicks"] == 2 and told["put_again"]["visits"] >= 1
+    assert puts.lake.run("redrive") == {**told, "dry_run": False}
+    found = puts.verified()
+    assert found["clicks"]["failed"] == 1  # the price is still wrong
+    assert (found["clicks"]["redriven"], found["clicks"]["missing"]) == (2, 0)
+    assert found["visits"]["failed"] >= 1  # its handler refuses the record again
     assert puts.lake.sql("select late from clicks where id = 77") == [[1]]
 
 

@@ -12,6 +12,7 @@ from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
 from tests.mutations.broken_polls import POLLS
 from tests.mutations.broken_publish import PUBLISHED
+from tests.mutations.broken_puts import PUTS
 from tests.mutations.broken_quality import QUALITY
 from tests.mutations.broken_relations import RELATIONS
 from tests.mutations.broken_sizes import SIZES
@@ -244,6 +245,7 @@ MUTATIONS = (
     *DERIVED,
     *POLLS,
     *PUBLISHED,
+    *PUTS,
     *QUALITY,
     *WITHHOLDING,
     *FIRST_DAY,

@@ -109,6 +109,11 @@ puts:
     source: kinesis
     columns: {id: bigint}
     transform: transforms/visits
+  events:
+    route: kind
+    tables:
+      bought: {columns: {id: bigint, kind: text}, key: [id], values: [order, refund]}
+      viewed: {columns: {page: text}}
 """
 PRIVATE = "aws: {private_connectivity: on}\n"
 WIDER = PIPELINE.replace("order_id: bigint,", "order_id: bigint, total: money,")

@@ -13,6 +13,7 @@ from tests.synth.rules.reading import listed
 
 KNOWN = {
     "AWS::Partition": "aws",
+    "AWS::URLSuffix": "amazonaws.com",
     "AWS::Region": "eu-west-1",
     "AWS::AccountId": "111122223333",
 }

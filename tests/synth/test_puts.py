@@ -11,14 +11,15 @@ from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
 HERE = "eu-west-1:111122223333"
-CLICKS, VISITS = "shop-puts-clicks", "shop-puts-visits"
+CLICKS, VISITS, EVENTS = "shop-puts-clicks", "shop-puts-visits", "shop-puts-events"
 
 
 def test_put_tables_alone_need_neither_a_database_nor_kafka_nor_a_web_server(variants) -> None:
     deployed = variants["puts"]
     assert set(deployed.templates) == {
-        CLICKS, VISITS,
+        CLICKS, VISITS, EVENTS,
         *(f"shop-{p}" for p in ("lake", "network", "observability", "query", "queries-puts")),
+        "shop-redrive-puts",
     }  # fmt: skip
     assert not deployed.resources("AWS::ECS::Service")
 
@@ -27,7 +28,9 @@ def test_next_to_tables_they_add_stacks_and_replace_nothing(deploy: Deploy) -> N
     without = PUTS.replace("    transform: transforms/visits\n", "").partition("name: shop\n")[2]
     found = changes(deploy(PIPELINE), deploy(PIPELINE + without))
     stacks = {name.split("/")[0] for name in found.added}
-    assert stacks == {CLICKS, VISITS, "shop-observability", "shop-queries-puts"}
+    assert stacks == {
+        CLICKS, VISITS, EVENTS, "shop-observability", "shop-queries-puts", "shop-redrive-puts",
+    }  # fmt: skip
     assert not (found.removed or found.replaced)
 
 
@@ -36,7 +39,10 @@ def test_the_table_has_the_declared_columns_and_partitions(variants) -> None:
         each["Properties"]["Name"]: each["Properties"]["OpenTableFormatInput"]["IcebergInput"]
         for each in variants["puts"].resources("AWS::Glue::Table")
     }
-    assert made.keys() == {"clicks", "visits"}
+    assert made.keys() == {"clicks", "visits", "bought", "viewed"}
+    assert [f["Name"] for f in made["bought"]["IcebergTableInput"]["Schema"]["Fields"]] == [
+        "id", "kind", "arrived_at",
+    ]  # fmt: skip
     clicks = made["clicks"]["IcebergTableInput"]
     assert [(each["Name"], each["Type"]) for each in clicks["Schema"]["Fields"]] == [
         ("id", "long"), ("price", "decimal(10,2)"), ("at", "timestamp"), ("day", "date"),
@@ -48,12 +54,23 @@ def test_the_table_has_the_declared_columns_and_partitions(variants) -> None:
     ] == [("at_hour", "hour", 3), ("ok", "identity", 5)]
 
 
-def test_each_stream_has_its_source_and_its_only_table(variants) -> None:
+def test_each_stream_has_its_source_and_its_tables(variants) -> None:
     streams = {
         each["Properties"]["DeliveryStreamName"]: each["Properties"]
         for each in variants["puts"].resources(STREAM)
     }
-    assert streams.keys() == {"shop-clicks", "shop-visits"}
+    assert {
+        name: [
+            into["DestinationTableName"]
+            for into in each["IcebergDestinationConfiguration"]["DestinationTableConfigurationList"]
+        ]
+        for name, each in streams.items()
+    } == {
+        "shop-clicks": ["clicks"], "shop-visits": ["visits"], "shop-events": ["bought", "viewed"],
+    }  # fmt: skip
+    for each in streams.values():  # the function routes, since only it knows the table's columns
+        used = each["IcebergDestinationConfiguration"]["ProcessingConfiguration"]["Processors"]
+        assert [processor["Type"] for processor in used] == ["Lambda"]
     assert streams["shop-clicks"]["DeliveryStreamType"] == "DirectPut"
     assert "KinesisStreamSourceConfiguration" in streams["shop-visits"]
     assert variants["puts"].only("AWS::Kinesis::Stream")["Name"] == "shop-visits"
@@ -63,22 +80,23 @@ def test_the_function_contains_the_table_and_the_transform(variants) -> None:
     zips = []
     for path in variants["puts"].folder.glob("asset.*.zip"):
         with zipfile.ZipFile(path) as archive:
-            if "put_table.json" in archive.namelist():
-                table = json.loads(archive.read("put_table.json"))
-                zips.append((table["stream"]["name"], "transform/handler.py" in archive.namelist()))
-    assert sorted(zips) == [("clicks", False), ("visits", True)]
+            if "put_stream.json" in archive.namelist():
+                put = json.loads(archive.read("put_stream.json"))
+                tables = [table["name"] for table in put["targets"]]
+                zips.append((tables, "transform/handler.py" in archive.namelist()))
+    assert sorted(zips) == [(["bought", "viewed"], False), (["clicks"], False), (["visits"], True)]
 
 
-def test_a_stream_appends_to_its_own_table_only(variants) -> None:
+def test_a_stream_appends_to_its_own_tables_only(variants) -> None:
     folder, templates = variants["puts"].folder, variants["puts"].templates
     roles = [
         role_of(Synthesized(folder, {stack: templates[stack]}), "Requests")
-        for stack in (CLICKS, VISITS)
+        for stack in (CLICKS, VISITS, EVENTS)
     ]
     table = f"arn:aws:glue:{HERE}:table/cdc_iceberg"
-    for role, own, other in zip(roles, ("clicks", "visits"), ("visits", "clicks"), strict=True):
-        assert allows(role, "glue:UpdateTable", f"{table}/{own}")
-        assert not allows(role, "glue:UpdateTable", f"{table}/{other}")
+    every = {"clicks", "visits", "bought", "viewed"}
+    for role, own in zip(roles, ({"clicks"}, {"visits"}, {"bought", "viewed"}), strict=True):
+        assert {t for t in every if allows(role, "glue:UpdateTable", f"{table}/{t}")} == own
     assert not allows(roles[0], "kinesis:GetRecords", "ShardsArn")
 
 
@@ -94,13 +112,46 @@ def test_put_tables_have_saved_queries_and_alarms(variants) -> None:
         each["Properties"]["Name"]: each["Properties"]["QueryString"]
         for each in variants["puts"].resources("AWS::Athena::NamedQuery")
     }
-    assert queries.keys() == {"clicks", "visits"}
-    assert 'PARTITION BY "id"' in queries["clicks"] and "PARTITION BY" not in queries["visits"]
+    assert {name: 'PARTITION BY "id"' in query for name, query in queries.items()} == {
+        "clicks": True, "visits": False, "bought": True, "viewed": False,
+    }  # fmt: skip
+    assert "PARTITION BY" not in queries["visits"] + queries["viewed"]
     alarms = {
         each["Properties"]["AlarmName"].removeprefix("shop-")
         for each in variants["puts"].resources(ALARM)
     }
     assert alarms == {
         "delivery-late", "delivery-failed", "delivery-refused", "delivery-function",
-        "puts-throttled",
+        "puts-throttled", "puts-throttled-3",
     }  # fmt: skip
+
+
+def test_the_redrive_may_move_failed_objects_and_put_into_its_streams_only(variants) -> None:
+    folder, templates = variants["puts"].folder, variants["puts"].templates
+    redrive = Synthesized(folder, {"shop-redrive-puts": templates["shop-redrive-puts"]})
+    function = redrive.only("AWS::Lambda::Function")
+    assert function["FunctionName"] == "shop-redrive-puts"
+    assert function["Environment"]["Variables"]["PREFIX"] == "shop"
+    role, state = role_of(redrive, "Function"), "arn:aws:s3:::state"
+    firehose = f"arn:aws:firehose:{HERE}:deliverystream"
+    kms = ("kms:GenerateDataKey", f"arn:aws:kms:{HERE}:key/own")
+    through = {
+        name: {"ViaService": f"{name}.eu-west-1.amazonaws.com"} for name in ("kinesis", "s3")
+    }
+    failed, aside = (f"{state}/firehose/{at}processing-failed/a" for at in ("", "redriven/"))
+    for action, resource in (
+        ("s3:GetObject", failed), ("s3:DeleteObject", failed), ("s3:PutObject", aside),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-clicks"),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-events"),
+        ("kinesis:PutRecords", f"arn:aws:kinesis:{HERE}:stream/shop-visits"),
+    ):  # fmt: skip
+        assert allows(role, action, resource), (action, resource)
+    assert allows(role, *kms, **through["kinesis"]) and allows(role, *kms, **through["s3"])
+    for action, resource in (
+        ("s3:DeleteObject", aside), ("s3:GetObject", f"{state}/control/stream.json"),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-visits"),
+        ("firehose:PutRecordBatch", f"{firehose}/shop-cdclake.redrive"),
+        ("firehose:DeleteDeliveryStream", f"{firehose}/shop-clicks"),
+        ("glue:UpdateTable", f"arn:aws:glue:{HERE}:table/cdc_iceberg/clicks"), kms,
+    ):  # fmt: skip
+        assert not allows(role, action, resource), (action, resource)

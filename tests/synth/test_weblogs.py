@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cdclake.config.problems import InvalidPipeline
 from cdclake.web_logs import fluent_bit, nginx
+from cdclake.web_logs.model import IMAGES
 from cdclake.web_logs.row import COLUMNS
 from tests.synth.deployments import EXISTING, PIPELINE, WEB_LOGS, Deploy, Synthesized
-from tests.synth.permissions import allows, role_of
+from tests.synth.permissions import allows, rendered, role_of
 from tests.synth.upgrades import changes
 
 STREAM, ALARM = "AWS::KinesisFirehose::DeliveryStream", "AWS::CloudWatch::Alarm"
@@ -36,7 +39,8 @@ def test_web_logs_alone_need_neither_a_database_nor_kafka(variants) -> None:
     deployed = variants["web logs"]
     assert set(deployed.templates) == {
         f"shop-{part}" for part in (
-            "lake", "network", "observability", "query", "queries-puts", "weblogs-request",
+            "lake", "network", "observability", "query", "queries-puts", "redrive-puts",
+            "weblogs-request",
         )
     }  # fmt: skip
     assert endpoints(deployed) == {"s3", "ecr.api", "ecr.dkr", "logs", "kinesis-firehose"}
@@ -48,6 +52,7 @@ def test_beside_tables_web_logs_add_a_stack_and_touch_no_other_part(deploy: Depl
     stacks = {name.split("/")[0] for name in found.added}
     assert stacks == {
         "shop-weblogs-request", "shop-network", "shop-observability", "shop-queries-puts",
+        "shop-redrive-puts",
     }  # fmt: skip
     assert not (found.removed or found.replaced)
 
@@ -140,6 +145,42 @@ def test_a_stream_appends_to_its_own_tables_only(variants) -> None:
 def test_an_image_that_a_closed_network_does_not_lead_to_is_refused(deploy: Deploy) -> None:
     with pytest.raises(InvalidPipeline, match=r"no route to the registry public[.]ecr[.]aws; copy"):
         deploy(PUBLIC)
+
+
+def test_images_to_build_are_assets_and_synth_needs_no_docker(
+    deploy: Deploy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CDK_DOCKER", str(tmp_path / "no-docker"))
+    text = WEB_LOGS.partition("    images:")[0]
+    deployed = deploy(f"{text}    images: build\n")
+    published = json.loads((deployed.folder / "shop-weblogs-request.assets.json").read_text())
+    built = {
+        Path(image["source"]["directory"]).name: image
+        for image in published["dockerImages"].values()
+    }
+    assert len(built) == 2
+    folders = {(deployed.folder / name / "Dockerfile").read_text(): name for name in built}
+    for name, container in (("nginx", "nginx"), ("router", "router")):
+        folder = folders[(IMAGES / name / "Dockerfile").read_text()]
+        assert built[folder]["source"]["platform"] == "linux/amd64"
+        [destination] = built[folder]["destinations"].values()
+        image = rendered(containers(deployed)[container]["Image"])
+        to = {"Fn::Sub": "/{repositoryName}:{imageTag}".format(**destination)}
+        assert image == f"111122223333.dkr.ecr.eu-west-1.amazonaws.com{rendered(to)}"
+    execution = role_of(deployed, "ServerExecution")
+    own = f"arn:aws:ecr:{HERE}:repository/cdk-hnb659fds-container-assets-111122223333-eu-west-1"
+    assert allows(execution, "ecr:BatchGetImage", own)
+    assert not allows(execution, "ecr:BatchGetImage", f"{own}-another")
+    assert not allows(execution, "ecr:PutImage", own)
+
+
+def test_base_images_are_pinned() -> None:
+    from_nginx, from_router = (
+        re.findall(r"^FROM (.+)$", (IMAGES / name / "Dockerfile").read_text(), re.MULTILINE)
+        for name in ("nginx", "router")
+    )
+    assert re.fullmatch(r"docker[.]io/library/nginx:[\d.]+@sha256:[0-9a-f]{64}", *from_nginx)
+    assert re.fullmatch(r".+/aws-for-fluent-bit:init-\d+[.]\d+[.]\d+(@sha256:.{64})?", *from_router)
 
 
 def test_a_network_of_ones_own_may_lead_anywhere(deploy: Deploy) -> None:

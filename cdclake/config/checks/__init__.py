@@ -56,6 +56,7 @@ CHECKS: tuple[Check, ...] = (
     web_logs.check_contents,
     web_logs.check_settings,
     puts.check_columns,
+    puts.check_put_routes,
     put_streams.check_names,
     put_streams.check_sizes,
     derived.check_derived,

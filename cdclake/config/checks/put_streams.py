@@ -57,7 +57,9 @@ def check_names(document: Document, tables: Sequence[TableOutline]) -> Iterator[
         for table in stream.tables:
             if table in taken:
                 message = f"the table {table!r} would also be that of {taken[table]}"
-                yield document.key_problem(stream.place, message, remedy)
+                own = (*stream.place, "tables", table)
+                place = own if document.get(*own) is not None else stream.place
+                yield document.key_problem(place, message, remedy)
                 break
             taken[table] = f"the {stream.what} {name!r}"
 
@@ -94,4 +96,5 @@ def _streams(document: Document) -> Iterator[_PutStream]:
         made = request_tables(name, logs.route, tuple(logs.statuses))
         yield _PutStream(("weblogs", name), "web logs", made, _MIN_REQUEST_BYTES, logs)
     for name, entry in put_entries(document).items():
-        yield _PutStream(("puts", name), "put table", (name,), _SMALL_RECORD_BYTES, entry)
+        made = tuple(entry.tables or (name,))
+        yield _PutStream(("puts", name), "put table", made, _SMALL_RECORD_BYTES, entry)

@@ -1,4 +1,4 @@
-"""Checks of put tables: columns, keys, partitions, and the folders of their transforms."""
+"""Checks of put tables: routes, columns, keys, partitions, and the folders of transforms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cdclake.config import literals, partition
 from cdclake.config.document import Document, Location
 from cdclake.config.partial_model import TableOutline
 from cdclake.config.problems import Problem, Refused, did_you_mean
-from cdclake.config.puts_model import PutsEntry
+from cdclake.config.puts_model import PutColumns, PutsEntry
 from cdclake.config.resolve_firehose import puts_settings
 from cdclake.debezium.types import ColumnType
 from cdclake.firehose.stream import ARRIVED_AT
@@ -21,18 +21,59 @@ from cdclake.puts.put_table import TRANSFORM
 _SECTION = "puts"
 _KINDS = ("identity", "year", "month", "day", "hour")
 _ARRIVED_AT = ColumnType("timestamptz")
+_TEXT = ColumnType("text")
 
 
 def check_columns(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Check each put table's columns, key and partitions."""
     del tables
     for name, entry in put_entries(document).items():
+        for place, table in _tables_of((_SECTION, name), entry):
+            if not table.columns:
+                remedy = "add `columns:`, or `route:` and `tables:` for several tables"
+                yield document.problem(place, "`columns` is missing", remedy)
+            yield from _check_names(document, place, table)
+            for index, field in enumerate(table.key):
+                if field not in table.columns:
+                    yield _undeclared(document, (*place, "key", index), field, table.columns)
+            yield from _check_partitions(document, place, table)
+
+
+def check_put_routes(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
+    """Check that each value of a route selects one table, and that its field can have it."""
+    del tables
+    for name, entry in put_entries(document).items():
         place = (_SECTION, name)
-        yield from _check_names(document, place, entry)
-        for index, field in enumerate(entry.key):
-            if field not in entry.columns:
-                yield _undeclared(document, (*place, "key", index), field, entry.columns)
-        yield from _check_partitions(document, place, entry)
+        if entry.tables is None:
+            if entry.route is not None:
+                remedy = "add `tables:`, with `columns:` for each, or remove `route:`"
+                yield document.problem((*place, "route"), "`tables` is missing", remedy)
+            continue
+        if entry.route is None:
+            remedy = "add `route: FIELD`, whose value selects the table of a record"
+            yield document.problem((*place, "tables"), "`route` is missing", remedy)
+        for setting in PutColumns.model_fields:
+            if setting in document.mapping(*place):
+                message = f"with `tables:` each table has its own `{setting}`"
+                yield document.key_problem((*place, setting), message, "move it into `tables:`")
+        yield from _check_values(document, place, entry)
+
+
+def _check_values(document: Document, place: Location, entry: PutsEntry) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    for name, table in (entry.tables or {}).items():
+        at = (*place, "tables", name)
+        for index, value in enumerate(table.values or [name]):
+            if value in taken:
+                message = f"the value {value!r} also selects {taken[value]!r}"
+                remedy = "write different `values:` for each table"
+                yield document.key_problem((*at, "values", index), message, remedy)
+            taken[value] = name
+        spelled = table.columns.get(entry.route or "", "text")
+        if literals.parse_column_type(spelled) != _TEXT:
+            message = f"{entry.route!r} selects the table by a text, but is {spelled}"
+            remedy = "write `text`, or name another field as `route:`"
+            yield document.problem((*at, "columns", entry.route or ""), message, remedy)
 
 
 def check_folders(document: Document, folder: Path) -> Iterator[Problem]:
@@ -61,7 +102,14 @@ def put_entries(document: Document) -> dict[str, PutsEntry]:
     return found
 
 
-def _check_names(document: Document, place: Location, entry: PutsEntry) -> Iterator[Problem]:
+def _tables_of(place: Location, entry: PutsEntry) -> list[tuple[Location, PutColumns]]:
+    """Return the declared tables with their places; without `tables:` the entry is the only one."""
+    if entry.tables is None:
+        return [] if entry.route else [(place, entry)]
+    return [((*place, "tables", name), table) for name, table in entry.tables.items()]
+
+
+def _check_names(document: Document, place: Location, entry: PutColumns) -> Iterator[Problem]:
     taken = {ARRIVED_AT: "the time of arrival"}
     for field in entry.columns:
         name = naming.lake_name(field)
@@ -72,7 +120,7 @@ def _check_names(document: Document, place: Location, entry: PutsEntry) -> Itera
         taken[name] = repr(field)
 
 
-def _check_partitions(document: Document, place: Location, entry: PutsEntry) -> Iterator[Problem]:
+def _check_partitions(document: Document, place: Location, entry: PutColumns) -> Iterator[Problem]:
     types = {field: literals.parse_column_type(t) for field, t in entry.columns.items()}
     types[ARRIVED_AT] = _ARRIVED_AT
     seen: set[tuple[str, str]] = set()

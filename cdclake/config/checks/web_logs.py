@@ -46,7 +46,10 @@ def check_images(document: Document, tables: Sequence[TableOutline]) -> Iterator
         for image in ("nginx", "router"):
             if getattr(entry.images, image) is None:
                 message = f"the web logs {name!r} have no image `{image}` to run on AWS"
-                remedy = f"add `images: {{{image}: registry/name:tag@sha256:...}}` there"
+                remedy = (
+                    f"add `images: {{{image}: registry/name:tag@sha256:...}}` there, or"
+                    " `images: build`"
+                )
                 yield document.key_problem((_SECTION, name), message, remedy)
 
 

@@ -125,10 +125,10 @@ def copy_transforms(lake: LocalLake) -> Path:
     """Copy the users' transforms to a folder named by their content; return it."""
     source = Path(lake.state.pipeline_file).parent
     files = {
-        f"{table.name}/{name}": content
-        for table in lake.plan.puts
-        if table.transform
-        for name, content in transform_files(source / table.transform).items()
+        f"{put.name}/{name}": content
+        for put in lake.plan.puts
+        if put.transform
+        for name, content in transform_files(source / put.transform).items()
     }
     digest = hashlib.sha256()
     for name, content in sorted(files.items()):

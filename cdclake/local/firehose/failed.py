@@ -8,6 +8,7 @@ from typing import Any
 
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.naming import delivery_error_prefix, redriven_prefix
+from cdclake.redrive.objects import KINDS, REST
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,7 @@ def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> F
 
     Return None if there are none.
     """
-    prefixes = (
-        delivery_error_prefix(stream.error_prefix, kind, "")[:-1]
-        for kind in ("processing-failed", "iceberg-failed")
-    )
-    found = [entry for prefix in prefixes for entry in _objects(s3, bucket, prefix, name)]
+    found = _failed(s3, bucket, stream, name)
     if not found:
         return None
     records, newest = 0, max(found, key=lambda entry: entry["LastModified"])
@@ -50,9 +47,25 @@ def failed_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> F
 
 
 def redriven_records(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> int:
-    """Count failed records of a stream, `name` in Firehose, that were put again."""
-    prefix = redriven_prefix(stream.error_prefix)
-    return sum(len(_lines(s3, bucket, entry)) for entry in _objects(s3, bucket, prefix, name))
+    """Count failed records of a stream, `name` in Firehose, that were put again.
+
+    A moved object also has the lines that were not put, which another object keeps.
+    """
+    moved = _objects(s3, bucket, redriven_prefix(stream.error_prefix), name)
+    rest = [
+        entry
+        for entry in (*moved, *_failed(s3, bucket, stream, name))
+        if entry["Key"].endswith(REST)
+    ]
+    counted = [
+        sum(len(_lines(s3, bucket, entry)) for entry in entries) for entries in (moved, rest)
+    ]
+    return counted[0] - counted[1]
+
+
+def _failed(s3: Any, bucket: str, stream: DeliveryStream, name: str) -> list[dict[str, Any]]:
+    prefixes = (delivery_error_prefix(stream.error_prefix, kind, "")[:-1] for kind in KINDS)
+    return [entry for prefix in prefixes for entry in _objects(s3, bucket, prefix, name)]
 
 
 def _objects(s3: Any, bucket: str, prefix: str, name: str) -> list[dict[str, Any]]:

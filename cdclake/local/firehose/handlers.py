@@ -25,7 +25,7 @@ _Transform = Callable[[Sequence[Mapping[str, Any]]], list[dict[str, Any]]]
 def handler_of(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handler:
     """Return the handler of the stream's function in `lambda/`, with the plan of a deployment.
 
-    The folders of the users' transforms are in `transforms`, by table.
+    The folders of the users' transforms are in `transforms`, by stream.
     """
     if stream.function == put_table.FUNCTION:
         return _put_handler(stream, plan, transforms)
@@ -43,12 +43,12 @@ def handler_of(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handler:
 
 
 def _put_handler(stream: DeliveryStream, plan: Plan, transforms: Path) -> Handler:
-    [table] = [table for table in plan.puts if table.stream == stream]
+    [put] = [put for put in plan.puts if put.stream == stream]
 
     @cache  # at the first call, as on Lambda: a broken transform fails its calls only
     def loaded() -> PutTransform:
-        before = load_handler(transforms / table.name, table.name) if table.transform else None
-        return PutTransform(table, before)
+        before = load_handler(transforms / put.name, put.name) if put.transform else None
+        return PutTransform(put, before)
 
     return lambda event, context: loaded().answer(event, context)
 

@@ -57,8 +57,8 @@ def web_log_figures(lake: LocalLake) -> list[dict[str, Any]]:
 
 
 def put_table_figures(lake: LocalLake) -> list[dict[str, Any]]:
-    """Count the records of each put table of the plan now."""
-    streams = [table.stream for table in lake.plan.puts]
+    """Count the records of each entry of `puts:` of the plan now."""
+    streams = [put.stream for put in lake.plan.puts]
     return [figures.to_json("puts") for figures in _counted(lake, streams)]
 
 

@@ -23,7 +23,7 @@ def described(plan: Plan) -> dict[str, Any]:
     """Return the tables of web logs and put tables, and the stream that producers send to."""
     return {
         "web_logs": [_described("web_logs", plan, logs.stream) for logs in plan.web_logs],
-        "puts": [_described("puts", plan, table.stream) for table in plan.puts],
+        "puts": [_described("puts", plan, put.stream) for put in plan.puts],
     }
 
 

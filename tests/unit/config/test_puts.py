@@ -28,10 +28,12 @@ def plan_of(text: str, folder: Path, environment: str | None = None) -> Plan:
 def test_a_file_may_have_put_tables_alone(tmp_path: Path) -> None:
     entry = "{source: kinesis, columns: {userId: int, at: timestamptz}, key: [userId], partition_by: [day(at), userId], retry_seconds: 5}"
     plan = plan_of(file(entry, "firehose: {buffer: {seconds: 7}}\n"), tmp_path)
-    [table] = plan.puts
-    assert (plan.tables, plan.deliveries, plan.streams) == ((), (), (table.stream,))
-    assert (table.name, table.tables, table.key) == ("clicks", ("clicks",), ("userid",))
-    stream = table.stream
+    [put] = plan.puts
+    [table] = put.targets
+    assert (plan.tables, plan.deliveries, plan.streams) == ((), (), (put.stream,))
+    assert (put.name, put.tables, table.name) == ("clicks", ("clicks",), "clicks")
+    assert (table.key, table.values, put.route) == (("userid",), (), None)
+    stream = put.stream
     assert (stream.source, stream.topic, stream.table) == ("kinesis", "clicks", "clicks")
     assert (stream.buffer_seconds, stream.retry_seconds) == (7, 5)
     [schema] = appended_schemas(plan)
@@ -42,12 +44,27 @@ def test_a_file_may_have_put_tables_alone(tmp_path: Path) -> None:
 
 
 def test_the_default_partition_is_the_day_of_arrival(tmp_path: Path) -> None:
-    [table] = plan_of(file(), tmp_path).puts
-    assert (table.partition_by, table.key, table.unknown_fields) == (
-        ("day(arrived_at)",),
-        (),
-        "refuse",
+    [put] = plan_of(file(), tmp_path).puts
+    [table] = put.targets
+    assert (table.partition_by, table.key) == (("day(arrived_at)",), ())
+    assert put.unknown_fields == "refuse"
+
+
+def test_one_stream_may_have_several_tables(tmp_path: Path) -> None:
+    entry = "{route: kind, tables: {clicks: {columns: {id: int}}, orders: {columns: {id: int, kind: text}, key: [id], values: [order, refund]}}}"
+    plan = plan_of(file(entry, name="events"), tmp_path)
+    [put] = plan.puts
+    assert (put.name, put.route, put.database) == ("events", "kind", "cdc_iceberg")
+    assert (put.stream.tables, put.stream.routed, put.stream.table) == (
+        ("clicks", "orders"),
+        True,
+        None,
     )
+    assert [table.values for table in put.targets] == [("clicks",), ("order", "refund")]
+    clicks, orders = appended_schemas(plan)
+    assert (clicks.name, clicks.columns) == ("clicks", (("id", "int"), ("arrived_at", "timestamp")))
+    assert orders.columns == (("id", "int"), ("kind", "string"), ("arrived_at", "timestamp"))
+    assert Plan.from_json(plan.to_json()) == plan
 
 
 def test_an_environment_overrides_an_entry(tmp_path: Path) -> None:
@@ -58,6 +75,17 @@ def test_an_environment_overrides_an_entry(tmp_path: Path) -> None:
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
     "no columns": (file("{}"), 4, 3, "`columns` is missing", "add"),
+    "a route without tables": (file("{route: kind}"), 4, 19, "`tables` is missing", "`columns:` for each"),
+    "tables without a route": (file("{tables: {a: {columns: {id: int}}}}"), 4, 12, "`route` is missing", "`route: FIELD`"),
+    "no table": (file("{route: kind, tables: {}}"), 4, 25, "`tables` is empty", "add"),
+    "tables next to columns": (file("{columns: {id: int}, route: kind, tables: {a: {columns: {id: int}}}}"), 4, 12, "its own `columns`", "move it into `tables:`"),
+    "a key of all tables": (file("{key: [id], route: kind, tables: {a: {columns: {id: int}}}}"), 4, 12, "its own `key`", "move it into `tables:`"),
+    "a table without columns": (file("{route: kind, tables: {a: {}}}"), 4, 34, "`columns` is missing", "add"),
+    "a value twice": (file("{route: kind, tables: {a: {columns: {id: int}}, b: {columns: {id: int}, values: [b, a]}}}"), 4, 95, "the value 'a' also selects 'a'", "different"),
+    "a value twice in a table": (file("{route: kind, tables: {a: {columns: {id: int}, values: [x, x]}}}"), 4, 58, "'x' is listed twice", "remove"),
+    "a route that is no text": (file("{route: kind, tables: {a: {columns: {kind: int}}}}"), 4, 54, "selects the table by a text, but is int", "`text`"),
+    "a key of a table that is no column": (file("{route: kind, tables: {a: {columns: {id: int}, key: [kind]}}}"), 4, 64, "does not declare 'kind'", "id"),
+    "a table of two streams": (file("{route: kind, tables: {a: {columns: {id: int}}}}", more="weblogs: {a: {route: day}}\n"), 5, 34, "'a' would also be that of the web logs 'a'", "rename"),
     "no column": (file("{columns: {}}"), 4, 12, "`columns` is empty", "add"),
     "a name": (file(name="Clicks"), 4, 3, "invalid put table name", "lowercase"),
     "an unknown type": (file("{columns: {id: integr}}"), 4, 26, "unknown type 'integr'", ""),

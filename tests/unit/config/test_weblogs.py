@@ -105,6 +105,13 @@ def test_web_logs_have_what_they_say_and_else_what_all_streams_have(tmp_path):
     assert dev == replace(logs, stream=replace(stream, retry_seconds=5))
 
 
+def test_images_are_built_where_the_file_says_so(tmp_path):
+    both, one = "{images: build}", "{images: {nginx: '" + DIGEST + "', router: build}}"
+    for entry, wanted in ((both, ("build", "build")), (one, (DIGEST, "build"))):
+        [logs] = plan_of(file(entry, "aws: {region: eu-west-1}\n"), tmp_path).web_logs
+        assert (logs.nginx, logs.router) == wanted
+
+
 CASES = {
     # name: (file, line, column, part of the message, part of the remedy)
     "nothing at all": ("version: 1\nname: shop\n", 1, 1, "`tables` is missing", "add"),
@@ -127,6 +134,12 @@ CASES = {
     ),
     "an image by its tag": (
         file("{images: {nginx: nginx:1.27}}"), 4, 29, "has no digest", "@sha256",
+    ),
+    "an unknown way to images": (
+        file("{images: pull}"), 4, 21, "`images` cannot be 'pull'", "`build`",
+    ),
+    "an unknown image": (
+        file("{images: {apache: build}}"), 4, 22, "unknown key 'apache'", "nginx",
     ),
     "more than Direct PUT takes": (
         file("{mib_per_second: 6}"), 4, 29, "Direct PUT for Iceberg: 5", "`source: kinesis`",

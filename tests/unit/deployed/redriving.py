@@ -20,8 +20,9 @@ from cdclake.local.firehose.records import Failure
 from cdclake.local.firehose.records import Record as Read
 from cdclake.plan import Plan
 from cdclake.redrive import batch_writer
+from cdclake.redrive.pages import redrive_all
 from cdclake.redrive.routed_rows import unwrapped
-from cdclake.redrive.service import RedriveService, redrive_all
+from cdclake.redrive.service import RedriveService
 from tests.recorded.firehose import delivered, made_rows, stream_of
 from tests.recorded.recording import Recording
 

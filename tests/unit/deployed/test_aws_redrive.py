@@ -41,13 +41,11 @@ class Lambda:
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
     def run_verb(
-        client: Lambda, *words: str, file: str = "shop_firehose"
+        client: Lambda, *words: str, file: str | Path = "shop_firehose"
     ) -> tuple[object, dict[str, Any]]:
         monkeypatch.setattr(boto3, "client", lambda service, **_: client)
-        where = (
-            "--target", "aws", "--environment", "prod",
-            "--file", str(PROJECT / "pipelines" / f"{file}.yaml"),
-        )  # fmt: skip
+        path = PROJECT / "pipelines" / f"{file}.yaml" if isinstance(file, str) else file
+        where = ("--target", "aws", "--environment", "prod", "--file", str(path))
         with pytest.raises(SystemExit) as caught:
             command.main(("redrive", *where, *words, "--json"))
         return caught.value.code, json.loads(capsys.readouterr().out)
@@ -92,6 +90,27 @@ def test_what_is_not_deployed_is_said_to_be_missing(run: Run) -> None:
     code, told = run(Lambda(missing))
     assert (code, told["error"]["code"]) == (3, "not_running")
     assert "no function" in told["error"]["message"]
+
+
+def test_put_records_are_redriven_by_their_own_function(run: Run, tmp_path: Path) -> None:
+    file, both = tmp_path / "puts.yaml", tmp_path / "both.yaml"
+    puts = "puts: {clicks: {columns: {id: int}}}\n"
+    file.write_text(f"version: 1\nname: shop\n{puts}environments: {{prod: {{}}}}\n")
+    both.write_text((PROJECT / "pipelines" / "shop_firehose.yaml").read_text() + puts)
+    put: dict[str, Any] = {
+        "objects": 1, "put_again": {"clicks": 2}, "kept": {}, "more": False,
+        "before": ANSWER["before"], "after": "k",
+    }  # fmt: skip
+    client = Lambda(put)
+    code, told = run(client, file=file)
+    assert (code, told["put_again"], told["objects"]) == (0, {"clicks": 2}, 1)
+    assert [name.endswith("-redrive-puts") for name in client.names] == [True]
+    code, told = run(Lambda({**put, "kept": {"s3://b/k": 3}}), file=file)
+    assert (code, told["ok"], told["kept"]) == (4, False, {"s3://b/k": 3})
+    client = Lambda(ANSWER, put)
+    code, told = run(client, file=both)
+    assert (code, told["objects"], len(client.names)) == (0, 3, 2)
+    assert (told["put_again"], told["redriven"]) == ({"clicks": 2}, {"orders_changes": 3})
 
 
 def test_a_file_without_such_tables_has_nothing_to_redrive(run: Run) -> None:

@@ -13,12 +13,19 @@ from typing import Any
 import pytest
 
 from cdclake.config.resolve import load_plan
-from cdclake.puts.put_table import PutTable
+from cdclake.puts.put_table import PutStream
 from tests.load_function import FOLDER, load_file
 
 ARRIVED_MS = 1_790_000_000_123
 COLUMNS = """{id: bigint, userId: text, price: "numeric(10,2)", big: "numeric(38,0)", at: timestamptz,
       local: timestamp, day: date, ok: boolean, ratio: double precision, small: int, body: jsonb}"""
+ONE = f"    columns: {COLUMNS}\n    key: [id]\n"
+ROUTED = """\
+    route: kind
+    tables:
+      orders: {columns: {id: int, kind: text}, key: [id], values: [order, refund]}
+      views: {columns: {id: text, page: text}}
+"""
 HANDLER = """
 import base64, json
 from .rename import renamed
@@ -42,18 +49,20 @@ class Function:
     """The function as it is deployed, in a folder with its table and the user's transform."""
 
     def __init__(
-        self, folder: Path, settings: str = "", files: dict[str, str] | None = None
+        self,
+        folder: Path,
+        settings: str = "",
+        files: dict[str, str] | None = None,
+        declared: str = ONE,
     ) -> None:
         for name, text in (files or {}).items():
             target = folder / "transform" / name
             target.parent.mkdir(exist_ok=True)
             target.write_text(text)
         file = folder / "shop.yaml"
-        file.write_text(
-            f"version: 1\nname: shop\nputs:\n  clicks:\n    columns: {COLUMNS}\n    key: [id]\n{settings}"
-        )
-        [self.table] = load_plan(file).puts
-        (folder / "put_table.json").write_text(self.table.to_json())
+        file.write_text(f"version: 1\nname: shop\nputs:\n  clicks:\n{declared}{settings}")
+        [self.put] = load_plan(file).puts
+        (folder / "put_stream.json").write_text(self.put.to_json())
         shutil.copy(FOLDER / "firehose_puts" / "firehose_puts.py", folder)
         self._module = load_file(folder / "firehose_puts.py")
 
@@ -91,10 +100,10 @@ def function(tmp_path: Path) -> Function:
 def test_a_record_is_a_row_of_all_columns_and_its_arrival(function: Function) -> None:
     row = function.row(b'{"id": 7, "userId": "a"}\n')
     assert row == {
-        **dict.fromkeys(column.name for column in function.table.columns),
+        **dict.fromkeys(column.name for column in function.put.targets[0].columns),
         "id": 7, "userid": "a", "arrived_at": ARRIVED_MS * 1000,
     }  # fmt: skip
-    assert PutTable.from_raw(json.loads(function.table.to_json())) == function.table
+    assert PutStream.from_raw(json.loads(function.put.to_json())) == function.put
 
 
 @pytest.mark.parametrize(
@@ -160,6 +169,37 @@ def test_unknown_fields_are_omitted_where_the_file_allows_it(tmp_path: Path) -> 
     assert "other" not in row and row["body"] == '"b"'
 
 
+def test_a_field_selects_the_table(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    function = Function(tmp_path, declared=ROUTED)
+    answers = function.answers(
+        b'{"kind": "order", "id": 1}', b'{"kind": "refund", "id": 2}',
+        b'{"kind": "views", "id": "a", "page": "/"}', b'{"kind": "orders", "id": 3}', b'{"id": 4}',
+        b'{"kind": null, "id": 5}', b'{"kind": ["order"], "id": 6}', b'{"kind": "views", "id": 7}',
+        b'{"kind": "order"}', b'{"kind": "order", "id": 8, "page": "/"}',
+    )  # fmt: skip
+    made = [
+        (json.loads(base64.b64decode(a["data"])), a["metadata"]["otfMetadata"])
+        for a in answers
+        if a["result"] == "Ok"
+    ]
+    into = {"destinationDatabaseName": "cdc_iceberg", "operation": "insert"}
+    orders, views = ({**into, "destinationTableName": name} for name in ("orders", "views"))
+    arrived = {"arrived_at": ARRIVED_MS * 1000}
+    assert made == [
+        ({"id": 1, "kind": "order", **arrived}, orders),
+        ({"id": 2, "kind": "refund", **arrived}, orders),
+        ({"id": "a", "page": "/", **arrived}, views),
+    ]
+    assert [a["result"] for a in answers[3:]] == ["ProcessingFailed"] * 7
+    assert {record.getMessage(): vars(record)["refused"] for record in caplog.records} == {
+        "2 of 10 failed: kind: its value selects no table": 2,
+        "2 of 10 failed: kind: missing, but selects the table": 2,
+        "1 of 10 failed: id: a number that is not text": 1,
+        "1 of 10 failed: id: missing, but part of the key": 1,
+        "1 of 10 failed: unknown field 'page'": 1,
+    }
+
+
 def test_rows_beyond_the_size_of_an_answer_fail_instead_of_the_whole_call(
     function: Function,
 ) -> None:
@@ -167,6 +207,13 @@ def test_rows_beyond_the_size_of_an_answer_fail_instead_of_the_whole_call(
         answer["result"] for answer in function.answers(*[record(userId="x" * 1_600_000)] * 3)
     ]
     assert results == ["Ok", "Ok", "ProcessingFailed"]
+
+
+def test_the_size_of_an_answer_includes_where_its_rows_go(tmp_path: Path) -> None:
+    small = b'{"kind": "views"}'
+    answers = Function(tmp_path, declared=ROUTED).answers(*[small] * 25_000)
+    assert answers[0]["result"] == "Ok" and answers[-1]["result"] == "ProcessingFailed"
+    assert len(json.dumps({"records": answers})) < 6_291_456
 
 
 def test_the_users_handler_runs_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

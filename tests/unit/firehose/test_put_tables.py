@@ -73,17 +73,17 @@ def plan_of(text: str, folder: Path) -> Plan:
 
 
 def create(tables: LogTables, plan: Plan, name: str) -> None:
-    [table] = plan.puts
-    tables.create(put_schema(table), f"s3://{BUCKET}/warehouse/{name}")
+    for table in plan.puts[0].targets:
+        tables.create(put_schema(table), f"s3://{BUCKET}/warehouse/{name}-{table.name}")
 
 
 def deliver(tables: LogTables, plan: Plan, folder: Path, *bodies: bytes) -> Kept:
-    [table] = plan.puts
+    [put] = plan.puts
     records = [Record(0, number, ARRIVED_MS, body) for number, body in enumerate(bodies)]
     kept, topic = Kept(), RecordedTopic(records)
-    handler = handler_of(table.stream, plan, folder)
+    handler = handler_of(put.stream, plan, folder)
     delivery = Delivery(
-        table.stream, "lake", source=topic, function=LocalFunction(handler, table.stream),
+        put.stream, "lake", source=topic, function=LocalFunction(handler, put.stream),
         tables=tables, errors=kept,
     )  # fmt: skip
     delivery.drain()
@@ -122,6 +122,35 @@ def test_values_arrive_exactly_and_what_does_not_fit_is_kept(
     )  # fmt: skip
     fields = [field.name for field in tables._load("clicks").spec().fields]
     assert fields == ["at_day", "local_hour", "day_month", "ok"]
+
+
+ROUTED = """\
+version: 1
+name: shop
+lake: {database: lake}
+puts:
+  events:
+    route: kind
+    tables:
+      bought: {columns: {id: int, kind: text}, values: [order, refund]}
+      viewed: {columns: {page: text}}
+"""
+
+
+def test_records_go_to_the_tables_that_a_field_selects(tables: LogTables, tmp_path: Path) -> None:
+    plan = plan_of(ROUTED, tmp_path)
+    create(tables, plan, "events")
+    lost = b'{"kind": "sold", "id": 3}'
+    kept = deliver(
+        tables, plan, tmp_path, b'{"kind": "order", "id": 1}', b'{"kind": "viewed", "page": "/"}',
+        lost, b'{"kind": "refund", "id": 2}',
+    )  # fmt: skip
+    assert [(kind, failure.raw) for kind, failure in kept.failures] == [("processing-failed", lost)]
+    bought, viewed = (tables._load(name).scan().to_arrow() for name in ("bought", "viewed"))
+    assert bought.select(["id", "kind"]).to_pylist() == [
+        {"id": 1, "kind": "order"}, {"id": 2, "kind": "refund"},
+    ]  # fmt: skip
+    assert viewed.select(["page"]).to_pylist() == [{"page": "/"}]
 
 
 def test_a_broken_handler_fails_its_records_with_its_message(

@@ -1,0 +1,77 @@
+"""The redrive of put records: a function that operators invoke, and that puts them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aws_cdk import Aws
+from constructs import Construct
+
+from cdclake import naming
+from cdclake.config.deployment import Deployment
+from cdclake.stacks.bundles import build_firehose_redrive_puts
+from cdclake.stacks.constructs import firehose_grants
+from cdclake.stacks.constructs.deployment_context import DeploymentContext
+from cdclake.stacks.constructs.function import LambdaFunction
+from cdclake.stacks.constructs.grant import Grant, arn, through_s3
+from cdclake.stacks.lake_stack import LakeOutputs
+from cdclake.stacks.pipeline_stack import PipelineStack
+
+_TIMEOUT_S = 900  # Lambda's maximum
+_MEMORY_MB = 512  # for the records of a request and those of an object that cannot be put
+
+
+class RedrivePutsStack(PipelineStack):
+    """Function that puts the failed records of web logs and put tables into their streams again."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        deployment: Deployment,
+        *,
+        lake: LakeOutputs,
+        ground: DeploymentContext,
+    ) -> None:
+        super().__init__(scope, deployment, "redrive-puts", "redrive of put records")
+        plan, state = deployment.plan, lake.state
+        folder = plan.put_streams[0].error_prefix  # the same for all streams
+        function = LambdaFunction(
+            self,
+            "Function",
+            module="firehose_redrive_puts",
+            code=build_firehose_redrive_puts(plan).path,
+            environment={"BUCKET": state.name, "PREFIX": deployment.prefix},
+            grants=[
+                *firehose_grants.moves_failed(state, folder),
+                through_s3(ground.key_arn),
+                *self._puts(ground.key_arn),
+            ],
+            timeout_s=_TIMEOUT_S,
+            memory_mb=_MEMORY_MB,
+            ground=ground,
+        )
+        # A fixed name, since operators and the CLI invoke it by name.
+        function.resource.function_name = naming.redrive_puts_function(deployment.prefix)
+
+    def _puts(self, key_arn: str) -> Iterator[Grant]:
+        """Yield the grants to put into what producers put into: Firehose, or Kinesis."""
+        prefix, streams = self.deployment.prefix, self.deployment.plan.put_streams
+        direct = [
+            arn("firehose", f"deliverystream/{naming.delivery_stream_name(prefix, stream.name)}")
+            for stream in streams
+            if stream.source == "direct_put"
+        ]
+        shards = [
+            arn("kinesis", f"stream/{naming.kinesis_stream_name(prefix, stream.name)}")
+            for stream in streams
+            if stream.source == "kinesis"
+        ]
+        if direct:
+            yield Grant(actions=["firehose:PutRecordBatch"], on=direct)
+        if shards:
+            yield Grant(actions=["kinesis:PutRecords"], on=shards)
+            yield Grant(
+                actions=["kms:GenerateDataKey"],
+                on=[key_arn],
+                only_if={"StringEquals": {"kms:ViaService": f"kinesis.{Aws.REGION}.amazonaws.com"}},
+            )
