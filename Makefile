@@ -16,7 +16,7 @@ SEED ?= 0
 SIZE ?= short
 
 .DEFAULT_GOAL := help
-.PHONY: help setup hudi-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
+.PHONY: help setup hudi-jars trino-jars demo plugins connectors synth nist test test-unit test-spark test-local test-slow test-firehose test-model \
 	test-mutations test-faults prove bench bench-full check audit format record docs lock clean
 
 help: ## List the targets
@@ -27,6 +27,9 @@ setup: ## Install Python packages (.venv/) and jars (jars/), all locked; a no-op
 
 hudi-jars: setup ## Fetch Hudi's jars (jars/hudi/, 120 MB), which pipelines with `publish:` and their tests need
 	@$(BIN)/python -m scripts.fetch_jars --optional hudi
+
+trino-jars: setup ## Fetch a bare Trino (jars/trino/, 80 MB): tests run Athena's SQL in it
+	@$(BIN)/python -m scripts.fetch_jars --optional trino
 
 demo: setup ## Stream a demo shop into a temporary lake and verify it row by row
 	@$(BIN)/cdclake demo

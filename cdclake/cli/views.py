@@ -44,9 +44,7 @@ def views(
         )
     tables = [plan.table(name, of="file") for name in table] if table else plan.all_tables
     statements = {
-        name: statement
-        for each in tables
-        for name, statement in athena_views(each, plan.lake_database).items()
+        name: statement for each in tables for name, statement in athena_views(each, plan).items()
     }
     if target is Target.AWS:
         answer = _make(deployment.prefix, statements)

@@ -15,12 +15,12 @@ STATE_VIEWS = (
     ),
     Mutation(
         "the view shows tombstones", VIEWS,
-        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)"', 'f"ELSE false END)"'),),
+        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)', 'f"ELSE false END)'),),
     ),
     Mutation(
         "the view's carried values have their row's position", VIEWS,
-        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION}, '')",
-          "coalesce(s.{naming.POSITION}, '')"),),
+        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION})",
+          "s.{naming.POSITION}"),),
     ),
     Mutation(
         "the view bounds its tail by position", VIEWS,
