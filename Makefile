@@ -69,7 +69,7 @@ test-slow: connectors ## Run the slow tests, most of them on the real local lake
 test-firehose: setup ## Run the recorded events through the local Firehose with injected faults, 100 seeds
 	@$(PYTEST) -n 2 -m slow tests/spark/test_firehose_log.py
 
-test-mutations: setup ## Run mutation tests: break the engine on purpose and check that tests fail
+test-mutations: trino-jars ## Run mutation tests: break the engine on purpose and check that tests fail
 	@$(BIN)/python -m tests.mutations.run
 
 test-model: setup ## Run random histories on the real local lake: SEEDS=200 of them, starting with SEED=0
@@ -79,7 +79,7 @@ test-model: setup ## Run random histories on the real local lake: SEEDS=200 of t
 test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for some, SEED=0
 	@$(BIN)/python -m tests.faults.run --only "$(ONLY)" --seed $(SEED)
 
-prove: connectors ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
+prove: connectors trino-jars ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
 bench: setup $(PEER_JARS) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from cdclake import naming
 from cdclake.debezium.types import Conversion
-from cdclake.firehose.stream import DeliveryStream
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import TRINO, in_utc
 from cdclake.iceberg.latest_row import folded_rows, history_part
@@ -21,13 +20,27 @@ _MOMENTS = (naming.COMMITTED_AT, naming.INGESTED_AT)
 # two metadata tables at other times than the state: longer than the clocks differ and a commit
 # takes.
 _STAMP_AGE = "interval '2' minute"
+_SET_BACK = (
+    "no commit of the state from before this view is known: ask again in two minutes,"
+    " then run `cdclake views`"
+)
+_TYPES = {
+    "string": "varchar",
+    "int": "integer",
+    "float": "real",
+    "timestamp": "timestamp(6) with time zone",
+    "timestamp_ntz": "timestamp(6)",
+}
 _FLOOR = "cdc__floor"  # in `tail`: of the truncates that the state contains
 
 
-def athena_views(table: Table, plan: Plan) -> dict[str, str]:
-    """Return the statements that create or replace the views, by the view's name."""
+def athena_views(table: Table, plan: Plan, since: int | None = None) -> dict[str, str]:
+    """Return the statements that create or replace the views, by the view's name.
+
+    `since` is the state's bound of the tail now (`tail_bound`), if it is known.
+    """
     selects = {
-        naming.current_name(table.name): _current(table, plan),
+        naming.current_name(table.name): _current(table, plan, since),
         naming.history_name(table.name): _history(table, plan.lake_database),
     }
     return {
@@ -36,52 +49,86 @@ def athena_views(table: Table, plan: Plan) -> dict[str, str]:
     }
 
 
-def _current(table: Table, plan: Plan) -> str:
+def tail_bound(table: Table, plan: Plan) -> str:
+    """Return a SELECT of the time in microseconds since 1970 after which all the tail arrived."""
+    micros = "CAST(floor(to_unixtime(ingested) * 1e6) AS bigint)"
+    return f"SELECT {micros} AS ingested FROM ({_stamp(table, plan)})"
+
+
+def _current(table: Table, plan: Plan, since: int | None) -> str:
     """Return the SELECT of the state, overlaid by the changes since its stamp.
+
+    Every engine skips the changelog's files before the literal `since`, when it plans a query. What
+    comes before the stamp is left out only as the query runs.
 
     It does not look up the values that the creation of a changed key lacks, as the other dialects'
     view does: that takes more stages than Trino allows a query. They are NULL until the creation
     is applied.
     """
     database = plan.lake_database
-    streams = (stream for stream in plan.deliveries if table.name in stream.tables)
+    bound = "" if since is None else f" AND l.{naming.INGESTED_AT} > {_instant(str(since))}"
     tail = (
         f"SELECT l.*, b.{_FLOOR} FROM {_relation(database, table.changes)} AS l\n"
-        f"CROSS JOIN stamp AS b WHERE l.{naming.INGESTED_AT} > b.ingested"
+        f"CROSS JOIN stamp AS b WHERE l.{naming.INGESTED_AT} > b.ingested{bound}"
     )
     truncate = f"CASE WHEN {naming.OP} = 't' THEN {history_part(naming.POSITION)} ELSE '' END"
     floor = f"SELECT coalesce(max(greatest({_FLOOR}, {truncate})), '') AS floor FROM tail"
     folded = folded_rows(table, f"({PENDING})", table.toastable, TRINO)
     live = overlaid_state(table, _relation(database, table.name), TRINO)
+    if since is not None:
+        live += f"\nUNION ALL\n{_failure(table, since)}"
     return (
-        f"WITH stamp AS ({_stamp(table, database, next(streams, None))}),\n"
+        f"WITH stamp AS ({_stamp(table, plan)}),\n"
         f"tail AS ({tail}),\ntruncated AS ({floor}),\nfolded AS ({folded}),\n"
         f"live AS ({live})\nSELECT {', '.join(map(_without_zone, table.columns))}\nFROM live"
     )
 
 
-def _stamp(table: Table, database: str, stream: DeliveryStream | None) -> str:
+def _failure(table: Table, since: int) -> str:
+    """Return a SELECT of no rows, which fails if the stamp is older than the literal bound.
+
+    The state was then rolled back, or has no older commits: it was created again, or applied after
+    days without a change. The message is in every column, so that no predicate removes the part.
+    """
+    set_back = f"if(ingested < {_instant(str(since))}, {TRINO.text(_SET_BACK)})"
+    columns = ", ".join(_cast("message", c.column_type.state) for c in table.columns)
+    return (
+        f"SELECT {columns}\nFROM (SELECT {set_back} AS message FROM stamp)\n"
+        "WHERE CAST(message AS boolean)"
+    )
+
+
+def _cast(text: str, kind: str) -> str:
+    return f"to_utf8({text})" if kind == "binary" else f"CAST({text} AS {_TYPES.get(kind, kind)})"
+
+
+def _stamp(table: Table, plan: Plan) -> str:
     """Return a SELECT of the newest stamp of the state that is old enough, in one row.
 
     Without one, the tail is the whole changelog. After a rollback the metadata still lists the
     abandoned snapshots, whose stamps are newer than the state. Of a changelog that Firehose writes,
     rows may be committed that much later than others that were ingested after them.
     """
-    late = 0 if stream is None else stream.lateness_seconds * 1_000_000
+    streams = (each for each in plan.deliveries if table.name in each.tables)
+    late = sum(stream.lateness_seconds for stream in streams) * 1_000_000
     ingested = f"coalesce(max_by({_of_stamp('ingested', 'bigint')}, committed_at), {BEFORE_ALL})"
     floor = f"coalesce(max_by({_of_stamp('floor', 'varchar')}, committed_at), '')"
     snapshots, history = (
-        _relation(database, f"{table.name}${of}") for of in ("snapshots", "history")
+        _relation(plan.lake_database, f"{table.name}${of}") for of in ("snapshots", "history")
     )
-    moment = f"from_unixtime_nanos(({ingested} - {late}) * DECIMAL '1000')"
     return (
-        # With another precision than the changelog's column, no file would be pruned.
-        f"SELECT CAST({moment} AS timestamp(6) with time zone) AS ingested,\n"
+        f"SELECT {_instant(f'{ingested} - {late}')} AS ingested,\n"
         f"  {floor} AS {_FLOOR}\nFROM {snapshots}\n"
         f"WHERE element_at(summary, '{naming.STAMP_PROPERTY}') IS NOT NULL\n"
         f"  AND committed_at <= current_timestamp - {_STAMP_AGE}\n"
         f"  AND snapshot_id IN (SELECT snapshot_id FROM {history} WHERE is_current_ancestor)"
     )
+
+
+def _instant(micros: str) -> str:
+    """Return the timestamp in the precision of the changelog's column, so that it prunes files."""
+    nanos = f"CAST({micros} AS decimal(38,0)) * 1000"
+    return f"CAST(from_unixtime_nanos({nanos}) AS timestamp(6) with time zone)"
 
 
 def _of_stamp(field: str, kind: str) -> str:

@@ -74,9 +74,9 @@ def current_view(
 def overlaid_state(table: Table, state: str, dialect: Dialect) -> str:
     """Return a SELECT of the live rows: `state`, overlaid by the relations of its tail.
 
-    `folded` has the tail's newest row of each key, and `truncated` its `floor`. A full outer join
-    would read the whole state to find one key; here, a predicate on the key reaches both sides.
-    The second part reads the state's keys only, and nothing if the tail is empty.
+    `folded` has the tail's newest row of each key, and `truncated` its `floor`. Not a full
+    outer join: through it, Trino passes no predicate on the key down to the state. The second part
+    reads the state's keys only.
     """
     name = dialect.name
     keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)

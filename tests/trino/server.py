@@ -36,7 +36,12 @@ class Trino:
 
     def __init__(self, port: int) -> None:
         self._connection = trino.dbapi.Connection(
-            host="127.0.0.1", port=port, user="test", timezone="UTC"
+            host="127.0.0.1",
+            port=port,
+            user="test",
+            timezone="UTC",
+            # A few rows: the exchanges and drivers that many rows need cost the most.
+            session_properties={"task_concurrency": "1", "join_distribution_type": "BROADCAST"},
         )
 
     def rows(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -59,7 +64,12 @@ def running_trino(folder: Path) -> Iterator[Trino]:
     (folder / "config.properties").write_text(_CONFIG.format(port=port))
     log = folder / "trino.log"
     with log.open("wb") as output:
-        server = subprocess.Popen(_command(folder), stdout=output, stderr=output)
+        server = subprocess.Popen(
+            _command(folder),
+            cwd=folder,
+            stdout=output,
+            stderr=output,  # it writes logs there
+        )
         try:
             engine = _await_answer(port, server, log)
             yield engine

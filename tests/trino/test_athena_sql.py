@@ -8,16 +8,18 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
 import pytest
+from trino.exceptions import TrinoUserError
 
 from cdclake import naming
 from cdclake.config.derived_athena import athena_statements
 from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
-from cdclake.iceberg.athena_views import athena_views
+from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.dialect import DUCKDB
 from cdclake.iceberg.saved_queries import put_queries, saved_queries
 from cdclake.iceberg.views import AppliedThrough, history_view
@@ -37,7 +39,7 @@ from tests.unit.catalogue.test_current import as_sent
 from tests.unit.config.test_derived_athena import TABLE as DERIVED
 from tests.unit.iceberg.test_athena_views import LOG, MOMENTS, TABLE
 from tests.unit.runbooks import blocks
-from tests.unit.verify.cases import APPLIED_10, C10
+from tests.unit.verify.cases import APPLIED_10, C10, stored
 from tests.unit.verify.lakes import create, event, make_plan, make_table
 
 # Stamp, minutes since the commit, and whether it is an ancestor of the present one.
@@ -104,6 +106,26 @@ def test_the_stamp_is_never_newer_than_the_state(
     table = make_table()
     rows = shown(engine, table, make_plan(table), [C10, *STALE], [APPLIED_10], commits)
     assert [row[:2] for row in rows] == [(1, v)]
+
+
+def test_a_view_with_a_bound_fails_if_the_state_was_set_back(engine: Trino) -> None:
+    plan, stamp = make_plan(TABLE), AppliedThrough(1_764_000_000_123_457)
+
+    def asked(query: str, applied: AppliedThrough, *log: Any) -> list[tuple[Any, ...]]:
+        commits = [(applied, datetime.now(UTC) - timedelta(minutes=9), True)]
+        lake = lake_values(TABLE, plan, log, [stored(10, 11, id=1, flag=False)], commits)
+        return engine.rows(over(query, lake, plan.lake_database))
+
+    [[since]] = asked(tail_bound(TABLE, plan), stamp)
+    assert since == stamp.ingested
+    view = athena_views(TABLE, plan, since)["t_current"].partition(" AS\n")[2]
+    newer, older = recent("u", id=1, flag=True), event("u", 20, 21, ingested=since, id=1, flag=True)
+    assert [row[:2] for row in asked(view, stamp, newer)] == [(1, True)]
+    assert [row[:2] for row in asked(view, stamp, older)] == [(1, False)]
+    for what, condition in (("count(*)", "true"), ("raw", "id = 5"), ("flag", "seen IS NULL")):
+        query = f"SELECT {what} FROM ({view}) WHERE {condition}"
+        with pytest.raises(TrinoUserError, match="then run `cdclake views`"):
+            asked(query, replace(stamp, ingested=since - 1), older)
 
 
 def test_rows_that_firehose_commits_late_are_shown(engine: Trino) -> None:
