@@ -66,9 +66,9 @@ def running_trino(folder: Path) -> Iterator[Trino]:
     with log.open("wb") as output:
         server = subprocess.Popen(
             _command(folder),
-            cwd=folder,
+            cwd=folder,  # it writes its log of requests there
             stdout=output,
-            stderr=output,  # it writes logs there
+            stderr=output,
         )
         try:
             engine = _await_answer(port, server, log)
