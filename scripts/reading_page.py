@@ -26,9 +26,13 @@ for every table. The Spark versions work in a session whose catalog of the lake'
 
 `<t>` holds the changes applied so far: it is seconds behind its changelog if the stream applies
 them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
-changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena, as fresh as `<t>`
-([deployment](deployment.md)). A `?` is a value that Athena prompts for and Spark takes as an
-argument: `spark.sql(text, args=[...])`.
+changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena and Trino, whose
+queries also read the tail of the changelog ([deployment](deployment.md)). A `?` is a value that
+Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
+
+The views give points in time in UTC. Engines do not prune files by predicates on such a column,
+nor on other columns than the key in `<t>_current`: filter `<t>` or `<t>_changes` where bytes are
+billed.
 """
 _ABOUT = {
     "live rows": "`cdc_deleted` marks the rows of deleted keys, which are kept for a while.",
@@ -38,8 +42,9 @@ _ABOUT = {
         " late event can concern them; with `deletes: soft` they keep their values and stay."
     ),
     "live rows as they were an hour ago": (
-        "Any point in time of the last two hours. For full hours of the last five days use their"
-        " tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`). For any"
+        "Any point in time of the last two hours; a table that is younger has no snapshot to read,"
+        " and the query fails: use a shorter interval. For full hours of the last five days use"
+        " their tags, `FOR VERSION AS OF 'at-2026-11-21T14:00:00Z'` (Spark: without `FOR`). For any"
         " commit time that the changelog keeps: `cdclake sql QUERY --as-of 2026-11-21T14:00:00Z`."
     ),
     "changes of the last hour": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +13,9 @@ from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, Target
 from cdclake.errors import InputError
 
 if TYPE_CHECKING:
+    from cdclake.deployed.athena import WorkgroupClient
     from cdclake.derived_table import DerivedTable
-    from cdclake.plan import Plan
+    from cdclake.plan import Plan, Table
 
 
 def views(
@@ -28,12 +29,12 @@ def views(
 ) -> None:
     """Print the statements that create `<t>_current` and `<t>_history` in Athena.
 
-    With --target aws the deployment's workgroup runs them. Run it when the tables exist, and again
-    whenever columns have changed: existing views are replaced. For derived tables it also prints,
+    With --target aws the deployment's workgroup runs them. Run it when the tables exist, again
+    whenever columns have changed, and daily: queries of `<t>_current` skip the changelog from
+    before the last run. Existing views are replaced. For derived tables it also prints,
     but never runs, the statements that compute them in Athena once.
     """
     from cdclake.config.deployment import load_deployment
-    from cdclake.iceberg.athena_views import athena_views
 
     deployment = load_deployment(file, environment)
     plan = deployment.plan
@@ -43,39 +44,55 @@ def views(
             "add it there; the views are for Athena only",
         )
     tables = [plan.table(name, of="file") for name in table] if table else plan.all_tables
-    statements = {
-        name: statement
-        for each in tables
-        for name, statement in athena_views(each, plan.lake_database).items()
-    }
     if target is Target.AWS:
-        answer = _make(deployment.prefix, statements)
+        answer = _make(deployment.prefix, plan, tables)
         emit(answer, json_output, lambda: _render_made(answer))
     else:
-        answer = _printed(plan, statements, () if table else plan.derived)
+        answer = _printed(plan, tables, () if table else plan.derived)
         emit(answer, json_output, lambda: _render_sql(answer))
     if not answer["ok"]:
         raise typer.Exit(4)
 
 
 def _printed(
-    plan: Plan, statements: Mapping[str, str], derived: Iterable[DerivedTable]
+    plan: Plan, tables: Iterable[Table], derived: Iterable[DerivedTable]
 ) -> dict[str, Any]:
     from cdclake.config.derived_athena import athena_statements
+    from cdclake.iceberg.athena_views import athena_views
 
     return {
         "ok": True,
-        "views": [{"view": name, "sql": sql} for name, sql in statements.items()],
+        "views": [
+            {"view": name, "sql": sql}
+            for table in tables
+            for name, sql in athena_views(table, plan).items()
+        ],
         "derived": [asdict(athena_statements(each, plan.lake_database)) for each in derived],
     }
 
 
-def _make(workgroup: str, statements: dict[str, str]) -> dict[str, Any]:
+def _make(workgroup: str, plan: Plan, tables: Iterable[Table]) -> dict[str, Any]:
     from cdclake.deployed.athena import WorkgroupClient
+    from cdclake.iceberg.athena_views import athena_views
 
     athena = WorkgroupClient(workgroup)
-    made = [{"view": name, "error": athena.run(sql)} for name, sql in statements.items()]
+    made = [
+        {"view": name, "error": athena.run(sql)}
+        for table in tables
+        for name, sql in athena_views(table, plan, _applied_through(athena, table, plan)).items()
+    ]
     return {"ok": all(view["error"] is None for view in made), "views": made}
+
+
+def _applied_through(athena: WorkgroupClient, table: Table, plan: Plan) -> int | None:
+    """Return the bound of the table's tail; None if Athena cannot read the state's metadata."""
+    from cdclake.iceberg.athena_views import tail_bound
+
+    query = athena.start(tail_bound(table, plan))
+    if athena.await_end(query) is not None:
+        return None
+    rows = athena.results(query)[1]
+    return int(rows[0][0]) if rows and rows[0][0] is not None else None
 
 
 def _render_made(answer: dict[str, Any]) -> None:

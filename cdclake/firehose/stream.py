@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 CHANGES_FUNCTION = "firehose_changes"  # in lambda/: decodes change events
+# Allowance for clocks, and for appends that take longer than a buffer's time.
+_MARGIN_SECONDS = 300
 # Column of put records: their arrival at Firehose. A record that is sent again arrives again.
 ARRIVED_AT = "arrived_at"
 
@@ -39,6 +41,15 @@ class DeliveryStream:
     def is_put(self) -> bool:
         """Check whether producers put its records, directly or into Kinesis."""
         return self.source != "msk"
+
+    @property
+    def lateness_seconds(self) -> int:
+        """Return the time within which Firehose appends a row that its function has decoded.
+
+        What it gives up by then is written to S3 as failed.
+        """
+        calls = self.function_seconds * (1 + self.function_retries)
+        return self.buffer_seconds + calls + self.retry_seconds + _MARGIN_SECONDS
 
     @staticmethod
     def from_raw(raw: dict[str, Any]) -> DeliveryStream:

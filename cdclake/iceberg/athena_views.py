@@ -1,105 +1,164 @@
-"""Statements that create `<t>_current` and `<t>_history` for Athena.
+"""Statements that create `<t>_current` and `<t>_history` for Athena and Trino.
 
-`<t>_current` shows the live rows of the state: all applied changes, without the tail of the
-changelog that the local view overlays, since no job would renew the literal in the view. A view in
-the Glue catalog cannot have a type with a time zone, so points in time are timestamps in UTC.
+A stored view cannot be renewed by each commit, so `<t>_current` looks up in the state's own
+metadata how far the state has been applied. A view in the Glue catalog cannot have a type with a
+time zone, so points in time are timestamps in UTC.
 """
 
 from __future__ import annotations
 
 from cdclake import naming
-from cdclake.debezium.types import DATE_RANGE_DAYS, TIMESTAMP_RANGE_US, Conversion
-from cdclake.iceberg.views import HISTORY_FACTS
-from cdclake.plan import Column, Table
+from cdclake.debezium.types import Conversion
+from cdclake.iceberg.conversions import to_state
+from cdclake.iceberg.dialect import TRINO, in_utc
+from cdclake.iceberg.latest_row import folded_rows, history_part
+from cdclake.iceberg.views import BEFORE_ALL, HISTORY_FACTS, PENDING, overlaid_state
+from cdclake.plan import Column, Plan, Table
 
 _MOMENTS = (naming.COMMITTED_AT, naming.INGESTED_AT)
-_HOUR, _MINUTE, _SECOND = 3_600_000_000, 60_000_000, 1_000_000  # microseconds
+# The stamp may be older than the state that is read, but never newer, even if an engine loads the
+# two metadata tables at other times than the state: longer than the clocks differ and a commit
+# takes.
+_STAMP_AGE = "interval '2' minute"
+_SET_BACK = (
+    "no commit of the state from before this view is known: ask again in two minutes,"
+    " then run `cdclake views`"
+)
+_TYPES = {
+    "string": "varchar",
+    "int": "integer",
+    "float": "real",
+    "timestamp": "timestamp(6) with time zone",
+    "timestamp_ntz": "timestamp(6)",
+}
+_FLOOR = "cdc__floor"  # in `tail`: of the truncates that the state contains
 
 
-def athena_views(table: Table, database: str) -> dict[str, str]:
-    """Return the statements that create or replace the views, by the view's name."""
+def athena_views(table: Table, plan: Plan, since: int | None = None) -> dict[str, str]:
+    """Return the statements that create or replace the views, by the view's name.
+
+    `since` is the state's bound of the tail now (`tail_bound`), if it is known.
+    """
     selects = {
-        naming.current_name(table.name): _current(table, database),
-        naming.history_name(table.name): _history(table, database),
+        naming.current_name(table.name): _current(table, plan, since),
+        naming.history_name(table.name): _history(table, plan.lake_database),
     }
     return {
-        name: f"CREATE OR REPLACE VIEW {_name(database)}.{_name(name)} AS\n{select}"
+        name: f"CREATE OR REPLACE VIEW {_relation(plan.lake_database, name)} AS\n{select}"
         for name, select in selects.items()
     }
 
 
-def _current(table: Table, database: str) -> str:
-    columns = [
-        _named(_in_utc(_name(c.name)), c.name)
-        if c.column_type.conversion is Conversion.TIMESTAMPTZ
-        else _name(c.name)
-        for c in table.columns
-    ]
-    listed = ",\n  ".join(columns)
-    source = f"{_name(database)}.{_name(table.name)}"
-    return f"SELECT\n  {listed}\nFROM {source}\nWHERE NOT {naming.DELETED}"
+def tail_bound(table: Table, plan: Plan) -> str:
+    """Return a SELECT of the time in microseconds since 1970 after which all the tail arrived."""
+    micros = "CAST(floor(to_unixtime(ingested) * 1e6) AS bigint)"
+    return f"SELECT {micros} AS ingested FROM ({_stamp(table, plan)})"
+
+
+def _current(table: Table, plan: Plan, since: int | None) -> str:
+    """Return the SELECT of the state, overlaid by the changes since its stamp.
+
+    Every engine skips the changelog's files before the literal `since`, when it plans a query. What
+    comes before the stamp is left out only as the query runs.
+
+    It does not look up the values that the creation of a changed key lacks, as the other dialects'
+    view does: that takes more stages than Trino allows a query. They are NULL until the creation
+    is applied.
+    """
+    database = plan.lake_database
+    bound = "" if since is None else f" AND l.{naming.INGESTED_AT} > {_instant(str(since))}"
+    tail = (
+        f"SELECT l.*, b.{_FLOOR} FROM {_relation(database, table.changes)} AS l\n"
+        f"CROSS JOIN stamp AS b WHERE l.{naming.INGESTED_AT} > b.ingested{bound}"
+    )
+    truncate = f"CASE WHEN {naming.OP} = 't' THEN {history_part(naming.POSITION)} ELSE '' END"
+    floor = f"SELECT coalesce(max(greatest({_FLOOR}, {truncate})), '') AS floor FROM tail"
+    folded = folded_rows(table, f"({PENDING})", table.toastable, TRINO)
+    live = overlaid_state(table, _relation(database, table.name), TRINO)
+    if since is not None:
+        live += f"\nUNION ALL\n{_failure(table, since)}"
+    return (
+        f"WITH stamp AS ({_stamp(table, plan)}),\n"
+        f"tail AS ({tail}),\ntruncated AS ({floor}),\nfolded AS ({folded}),\n"
+        f"live AS ({live})\nSELECT {', '.join(map(_without_zone, table.columns))}\nFROM live"
+    )
+
+
+def _failure(table: Table, since: int) -> str:
+    """Return a SELECT of no rows, which fails if the stamp is older than the literal bound.
+
+    The state was then rolled back, or has no older commits: it was created again, or applied after
+    days without a change. The message is in every column, so that no predicate removes the part.
+    """
+    set_back = f"if(ingested < {_instant(str(since))}, {TRINO.text(_SET_BACK)})"
+    columns = ", ".join(_cast("message", c.column_type.state) for c in table.columns)
+    return (
+        f"SELECT {columns}\nFROM (SELECT {set_back} AS message FROM stamp)\n"
+        "WHERE CAST(message AS boolean)"
+    )
+
+
+def _cast(text: str, kind: str) -> str:
+    return f"to_utf8({text})" if kind == "binary" else f"CAST({text} AS {_TYPES.get(kind, kind)})"
+
+
+def _stamp(table: Table, plan: Plan) -> str:
+    """Return a SELECT of the newest stamp of the state that is old enough, in one row.
+
+    Without one, the tail is the whole changelog. After a rollback the metadata still lists the
+    abandoned snapshots, whose stamps are newer than the state. Of a changelog that Firehose writes,
+    rows may be committed that much later than others that were ingested after them.
+    """
+    streams = (each for each in plan.deliveries if table.name in each.tables)
+    late = sum(stream.lateness_seconds for stream in streams) * 1_000_000
+    ingested = f"coalesce(max_by({_of_stamp('ingested', 'bigint')}, committed_at), {BEFORE_ALL})"
+    floor = f"coalesce(max_by({_of_stamp('floor', 'varchar')}, committed_at), '')"
+    snapshots, history = (
+        _relation(plan.lake_database, f"{table.name}${of}") for of in ("snapshots", "history")
+    )
+    return (
+        f"SELECT {_instant(f'{ingested} - {late}')} AS ingested,\n"
+        f"  {floor} AS {_FLOOR}\nFROM {snapshots}\n"
+        f"WHERE element_at(summary, '{naming.STAMP_PROPERTY}') IS NOT NULL\n"
+        f"  AND committed_at <= current_timestamp - {_STAMP_AGE}\n"
+        f"  AND snapshot_id IN (SELECT snapshot_id FROM {history} WHERE is_current_ancestor)"
+    )
+
+
+def _instant(micros: str) -> str:
+    """Return the timestamp in the precision of the changelog's column, so that it prunes files."""
+    nanos = f"CAST({micros} AS decimal(38,0)) * 1000"
+    return f"CAST(from_unixtime_nanos({nanos}) AS timestamp(6) with time zone)"
+
+
+def _of_stamp(field: str, kind: str) -> str:
+    stamp = f"element_at(summary, '{naming.STAMP_PROPERTY}')"
+    return f"CAST(json_extract_scalar({stamp}, '$.{field}') AS {kind})"
 
 
 def _history(table: Table, database: str) -> str:
-    facts = [_named(_in_utc(fact), fact) if fact in _MOMENTS else fact for fact in HISTORY_FACTS]
+    facts = [_named(in_utc(fact), fact) if fact in _MOMENTS else fact for fact in HISTORY_FACTS]
     listed = ",\n  ".join([*facts, *map(_typed, table.columns)])
-    return f"SELECT\n  {listed}\nFROM {_name(database)}.{_name(table.changes)}"
+    return f"SELECT\n  {listed}\nFROM {_relation(database, table.changes)}"
 
 
 def _typed(column: Column) -> str:
     """Return the changelog's value with the state's type; NULL if that type cannot hold it."""
-    value = _name(column.name)
-    if column.column_type.conversion is Conversion.NONE:
-        return value
-    return _named(_converted(value, column), column.name)
+    value = to_state(TRINO.name(column.name), column.column_type, TRINO)
+    if column.column_type.conversion is Conversion.TIMESTAMPTZ:
+        value = in_utc(value)
+    return _named(value, column.name)
 
 
-def _converted(value: str, column: Column) -> str:
-    match column.column_type.conversion:
-        case Conversion.DECIMAL:
-            kind = column.column_type.state
-            scale = int(kind.rstrip(")").split(",")[1])
-            exact = f"regexp_like({value}, '^-?[0-9]+([.][0-9]{{0,{scale}}}0*)?$')"
-            return f"CASE WHEN {exact} THEN TRY_CAST({value} AS {kind}) END"
-        case Conversion.DATE:
-            day = f"date_add('day', {value}, DATE '1970-01-01')"
-            first, last = DATE_RANGE_DAYS
-            return f"CASE WHEN {value} BETWEEN {first} AND {last} THEN {day} END"
-        case Conversion.TIMESTAMP:
-            nanoseconds = f"CAST({value} AS decimal(38,0)) * 1000"
-            held = f"{value} BETWEEN {TIMESTAMP_RANGE_US[0]} AND {TIMESTAMP_RANGE_US[1]}"
-            return f"CASE WHEN {held} THEN {_in_utc(f'from_unixtime_nanos({nanoseconds})')} END"
-        case Conversion.TIMESTAMPTZ:
-            return _in_utc(f"from_iso8601_timestamp_nanos({value})")
-        case Conversion.TIME:
-            return _time_of_day(value)
-        case Conversion.BINARY:
-            return f"TRY(from_base64({value}))"
-        case Conversion.NONE:
-            return value
-
-
-def _in_utc(moment: str) -> str:
-    """Return the value as a timestamp in UTC; NULL for a year that Athena does not support."""
-    return f"TRY(CAST({moment} AT TIME ZONE 'UTC' AS timestamp(6)))"
-
-
-def _time_of_day(micros: str) -> str:
-    def whole(unit: int) -> str:  # an exact division, so that no engine rounds
-        return f"CAST(({micros} - mod({micros}, {unit})) / {unit} AS bigint)"
-
-    def padded(expression: str, digits: int) -> str:
-        return f"lpad(CAST({expression} AS varchar), {digits}, '0')"
-
-    minutes, seconds = (f"mod({whole(unit)}, 60)" for unit in (_MINUTE, _SECOND))
-    clock = " || ':' || ".join(padded(part, 2) for part in (whole(_HOUR), minutes, seconds))
-    rest = f"mod({micros}, {_SECOND})"
-    return f"{clock} || CASE WHEN {rest} = 0 THEN '' ELSE '.' || {padded(rest, 6)} END"
+def _without_zone(column: Column) -> str:
+    name = TRINO.name(column.name)
+    is_zoned = column.column_type.conversion is Conversion.TIMESTAMPTZ
+    return _named(in_utc(name), column.name) if is_zoned else name
 
 
 def _named(expression: str, name: str) -> str:
-    return f"{expression} AS {_name(name)}"
+    return f"{expression} AS {TRINO.name(name)}"
 
 
-def _name(identifier: str) -> str:
-    return f'"{identifier}"'
+def _relation(database: str, name: str) -> str:
+    return f"{TRINO.name(database)}.{TRINO.name(name)}"

@@ -41,38 +41,38 @@ def is_representable(value: str, column_type: ColumnType, dialect: Dialect) -> s
 
 
 def _convert(value: str, column_type: ColumnType, dialect: Dialect) -> str:
-    spark = dialect.engine == "spark"
     match column_type.conversion:
         case Conversion.DECIMAL:
             return f"TRY_CAST({value} AS {column_type.state})"
         case Conversion.DATE:
-            return f"date_from_unix_date({value})" if spark else f"(DATE '1970-01-01' + {value})"
+            return dialect.day(value)
         case Conversion.TIMESTAMP:
-            # The session's zone is UTC everywhere; in another zone Spark's cast would shift.
-            spelled = f"CAST(timestamp_micros({value}) AS TIMESTAMP_NTZ)"
-            return spelled if spark else f"make_timestamp({value})"
+            return dialect.local_time(value)
         case Conversion.TIMESTAMPTZ:
-            return (
-                f"TRY_CAST({_without_zone(value, dialect)} AS TIMESTAMP)"
-                if spark
-                else f"TRY_CAST(ltrim({value}, '+') AS TIMESTAMPTZ)"
-            )
+            return _instant(value, dialect)
         case Conversion.TIME:
             return _time_of_day(value, dialect)
         case Conversion.BINARY:
-            return f"unbase64({value})" if spark else f"from_base64({value})"
+            return dialect.bytes_of(value)
         case Conversion.NONE:
             return value
 
 
-def _without_zone(value: str, dialect: Dialect) -> str:
-    """Return a point in time as Debezium writes it, without its Z: the session's zone is UTC.
+def _instant(value: str, dialect: Dialect) -> str:
+    """Return a timestamp with time zone from ISO 8601 text; NULL for text that is none.
 
     Spark compiles two regular expressions for each zone that it reads (getZoneId in its
-    SparkDateTimeUtils), which costs more than all the rest of the cast.
+    SparkDateTimeUtils), which costs more than all the rest of the cast: Debezium's Z is removed,
+    since the session's zone is UTC.
     """
+    if dialect.engine == "trino":
+        nanos = f"from_iso8601_timestamp_nanos({value})"
+        return f"TRY(CAST({nanos} AS timestamp(6) with time zone))"
+    if dialect.engine == "duckdb":  # which also reads words such as 'infinity'
+        is_moment = f"{value} LIKE '%Z'"
+        return f"CASE WHEN {is_moment} THEN TRY_CAST(ltrim({value}, '+') AS TIMESTAMPTZ) END"
     is_usual = dialect.matches(value, "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+Z")
-    return f"IF({is_usual}, substring_index({value}, 'Z', 1), {value})"
+    return f"TRY_CAST(IF({is_usual}, substring_index({value}, 'Z', 1), {value}) AS TIMESTAMP)"
 
 
 def _time_of_day(micros: str, dialect: Dialect) -> str:

@@ -1,7 +1,7 @@
-"""Differences between Spark SQL and DuckDB, so that each statement is written once.
+"""Differences between the engines' SQL, so that each statement is written once.
 
-`latest_row`, `views` and `conversions` use only this class. Athena has its own module,
-`athena_views`.
+`latest_row`, `views` and `conversions` use only this class. Athena's engine is a Trino: the
+statements that it stores are in `athena_views`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Literal
 class Dialect:
     """SQL dialect of one engine."""
 
-    engine: Literal["spark", "duckdb"]
+    engine: Literal["spark", "duckdb", "trino"]
 
     def name(self, identifier: str) -> str:
         """Return the quoted identifier."""
@@ -31,19 +31,28 @@ class Dialect:
 
     def struct(self, fields: Sequence[tuple[str, str]]) -> str:
         """Return a struct of (field name, expression) pairs; at least one."""
-        if self.engine == "spark":
-            inside = ", ".join(f"{self.text(name)}, {expression}" for name, expression in fields)
-            return f"named_struct({inside})"
-        inside = ", ".join(f"{self.text(name)}: {expression}" for name, expression in fields)
-        return "{" + inside + "}"
+        if self.engine == "trino":  # names would need the fields' types
+            return f"ROW({', '.join(expression for _, expression in fields)})"
+        separator = ", " if self.engine == "spark" else ": "
+        inside = ", ".join(f"{self.text(name)}{separator}{value}" for name, value in fields)
+        return f"named_struct({inside})" if self.engine == "spark" else "{" + inside + "}"
+
+    def field(self, struct: str, name: str, fields: Sequence[tuple[str, str]]) -> str:
+        """Return a field of a struct that `struct` made of these fields."""
+        if self.engine == "trino":
+            return f"{struct}[{[each for each, _ in fields].index(name) + 1}]"
+        return f"{struct}.{self.name(name)}"
 
     def contains(self, array: str, value: str) -> str:
         """Return a condition: the array contains the string `value`; NULL for a NULL array."""
-        function = "array_contains" if self.engine == "spark" else "list_contains"
-        return f"{function}({array}, {self.text(value)})"
+        names = {"spark": "array_contains", "duckdb": "list_contains", "trino": "contains"}
+        return f"{names[self.engine]}({array}, {self.text(value)})"
 
     def without(self, array: str, values: Sequence[str]) -> str:
-        """Return the array without the non-NULL strings of `values`; NULL if none is left."""
+        """Return the array without the non-NULL strings of `values`; NULL if none is left.
+
+        Trino's views do not need it.
+        """
         listed = ", ".join(values)
         if self.engine == "spark":
             rest = f"array_except({array}, array({listed}))"
@@ -55,6 +64,8 @@ class Dialect:
         """Return a condition: the whole string matches the regular expression."""
         if self.engine == "spark":
             return f"{expression} RLIKE {self.text(f'^(?:{pattern})$')}"
+        if self.engine == "trino":
+            return f"regexp_like({expression}, {self.text(f'^(?:{pattern})$')})"
         return f"regexp_full_match({expression}, {self.text(pattern)})"
 
     def padded(self, expression: str, digits: int) -> str:
@@ -62,15 +73,41 @@ class Dialect:
         return f"lpad(CAST({expression} AS {self.string_type}), {digits}, '0')"
 
     def instant(self, micros: int) -> str:
-        """Return a timestamp with time zone, from microseconds since 1970."""
+        """Return a timestamp with time zone, from microseconds since 1970.
+
+        Trino's views do not need it.
+        """
         if self.engine == "spark":
             return f"timestamp_micros({micros})"
         return f"make_timestamptz({micros})"
 
     def value_in(self, mapping: str, key: str) -> str:
         """Return the map's value for a string key; NULL if there is none."""
-        function = "try_element_at" if self.engine == "spark" else "map_extract_value"
-        return f"{function}({mapping}, {self.text(key)})"
+        names = {"spark": "try_element_at", "duckdb": "map_extract_value", "trino": "element_at"}
+        return f"{names[self.engine]}({mapping}, {self.text(key)})"
+
+    def day(self, days: str) -> str:
+        """Return a date, from days since 1970."""
+        if self.engine == "spark":
+            return f"date_from_unix_date({days})"
+        if self.engine == "trino":
+            return f"date_add('day', {days}, DATE '1970-01-01')"
+        return f"(DATE '1970-01-01' + {days})"
+
+    def local_time(self, micros: str) -> str:
+        """Return a timestamp without time zone, from microseconds since 1970."""
+        if self.engine == "spark":
+            # The session's zone is UTC everywhere; in another zone Spark's cast would shift.
+            return f"CAST(timestamp_micros({micros}) AS TIMESTAMP_NTZ)"
+        if self.engine == "trino":
+            return in_utc(f"from_unixtime_nanos(CAST({micros} AS decimal(38,0)) * 1000)")
+        return f"make_timestamp({micros})"
+
+    def bytes_of(self, base64: str) -> str:
+        """Return the bytes of a text in base64."""
+        if self.engine == "spark":
+            return f"unbase64({base64})"
+        return f"TRY(from_base64({base64}))"  # NULL if it is invalid
 
     @property
     def string_type(self) -> str:
@@ -80,8 +117,14 @@ class Dialect:
     @property
     def div(self) -> str:
         """Return the operator of integer division."""
-        return "div" if self.engine == "spark" else "//"
+        return {"spark": "div", "duckdb": "//", "trino": "/"}[self.engine]
 
 
 SPARK = Dialect("spark")
 DUCKDB = Dialect("duckdb")
+TRINO = Dialect("trino")
+
+
+def in_utc(instant: str) -> str:
+    """Return Trino's timestamp in UTC, without a zone; NULL for a year that it does not support."""
+    return f"TRY(CAST({instant} AT TIME ZONE 'UTC' AS timestamp(6)))"

@@ -6,7 +6,7 @@ independent of order and batching. The merge, the rebuild and the views all use 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from cdclake import naming
 from cdclake.debezium.position import HISTORY_LENGTH
@@ -25,6 +25,7 @@ NEWEST_FACTS = (
 )
 
 
+Newest = Callable[[str], str]  # a column of the newest event, by its name
 Carried = Sequence[str]  # lake names of the columns whose value may be older than its row
 
 
@@ -57,42 +58,48 @@ def folded_rows(
     has a real value). `changes` must contain no truncates, and no unavailable value of a column
     that is not `carried`. Rows below the truncate at `floor` are marked as deleted.
     """
+    fields = _newest_fields(table, carried, dialect)
+
+    def newest(name: str) -> str:
+        return dialect.field("cdc__newest", name, fields)
+
     selected = [
         *(
             f"{_key(column, dialect)} AS {dialect.name(column.name)}"
             for column in table.key_columns
         ),
         *(
-            f"{_value(column, carried, dialect)} AS {dialect.name(column.name)}"
+            f"{_value(column, carried, newest, dialect)} AS {dialect.name(column.name)}"
             for column in table.value_columns
         ),
         naming.POSITION,
-        *(f"cdc__newest.{fact} AS {fact}" for fact in NEWEST_FACTS),
-        f"{_is_deleted(floor, dialect)} AS {naming.DELETED}",
+        *(f"{newest(fact)} AS {fact}" for fact in NEWEST_FACTS),
+        f"{_is_deleted(newest(naming.OP), floor, dialect)} AS {naming.DELETED}",
         *(value_position(carried, column) for column in carried),
     ]
-    grouped = _grouped(table, changes, carried, dialect)
+    grouped = _grouped(table, changes, carried, dialect, dialect.struct(fields))
     return f"SELECT {', '.join(selected)}\nFROM ({grouped}) AS grouped"
 
 
-def _is_deleted(floor: str, dialect: Dialect) -> str:
-    is_delete = f"cdc__newest.{naming.OP} = 'd'"
+def _is_deleted(op: str, floor: str, dialect: Dialect) -> str:
+    is_delete = f"{op} = 'd'"
     if not floor:
         return is_delete
-    return f"({is_delete} OR {history_part(naming.POSITION)} < {dialect.text(floor)})"
+    return f"({is_delete} OR {naming.POSITION} < {dialect.text(floor)})"
 
 
-def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect) -> str:
+def _newest_fields(table: Table, carried: Carried, dialect: Dialect) -> list[tuple[str, str]]:
+    """Return the fields of the newest event, all but the keys and the carried values."""
+    values = (c.name for c in table.value_columns if c.name not in carried)
+    return [*((fact, fact) for fact in NEWEST_FACTS), *((n, dialect.name(n)) for n in values)]
+
+
+def _grouped(table: Table, changes: str, carried: Carried, dialect: Dialect, newest: str) -> str:
     keys = [dialect.name(name) for name in table.key]
-    newest_fields = [(fact, fact) for fact in NEWEST_FACTS] + [
-        (column.name, dialect.name(column.name))
-        for column in table.value_columns
-        if column.name not in carried
-    ]
     selected = [
         *keys,
         f"max({naming.POSITION}) AS {naming.POSITION}",
-        f"max_by({dialect.struct(newest_fields)}, {naming.POSITION}) AS cdc__newest",
+        f"max_by({newest}, {naming.POSITION}) AS cdc__newest",
     ]
     for index, name in enumerate(carried):
         held = dialect.struct([("held", dialect.name(name))])
@@ -114,10 +121,11 @@ def _key(column: Column, dialect: Dialect) -> str:
     return to_state(dialect.name(column.name), column.column_type, dialect)
 
 
-def _value(column: Column, carried: Carried, dialect: Dialect) -> str:
+def _value(column: Column, carried: Carried, newest: Newest, dialect: Dialect) -> str:
     if column.name in carried:
-        held = f"cdc__value_{carried.index(column.name)}.held"
+        value = f"cdc__value_{carried.index(column.name)}"
+        held = dialect.field(value, "held", [("held", dialect.name(column.name))])
         return to_state(held, column.column_type, dialect)
-    newest = to_state(f"cdc__newest.{dialect.name(column.name)}", column.column_type, dialect)
+    value = to_state(newest(column.name), column.column_type, dialect)
     # With replica identity full the changelog keeps a deleted row's last values, a tombstone not.
-    return f"CASE WHEN cdc__newest.{naming.OP} <> 'd' THEN {newest} END"
+    return f"CASE WHEN {newest(naming.OP)} <> 'd' THEN {value} END"

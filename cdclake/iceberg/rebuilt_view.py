@@ -5,7 +5,7 @@ from __future__ import annotations
 from cdclake import naming
 from cdclake.iceberg.dialect import Dialect
 from cdclake.iceberg.key_changes import completed_changes
-from cdclake.iceberg.latest_row import floor_of_log, folded_rows, history_part, value_position
+from cdclake.iceberg.latest_row import floor_of_log, folded_rows, value_position
 from cdclake.plan import Table
 
 
@@ -16,7 +16,7 @@ def rebuilt_view(table: Table, *, changes: str, floor: str, dialect: Dialect) ->
     `value_position`, which is NULL if no event has a value. `floor` is the greatest truncate that
     the changelog may no longer hold.
     """
-    kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
+    kept = f"{naming.POSITION} >= (SELECT floor FROM truncated)"
     pending = f"SELECT * FROM log WHERE {naming.OP} <> 't' AND {kept}"
     selected = [
         *(dialect.name(column.name) for column in table.columns),

@@ -57,26 +57,40 @@ def current_view(
     of it has been applied. `state` and `changes` are the relations to read. The tail is bounded by
     ingestion, never by position, since an event may arrive late.
     """
-    name = dialect.name
-    keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)
-    columns = ", ".join(
-        f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
-    )
     in_tail = _in_tail(table, changes, applied, dialect)
-    kept = f"{history_part(naming.POSITION)} >= (SELECT floor FROM truncated)"
-    pending = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {kept}"
+    pending = PENDING
     if waiting := _waiting_creations(table, applied, changes, dialect):
-        pending += f" UNION ALL {waiting} AND {kept}"
+        pending += f" UNION ALL {waiting} AND {_KEPT}"
     completed = completed_changes(table, pending=pending, changes=changes, dialect=dialect)
     return (
         f"WITH tail AS (SELECT * FROM {changes} WHERE {in_tail}),\n"
         f"truncated AS ({floor_of_log('tail', applied.floor, dialect)}),\n"
         f"{completed},\n"
-        f"folded AS ({folded_rows(table, 'completed', table.toastable, dialect)}),\n"
-        f"stored AS (SELECT * FROM {state} WHERE {kept})\n"
-        f"SELECT {columns}\nFROM stored AS s FULL OUTER JOIN folded AS f ON {keys}\n"
+        f"folded AS ({folded_rows(table, 'completed', table.toastable, dialect)})\n"
+        f"{overlaid_state(table, state, dialect)}"
+    )
+
+
+def overlaid_state(table: Table, state: str, dialect: Dialect) -> str:
+    """Return a SELECT of the live rows: `state`, overlaid by the relations of its tail.
+
+    `folded` has the tail's newest row of each key, and `truncated` its `floor`. Not a full
+    outer join: through it, Trino passes no predicate on the key down to the state. The second part
+    reads the state's keys only.
+    """
+    name = dialect.name
+    keys = " AND ".join(f"s.{name(key)} = f.{name(key)}" for key in table.key)
+    stored = ", ".join(
+        f"{_overlaid(table, column, dialect)} AS {name(column.name)}" for column in table.columns
+    )
+    new = ", ".join(f"f.{name(c.name)} AS {name(c.name)}" for c in table.columns)
+    rows = f"(SELECT * FROM {state} WHERE {_KEPT}) AS s"
+    return (
+        f"SELECT {stored}\nFROM {rows} LEFT JOIN folded AS f ON {keys}\n"
         f"WHERE NOT (CASE WHEN {_FOLDED_IS_NEWER} THEN f.{naming.DELETED} "
-        f"ELSE s.{naming.DELETED} END)"
+        f"ELSE s.{naming.DELETED} END)\nUNION ALL\n"
+        f"SELECT {new}\nFROM {rows} RIGHT JOIN folded AS f ON {keys}\n"
+        f"WHERE s.{naming.POSITION} IS NULL AND NOT f.{naming.DELETED}"
     )
 
 
@@ -87,7 +101,7 @@ def applied_view(table: Table, *, state: str, floor: str, dialect: Dialect) -> s
     the newest truncate applied.
     """
     columns = ", ".join(dialect.name(column.name) for column in table.columns)
-    kept = f" AND {history_part(naming.POSITION)} >= {dialect.text(floor)}" if floor else ""
+    kept = f" AND {naming.POSITION} >= {dialect.text(floor)}" if floor else ""
     return f"SELECT {columns} FROM {state} WHERE NOT {naming.DELETED}{kept}"
 
 
@@ -137,19 +151,20 @@ def history_view(table: Table, *, changes: str, dialect: Dialect) -> str:
     return f"SELECT {', '.join([*HISTORY_FACTS, *columns])}\nFROM {changes}"
 
 
-_FOLDED_IS_NEWER = (
-    f"(s.{naming.POSITION} IS NULL OR coalesce(f.{naming.POSITION}, '') > s.{naming.POSITION})"
-)
+# A floor has the length of a position without its offset: comparing the whole position is the same.
+_KEPT = f"{naming.POSITION} >= (SELECT floor FROM truncated)"
+PENDING = f"SELECT * FROM tail WHERE {naming.OP} <> 't' AND {_KEPT}"
+_FOLDED_IS_NEWER = f"f.{naming.POSITION} > s.{naming.POSITION}"
 
 
 def _overlaid(table: Table, column: Column, dialect: Dialect) -> str:
     name = dialect.name(column.name)
     if column.name in table.key:
-        return f"coalesce(s.{name}, f.{name})"
+        return f"s.{name}"
     newer = _FOLDED_IS_NEWER
     if column.name in table.toastable:
         stored = dialect.value_in(f"s.{naming.VALUE_POSITIONS}", column.name)
-        stored = f"coalesce({stored}, s.{naming.POSITION}, '')"
+        stored = f"coalesce({stored}, s.{naming.POSITION})"
         # Equal: the same event, which a late one may have completed again.
         newer = f"coalesce(f.{value_position(table.toastable, column.name)}, '') >= {stored}"
     return f"CASE WHEN {newer} THEN f.{name} ELSE s.{name} END"

@@ -112,7 +112,8 @@ MUTATIONS = (
     ),
     Mutation(
         "the view drops what stands at a truncate's place", VIEWS,
-        ((_VIEWS, "{history_part(naming.POSITION)} >= (", "{history_part(naming.POSITION)} > ("),),
+        ((_FOLD, "coalesce(max({history_part(naming.POSITION)}), '')",
+          "coalesce(max({naming.POSITION}), '')"),),
     ),
     Mutation(
         "forget the floor of truncates that were applied", _cases("D8"),
@@ -120,7 +121,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a truncate leaves the state's rows in the view", VIEWS,
-        ((_VIEWS, "SELECT * FROM {state} WHERE {kept}", "SELECT * FROM {state}"),),
+        ((_VIEWS, "SELECT * FROM {state} WHERE {_KEPT}", "SELECT * FROM {state}"),),
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),

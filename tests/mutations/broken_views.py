@@ -6,6 +6,8 @@ from tests.mutations.mutation import Mutation
 
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 _VIEWS = "cdclake/iceberg/views.py"
+_ATHENA = "cdclake/iceberg/athena_views.py"
+_TRINO = ("tests/trino/test_athena_sql.py",)
 
 STATE_VIEWS = (
     Mutation(
@@ -15,12 +17,12 @@ STATE_VIEWS = (
     ),
     Mutation(
         "the view shows tombstones", VIEWS,
-        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)"', 'f"ELSE false END)"'),),
+        ((_VIEWS, 'f"ELSE s.{naming.DELETED} END)', 'f"ELSE false END)'),),
     ),
     Mutation(
         "the view's carried values have their row's position", VIEWS,
-        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION}, '')",
-          "coalesce(s.{naming.POSITION}, '')"),),
+        ((_VIEWS, "coalesce({stored}, s.{naming.POSITION})",
+          "s.{naming.POSITION}"),),
     ),
     Mutation(
         "the view bounds its tail by position", VIEWS,
@@ -41,6 +43,22 @@ STATE_VIEWS = (
     Mutation(
         "the view leaves applied creations waiting for their deletes", VIEWS,
         ((_VIEWS, "if waiting := _waiting_creations(", "if False and _waiting_creations("),),
+    ),
+    Mutation(
+        "Athena's view takes the stamp of a commit that was just made", _TRINO,
+        ((_ATHENA, "interval '2' minute", "interval '0' minute"),),
+    ),
+    Mutation(
+        "Athena's view takes the stamp of a commit that was rolled back", _TRINO,
+        ((_ATHENA, " WHERE is_current_ancestor", ""),),
+    ),
+    Mutation(
+        "Athena's view forgets that Firehose commits late", _TRINO,
+        ((_ATHENA, "f'{ingested} - {late}'", "ingested"),),
+    ),
+    Mutation(
+        "Athena's view hides changes from before its bound in silence", _TRINO,
+        ((_ATHENA, "live += f", "_ = f"),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,

@@ -52,6 +52,11 @@ def all_parts() -> list[Part]:
             _marked_files("tests/installed", "slow"),
         ),
         Part(
+            "slow-trino",
+            "Athena's SQL in a Trino: each amount applied, older stamps, wide tables",
+            _marked_files("tests/trino", "slow"),
+        ),
+        Part(
             "model",
             f"{MODEL_SEEDS} random histories on the real local lake, with kills",
             tuple(_model_unit(first) for first in range(0, MODEL_SEEDS, SEEDS_PER_UNIT)),

@@ -11,10 +11,11 @@ from cdclake.iceberg.views import applied_view, current_view
 from cdclake.plan import Table
 from tests.model import reference
 from tests.model.lake_rows import applied, log_row, state_row
-from tests.model.scenarios import Case, Live, Record, cases
+from tests.model.scenarios import Case, Live, Place, Record, cases
 from tests.model.shapes import plan_with, shaped_table
 from tests.unit.verify.lakes import create
 
+FIRST = Place()
 STEPS = [
     pytest.param(case, step, id=f"{case.id}-{step}-applied")
     for case in cases()
@@ -37,7 +38,7 @@ def test_case(session, case: Case, step: int) -> None:
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.id)
 def test_a_state_that_has_everything_shows_it_without_the_changelog(session, case: Case) -> None:
     table, step = shaped_table(case.shape), len(case.batches)
-    log, events = _ingested(case, table, step)
+    log, events = ingested(case, table, step)
     rows = reference.replay(events, table).items()
     create(session, table, log, [state_row(key, row, table) for key, row in rows])
     floor = applied(events, step).floor
@@ -48,7 +49,7 @@ def test_a_state_that_has_everything_shows_it_without_the_changelog(session, cas
 def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
     """What the view shows with the first `step` batches in the state and the others in the tail."""
     table = shaped_table(case.shape)
-    log, applied_events = _ingested(case, table, step)
+    log, applied_events = ingested(case, table, step)
     rows = reference.replay(applied_events, table).items()
     create(session, table, log, [state_row(key, row, table) for key, row in rows])
     view = current_view(
@@ -60,20 +61,20 @@ def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
 def _shown(session: duckdb.DuckDBPyConnection, view: str, table: Table) -> Live:
     keys = len(table.key)
     return {
-        row[:keys]: tuple(_as_sent(value) for value in row[keys:])
+        row[:keys]: tuple(as_sent(value) for value in row[keys:])
         for row in session.execute(view).fetchall()
     }
 
 
-def _ingested(
-    case: Case, table: Table, step: int
+def ingested(
+    case: Case, table: Table, step: int, place: Place = FIRST
 ) -> tuple[list[dict[str, Any]], list[reference.Event]]:
     """The log after all batches, and the events of the first `step`; sweeps included."""
     placeholder = plan_with(table).placeholder
     records: list[Record] = []
     applied_events: list[reference.Event] = []
     log, known = [], set()
-    for number, batch in enumerate(case.records(), 1):
+    for number, batch in enumerate(case.records(place), 1):
         records += batch
         events = reference.with_sweeps(reference.read_all(records, table, placeholder)[0])
         log += [log_row(e, table, number) for e in events if e.identity not in known]
@@ -82,5 +83,6 @@ def _ingested(
     return log, applied_events
 
 
-def _as_sent(value: object) -> object:
+def as_sent(value: object) -> object:
+    """Bytes as the event spells them."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value

@@ -7,12 +7,13 @@ from typing import Any
 
 import boto3
 import pytest
-from moto.athena.models import athena_backends
+from moto.athena.models import QueryResults, athena_backends
 
 from cdclake.cli import main as command
 from tests.unit.config.pipelines import VALID
 
 WORKGROUP = "shop-dev"
+APPLIED_US = 1_764_000_000_123_456
 
 
 @pytest.fixture
@@ -52,8 +53,21 @@ def test_the_workgroup_runs_what_is_printed(run, workgroup):
     assert (code, told["ok"]) == (0, True)
     assert [view["view"] for view in told["views"]] == [view["view"] for view in printed]
     executions = list(workgroup.executions.values())
-    assert [each.query for each in executions] == [view["sql"] for view in printed]
+    created = [each.query for each in executions if each.query.startswith("CREATE ")]
+    assert created == [view["sql"] for view in printed]
     assert {each.workgroup.name for each in executions} == {WORKGROUP}
+
+
+def test_the_views_skip_what_is_applied_already(run, workgroup):
+    answer = ("ingested", str(APPLIED_US))
+    rows = [{"Data": [{"VarCharValue": text}]} for text in answer]
+    columns = [{"Name": "ingested", "Type": "bigint"}]
+    workgroup.query_results_queue.append(QueryResults(rows=rows, column_info=columns))
+    run("--target", "aws", "--environment", "dev", "--table", "public.orders")
+    asked, current, history = (each.query for each in workgroup.executions.values())
+    assert '"orders$snapshots"' in asked
+    assert f"CAST({APPLIED_US} AS decimal(38,0))" in current
+    assert str(APPLIED_US) not in history
 
 
 def test_a_statement_that_athena_refuses_is_named_with_its_reason(run, monkeypatch):
