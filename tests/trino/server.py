@@ -12,8 +12,8 @@ from typing import Any
 import trino
 from trino.exceptions import Error
 
-from cdclake.local.process.home import PROJECT
 from tests.local.source_database import free_port
+from tests.source_tree import PROJECT
 
 JARS = PROJECT / "jars" / "trino"
 VERSION = "406"

@@ -34,7 +34,7 @@ def named_in_code() -> set[str]:
         for part in (*listed, *called):
             strings = part.elts if isinstance(part, ast.Tuple) else [part]
             found |= {
-                each.value
+                str(each.value)
                 for each in strings
                 if isinstance(each, ast.Constant) and NAME.fullmatch(str(each.value))
             }
