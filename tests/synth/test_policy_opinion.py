@@ -21,17 +21,22 @@ from tests.synth.rules.reading import listed
 HERE = "eu-west-1:111122223333"
 # Of a token that stands for a whole ARN, by what its logical id holds.
 ARNS = {
+    "Group": f"arn:aws:logs:{HERE}:log-group:x:*",
+    "Log": f"arn:aws:logs:{HERE}:log-group:x:*",
+    "Failed": f"arn:aws:sqs:{HERE}:x",
     "Queue": f"arn:aws:sqs:{HERE}:x",
     "Secret": f"arn:aws:secretsmanager:{HERE}:secret:x",
     "Salt": f"arn:aws:secretsmanager:{HERE}:secret:x",
     "Shards": f"arn:aws:kinesis:{HERE}:stream/x",
     "Function": f"arn:aws:lambda:{HERE}:function:x",
     "Bucket": "arn:aws:s3:::x",
-    "Group": f"arn:aws:logs:{HERE}:log-group:x:*",
-    "Log": f"arn:aws:logs:{HERE}:log-group:x:*",
 }
 # Findings that are no faults, with the reason.
+_EVERYTHING = "Lambda wants all resources of the account, which `*/*` is and parliament doubts"
 ACCEPTED = {
+    ("RESOURCE_MISMATCH", "ec2:AssignPrivateIpAddresses"): _EVERYTHING,
+    ("RESOURCE_MISMATCH", "ec2:DeleteNetworkInterface"): _EVERYTHING,
+    ("RESOURCE_MISMATCH", "ec2:UnassignPrivateIpAddresses"): _EVERYTHING,
     ("RESOURCE_STAR", "ec2:DescribeVpcAttribute"): "Glue asks for VPCs that it does not name",
     ("UNKNOWN_ACTION", "kafkaconnect:RestartConnector"): "newer than the list; botocore has it",
 }
