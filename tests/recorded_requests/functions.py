@@ -14,6 +14,10 @@ from typing import Any
 _TESTS = Path(__file__).resolve().parents[1]
 FUNCTIONS = _TESTS.parent / "lambda"
 
+# Of a redrive, which moves objects.
+_MOVES = frozenset(
+    {"s3:ListObjectsV2", "s3:GetObject", "s3:PutObject", "s3:CopyObject", "s3:DeleteObject"}
+)
 # By function: what it calls.
 CALLS: Mapping[str, frozenset[str]] = {
     "stream_keeper": frozenset(
@@ -28,10 +32,8 @@ CALLS: Mapping[str, frozenset[str]] = {
     "custom_resources": frozenset(
         {"s3:CopyObject", "kafka:GetBootstrapBrokers", "ec2:DescribeSubnets", "glue:GetTable"}
     ),
-    "firehose_redrive": frozenset(
-        {"s3:ListObjectsV2", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:HeadObject"}
-        | {"firehose:PutRecordBatch"}
-    ),
+    "firehose_redrive": _MOVES | {"firehose:PutRecordBatch"},
+    "firehose_redrive_puts": _MOVES | {"firehose:PutRecordBatch", "kinesis:PutRecords"},
     "prepare_source": frozenset(
         {"s3:GetObject", "s3:PutObject", "secretsmanager:GetSecretValue"}
         | {"cloudwatch:PutMetricData"}
