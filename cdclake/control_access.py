@@ -14,6 +14,7 @@ from cdclake.control_objects import (
     LEASES,
     OUTCOMES,
     POLLS,
+    PROBES,
     PROGRESS,
     REQUESTS,
     RESUMES,
@@ -23,7 +24,7 @@ from cdclake.control_objects import (
 from cdclake.deployed_jobs import TABLE_JOBS
 
 _LEASES, _REPORTS = f"{LEASES}/*", f"{naming.REPORTS}/*"
-_PROBED = f"{LEASES}/{naming.PROBE_JOB}.json"
+_PROBED = f"{PROBES}/*"
 _REQUESTS, _RESUMES = f"{REQUESTS}/*", f"{RESUMES}/*"
 
 

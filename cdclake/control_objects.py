@@ -14,6 +14,7 @@
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
 | `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |
 | `polls/<table>.error.json` | `poll_tables`: why the last poll failed | status, verify |
+| `probes/<id>.json` | the probe job, which deletes it again | none |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 
 The keys are stored in running lakes: renaming one breaks a deployment that is updated or rolled
@@ -32,7 +33,7 @@ REPLAY, RESYNC = "replay", "resync"
 PROGRESS, WIDENED, NEW_COLUMNS = "progress.json", "widened.json", "new_columns.json"
 VERIFIED, PAUSE = "verified.json", "pause.json"
 REQUESTS, OUTCOMES, RESUMES, LEASES = "repairs", "repaired", "resume", "leases"
-DERIVED, POLLS = "derived", "polls"
+DERIVED, POLLS, PROBES = "derived", "polls", "probes"
 _SKIP_GAP = "given up"
 _COLUMNS = "columns"
 

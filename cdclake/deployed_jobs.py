@@ -90,7 +90,7 @@ def probe_arguments(*, state: str, pipeline: str, database: str) -> dict[str, st
     """Return the arguments of the probe job's own code; `state` is the state bucket."""
     return {
         "--control": f"s3://{state}/{naming.CONTROL_PREFIX}",
-        "--checkpoint": f"s3://{state}/{naming.checkpoint_prefix(pipeline)}",
+        "--checkpoint": f"s3://{state}/{naming.checkpoint_prefix(pipeline)}/{naming.PROBE_JOB}",
         "--database": database,
     }
 

@@ -218,7 +218,7 @@ LOAD_JOB = "load_tables"
 VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
 PROBE_JOB = "probe"
-PROBE_TABLE = "cdclake_probe"  # made and dropped by the probe job
+PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe makes and drops
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 # Property of a changelog: a day; events that were ingested on earlier days are collapsed.

@@ -121,7 +121,8 @@ JOBS_DESCRIBED = {
     naming.PROBE_JOB: Described(
         "Checks where the jobs will run: Java classes and Python packages, a checkpoint's folder,"
         " conditional writes, and a commit to a table that it drops again. It needs neither source"
-        " nor Kafka.",
+        " nor Kafka. Its role allows only that, on names that it makes up: the roles of the other"
+        " jobs are not probed. A run that is killed may leave a table `cdclake_probe_*`.",
         "Started by `cdclake doctor --target aws --probe`.",
         {"--run": "by-hand-10"},
     ),

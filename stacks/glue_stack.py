@@ -100,8 +100,11 @@ class GlueStack(PipelineStack):
         )
 
     def _grants(self) -> list[Grant]:
-        """Allow what the stream may do but for Kafka, and dropping the probe's table."""
-        state, plan = self._lake.state, self.deployment.plan
+        """Allow what the checks do, on names that only the probe gives; not what other jobs may."""
+        state, warehouse, plan = self._lake.state, self._lake.warehouse, self.deployment.plan
+        made = "the names are random, with a start that only the probe's have"
+        tables = f"{naming.PROBE_TABLE}*"
+        checkpoints = f"{naming.checkpoint_prefix(plan.name)}/{naming.PROBE_JOB}-*"
         return [
             *job_grants.runs_as_job(
                 state,
@@ -109,12 +112,14 @@ class GlueStack(PipelineStack):
                 network=self._network,
                 key_arn=self._context.key_arn,
             ),
-            *self._lake.grant_commit_tables(creates=True),
-            job_grants.keeps_checkpoints(state, naming.checkpoint_prefix(plan.name)),
+            job_grants.keeps_objects(warehouse, f"{plan.lake_database}.db/{tables}", made),
+            job_grants.lists(warehouse),
+            job_grants.keeps_files_by_s3a(state, checkpoints, made),
             on_tables(
-                "glue:DeleteTable",
+                *("glue:CreateTable", "glue:DeleteTable", "glue:GetDatabase"),
+                *("glue:GetTable", "glue:UpdateTable"),
                 database=plan.lake_database,
-                because="the table that the probe makes and drops",
-                tables=(naming.PROBE_TABLE,),
+                because=made,
+                tables=(tables,),
             ),
         ]

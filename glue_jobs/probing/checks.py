@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed
+from cdclake.control_objects import PROBES
 from cdclake.errors import CdcError, ComponentFailed
 from cdclake.iceberg.schemas import TableSchema
 from cdclake.jobs.control.store import ObjectStore
@@ -44,7 +45,7 @@ def probe(
         (
             "checkpoint",
             "see the role's statements for the checkpoints",
-            lambda: checkpoint_folder(spark, f"{checkpoint}/{uuid.uuid4().hex}"),
+            lambda: checkpoint_folder(spark, f"{checkpoint}-{uuid.uuid4().hex}"),
         ),
         (
             "conditional writes",
@@ -139,13 +140,14 @@ def checkpoint_folder(spark: SparkSession, uri: str) -> str:
 
 def conditional_writes(control: ObjectStore) -> str:
     """Check that S3 refuses a write whose condition does not hold: leases depend on it."""
-    name = f"leases/{naming.PROBE_JOB}.json"
-    control.delete(name)
-    first = control.write_if(name, {"probe": 1}, None)
-    again = control.write_if(name, {"probe": 2}, None)
-    renewed = control.write_if(name, {"probe": 3}, first)
-    stale = control.write_if(name, {"probe": 4}, first)
-    control.delete(name)
+    name = f"{PROBES}/{uuid.uuid4().hex}.json"
+    try:
+        first = control.write_if(name, {"probe": 1}, None)
+        again = control.write_if(name, {"probe": 2}, None)
+        renewed = control.write_if(name, {"probe": 3}, first)
+        stale = control.write_if(name, {"probe": 4}, first)
+    finally:
+        control.delete(name)
     if not (first and renewed) or again or stale:
         raise ComponentFailed(
             "S3 accepted a write whose condition does not hold", component=naming.PROBE_JOB
@@ -155,16 +157,17 @@ def conditional_writes(control: ObjectStore) -> str:
 
 def table_commit(lake: LakeTables) -> str:
     """Create a table, commit a row with a stamp, read both, and drop the table."""
-    table = lake.qualified(naming.PROBE_TABLE)
+    name = f"{naming.PROBE_TABLE}{uuid.uuid4().hex}"
+    table = lake.qualified(name)
 
     def insert() -> None:
         lake.spark.sql(f"INSERT INTO {table} VALUES (1)")
 
-    lake.create(TableSchema(name=naming.PROBE_TABLE, columns=(("id", "int"),), properties=_FORMAT))
+    lake.create(TableSchema(name=name, columns=(("id", "int"),), properties=_FORMAT))
     try:
         lake.run_stamped("probe", insert)
-        stamp = lake.stamped(naming.PROBE_TABLE).stamp
-        rows = lake.read(naming.PROBE_TABLE).count()
+        stamp = lake.stamped(name).stamp
+        rows = lake.read(name).count()
         if (rows, stamp) != (1, "probe"):
             raise ComponentFailed(
                 f"{rows} rows and the stamp {stamp} after one commit", component=naming.PROBE_JOB

@@ -22,7 +22,7 @@ class GlueNetwork(Construct):
         self, scope: Construct, construct_id: str, *, security_group: str, ground: DeploymentContext
     ) -> None:
         super().__init__(scope, construct_id)
-        self.connection = f"{ground.prefix}-network"
+        self.connection = f"{ground.prefix}-jobs"
         self.subnet_id = ground.subnet_ids[0]
         self.security_group = security_group
         place = aws_glue.CfnConnection.PhysicalConnectionRequirementsProperty(
@@ -44,7 +44,10 @@ class GlueNetwork(Construct):
             ),
         )
         security = _Security(
-            self, "Security", name=ground.prefix, encryption_configuration=_by(ground.key_arn)
+            self,
+            "Security",
+            name=f"{ground.prefix}-jobs",
+            encryption_configuration=_by(ground.key_arn),
         )
         self.security_configuration = security.name
 

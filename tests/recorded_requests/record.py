@@ -30,11 +30,12 @@ _CHANGES = {
     naming.POLL_JOB: "update cities set name = 'recorded', changed_at = now() where id < 3",
 }
 # Names that a run makes up: files by their folders, and texts with a random or a hashed part.
+_RANDOM = re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){0,6}[0-9a-f]*")
 _MADE_UP = (
     (re.compile(r"^(warehouse/[^/]+/[^/]+_hudi/).+"), r"\1*"),
     (re.compile(r"^(warehouse/[^/]+/[^/]+/(?:data|metadata)/).*"), r"\1*"),
     (re.compile(r"(/(?:reports|repairs|repaired|resume|derived|polls)/)[^/]+$"), r"\1*"),
-    (re.compile(r"[0-9a-f]{8}(-?[0-9a-f]{4}){0,6}[0-9a-f]*"), "*"),
+    (_RANDOM, "*"),
 )
 _ROOT = f"{BUCKET}/warehouse/"  # a folder only here: on AWS the warehouse is a bucket
 Requests = dict[str, list[tuple[str, str]]]  # by job: action and pattern
@@ -90,7 +91,7 @@ def _pattern(needed: Needed, lake: LocalLake) -> str:
     """The object in the deployment's terms: bucket STATE or WAREHOUSE, `*` for names made up."""
     text = needed.on
     if not needed.action.startswith("s3:"):
-        return text
+        return _RANDOM.sub("*", text)
     text = text.removeprefix(f"{BUCKET}/")
     for made_up, pattern in _MADE_UP:
         text = made_up.sub(pattern, text)

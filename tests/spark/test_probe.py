@@ -37,7 +37,7 @@ def test_a_place_where_the_jobs_run_passes(spark, lake, tmp_path):
         "ok",
     ), found
     assert list(tmp_path.iterdir()) == []
-    assert not lake.exists(naming.PROBE_TABLE)
+    assert tables_of(lake) == []
 
 
 def test_what_another_build_lacks_is_named(spark):
@@ -48,22 +48,23 @@ def test_what_another_build_lacks_is_named(spark):
     ]
 
 
-def test_the_others_are_checked_after_a_failure(spark, lake, tmp_path):
+def tables_of(lake):
+    return [row["tableName"] for row in lake.spark.sql("SHOW TABLES IN lake.probed").collect()]
+
+
+def test_the_others_are_checked_after_a_failure(spark, lake, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
-    table = lake.qualified(naming.PROBE_TABLE)
-    spark.sql(f"CREATE TABLE {table} (id string) USING iceberg")
+    monkeypatch.setattr(naming, "PROBE_TABLE", "no.such.database.")
     found = checks.probe(
         spark,
         database=lake.database,
         control=store(),
-        checkpoint=(tmp_path / "file").as_uri(),
+        checkpoint=(tmp_path / "file" / "probe").as_uri(),
     )
     wrong = {check.name: check for check in found if check.state == "failed"}
     assert set(wrong) == {"checkpoint", "tables"}
-    assert naming.PROBE_TABLE in wrong["tables"].detail
+    assert wrong["tables"].detail
     assert "Lake Formation" in wrong["tables"].remedy
-    assert lake.exists(naming.PROBE_TABLE)  # it is not the probe's
-    spark.sql(f"DROP TABLE {table} PURGE")
 
 
 class Careless(MemoryStore):
@@ -75,9 +76,11 @@ class Careless(MemoryStore):
         return self.stored[name].etag
 
 
-def test_a_store_without_conditions_fails():
+def test_a_store_without_conditions_fails_and_is_left_clean():
+    careless = store(Careless)
     with pytest.raises(ComponentFailed, match="whose condition does not hold"):
-        checks.conditional_writes(store(Careless))
+        checks.conditional_writes(careless)
+    assert careless.stored == {}
 
 
 def test_a_missing_package_fails(monkeypatch):

@@ -47,7 +47,7 @@ EVERY_JOB: list[Call] = [
     ("kms:GenerateDataKey", KEY, S3),
     ("cloudwatch:PutMetricData", "*", {"namespace": "Glue"}),
     ("cloudwatch:PutMetricData", "*", {"namespace": "cdclake"}),
-    ("glue:GetConnection", f"arn:aws:glue:{HERE}:connection/shop-network"),
+    ("glue:GetConnection", f"arn:aws:glue:{HERE}:connection/shop-jobs"),
 ]
 HOLDS: list[Call] = [("s3:PutObject", LEASE), ("s3:DeleteObject", LEASE)]
 REPORTS: Call = ("s3:PutObject", REPORT)

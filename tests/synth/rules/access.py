@@ -21,6 +21,7 @@ LOOKED_AT = (
 WITHOUT_RESOURCES = {
     "cloudwatch:GetMetricStatistics": "",
     "cloudwatch:PutMetricData": "cloudwatch:namespace",
+    "kafka:GetBootstrapBrokers": "",
     "kafkaconnect:ListConnectors": "",
     "ecr:GetAuthorizationToken": "",
     **{f"ec2:Describe{what}": "" for what in LOOKED_AT},
