@@ -54,7 +54,7 @@ def tables_of(lake):
 
 def test_the_others_are_checked_after_a_failure(spark, lake, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
-    monkeypatch.setattr(naming, "PROBE_TABLE", "no.such.database.")
+    monkeypatch.setattr(naming, "PROBE_TABLE", "t" * 300)  # longer than a folder's name may be
     found = checks.probe(
         spark,
         database=lake.database,
