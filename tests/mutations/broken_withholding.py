@@ -61,6 +61,14 @@ WITHHOLDING = (
         (("glue_jobs/verify/mismatches.py", "AND source = ? AND", "AND (source = ? OR true) AND"),),
     ),
     Mutation(
+        "explain a wrong row of the lake by withheld events", _KEYS,
+        (("glue_jobs/verify/mismatches.py", "AND lake = accepted AND", "AND"),),
+    ),
+    Mutation(
+        "explain rows that occur twice by withheld events", _KEYS,
+        (("glue_jobs/verify/mismatches.py", "AND verdict IN ('missing', 'different')", ""),),
+    ),
+    Mutation(
         "explain differences by any quarantined event", _KEYS,
         (("glue_jobs/verify/withheld_keys.py", "AND reason LIKE ?", "AND ? IS NOT NULL"),),
     ),
