@@ -2,13 +2,12 @@
 
 A key counts as withheld if the lake would show the source's row with the withheld events in its
 changelog, and shows what the changelog gives without them. So a key that differs for another reason
-as well stays a difference.
+as well stays a difference, as does one whose events no rule withholds any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -43,6 +42,8 @@ _IN_MEMORY = "temp.main."
 def mark_withheld(compared: Open, reader: Reader) -> None:
     """Mark the differing keys whose difference the withheld events explain."""
     table, candidates = compared.sides.table, compared.candidates
+    if not table.withholds:
+        return
     floor = applied_at(reader.load([table], quarantine=False)[table.name], NOW).floor
     with reader.open([table], plain=[naming.QUARANTINE]) as lake:
         explain(candidates, lake, compared.sides, reader.plan, floor)
@@ -59,17 +60,21 @@ def explain(
 
     `floor` is the position of the newest truncate that the state has.
     """
-    read_withheld(lake, sides.table, plan)
+    if not read_withheld(lake, sides.table, plan):
+        return
     hashes = candidates.differing_hashes()
     candidates.look_at_accepted(rebuilt(lake, sides, plan, floor, hashes, withheld=False))
     candidates.mark_withheld(rebuilt(lake, sides, plan, floor, hashes, withheld=True))
 
 
-def read_withheld(lake: duckdb.DuckDBPyConnection, table: Table, plan: Plan) -> None:
-    """Create a temporary table of the withheld events."""
+def read_withheld(lake: duckdb.DuckDBPyConnection, table: Table, plan: Plan) -> int:
+    """Create a temporary table of the withheld events; return their number."""
     _define_events(lake, table)
+    found = 0
     for batch in _batches(lake, table, plan):
         _insert(lake, table, batch)
+        found += len(batch)
+    return found
 
 
 def rebuilt(
@@ -127,8 +132,8 @@ def _changelog(table: Table, plan: Plan, *, withheld: bool) -> str:
 def _batches(
     lake: duckdb.DuckDBPyConnection, table: Table, plan: Plan
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the withheld events of the table as rows of its changelog."""
-    rows = StreamRows(replace(table, checks=()), plan)
+    """Yield the events that the table's rules withhold as rows of its changelog."""
+    rows = StreamRows(table, plan)
     avro = AvroValues(registry_of(plan)) if plan.format == "avro" else None
     records = lake.cursor()
     records.execute(f"SET search_path = {DUCKDB.text(plan.lake_database)}")
@@ -151,12 +156,14 @@ def _batches(
 def _row(
     rows: StreamRows, key: bytes | None, value: bytes, place: Place
 ) -> Mapping[str, Any] | None:
-    """Decode a record; None if it is refused for another reason by now."""
+    """Decode a record; None if no rule withholds it any more, so that a replay may bring it."""
     try:
         decoded = rows.row(_key_of(value) if key is None else key, value, place)
     except RefusedEvent:
         return None
-    return None if decoded is None or decoded.refusal is not None else decoded.values
+    if decoded is None or not (decoded.refusal or "").startswith(BROKEN_RULE):
+        return None
+    return decoded.values
 
 
 def _key_of(value: bytes) -> bytes:

@@ -73,6 +73,11 @@ WITHHOLDING = (
         (("glue_jobs/verify/withheld_keys.py", "AND reason LIKE ?", "AND ? IS NOT NULL"),),
     ),
     Mutation(
+        "explain differences by events that no rule withholds any more", _KEYS,
+        (("glue_jobs/verify/withheld_keys.py",
+          ' or not (decoded.refusal or "").startswith(BROKEN_RULE)', ""),),
+    ),
+    Mutation(
         "place withheld rows of polls as those of a snapshot", _KEYS,
         (("glue_jobs/verify/withheld_keys.py", 'if table.delivery != "poll":', "if True:"),),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -16,11 +17,15 @@ from cdclake.jobs.verify.first_pass import Sides
 from cdclake.jobs.verify.mismatches import Mismatches
 from cdclake.jobs.verify.withheld_keys import explain, read_withheld, rebuilt
 from cdclake.plan import Plan, Table
+from cdclake.quality_rule import QualityRule, ValueLimit
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.statements import Comparable
 from tests.unit.verify.lakes import create, event, make_plan, make_table
 
 RULE = f"{BROKEN_RULE}: range(v) is broken by column 'v' with the value -1"
+POSITIVE = QualityRule(
+    name="range(v)", kind="rows", limit=ValueLimit(column="v", test="range", low="0")
+)
 
 
 def record(op: str, prev: int | None, lsn: int, **row: Any) -> tuple[bytes, bytes]:
@@ -40,7 +45,7 @@ def small_lake(
     log: Iterable[dict[str, Any]], *kept: tuple[bytes | None, bytes], reason: str, **facts: Any
 ) -> Iterator[tuple[duckdb.DuckDBPyConnection, Sides, Plan]]:
     """A lake with this changelog and these withheld records."""
-    table = make_table(**facts)
+    table = make_table(**{"checks": (POSITIVE,), **facts})
     plan = make_plan(table)
     lengths = {column.source: None for column in table.columns}
     columns = compared_columns(table, plan, lengths)
@@ -131,6 +136,13 @@ def test_other_refused_records_explain_nothing() -> None:
     assert found == digests([CREATED])
 
 
+def test_events_that_no_rule_withholds_any_more_explain_nothing() -> None:
+    inserts = [record("c", 20 + n, 21 + n, id=n, v=-n, big="B") for n in (2, 8)]
+    lower = replace(POSITIVE, limit=ValueLimit(column="v", test="range", low="-5"))
+    assert digests([CREATED], *inserts, checks=(lower,)).keys() == {"1", "8"}
+    assert digests([CREATED], *inserts, checks=()) == digests([CREATED])
+
+
 def settled(
     places: Mapping[tuple[int, str], tuple[str, str]],
 ) -> Mismatches:
@@ -165,7 +177,7 @@ def test_a_row_that_the_accepted_events_do_not_give_is_a_difference() -> None:
     source, accepted, other = "S" * 32, "A" * 32, "X" * 32
     shown = {1: accepted, 2: other, 3: "", 4: other, 5: accepted * 2, 6: source * 2}
     candidates = settled({(n, str(n)): (source, lake) for n, lake in shown.items()})
-    candidates.look_at_accepted((n, str(n), accepted) for n in (1, 2, 3, 5, 6))
+    candidates.look_at_accepted((n, str(n), accepted) for n in (1, 2, 3, 5, 5, 6))
     candidates.mark_withheld((n, str(n), source) for n in shown)
     # A wrong row, a lost one, one that only withheld events could give, and rows that occur twice.
     assert candidates.differing_hashes() == [2, 3, 4, 5, 6]
