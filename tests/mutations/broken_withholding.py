@@ -38,6 +38,10 @@ WITHHOLDING = (
         (("cdclake/config/quality_model.py", 'if self.on == "quarantine":', "if False:"),),
     ),
     Mutation(
+        "let rules withhold events that lack values", _FILE,
+        (("cdclake/config/checks/withholding.py", "_check_rows(table)", "pass"),),
+    ),
+    Mutation(
         "stop the table after too many withheld rows", (*_SPARK, "-k", "never_stop"),
         (("glue_jobs/stream/table_stream.py",
           "max(0, quarantined - sum(part.withheld for part in parts))", "quarantined"),),

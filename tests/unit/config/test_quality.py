@@ -164,6 +164,45 @@ def test_a_rule_that_withholds_keeps_its_limit_for_the_decoders(
     assert found == replace(warned, limit=limit)
 
 
+CARD = "card: {{type: text, exclude: true}}"
+LARGE = "on: quarantine, not_null: [status]"
+
+
+def with_column(tmp_path: Path, column: str, rule: str, setting: str = "") -> list[Problem]:
+    """The problems of the file with this column and setting of the table, and this rule."""
+    text = FILE.replace(CARD, column).replace("    key: [Id]\n", f"    key: [Id]\n{setting}")
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(text.format(rule=rule))
+    return find_problems(read_document(file))
+
+
+@pytest.mark.parametrize(
+    "setting", ["", "    replica_identity: default\n", "    replica_identity: index by_id\n"]
+)
+def test_only_whole_events_are_withheld(tmp_path: Path, setting: str) -> None:
+    """After a withheld update, one that leaves a value out would bring back an older value."""
+    [found] = with_column(tmp_path, "note: text", f"{{{LARGE}}}", setting)
+    assert found.line == 17 + bool(setting)
+    assert "'public.orders' may leave out 'note' as unchanged" in found.message
+    assert "under public.orders write `replica_identity: full`" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("column", "rule", "setting"),
+    [
+        ("note: text", LARGE, "    replica_identity: full\n"),
+        ("note: text", LARGE, "    capture: {{poll: {{by: at, every: rate(1 hour)}}}}\n"),
+        ("note: text", "not_null: [status]", ""),
+        (CARD, LARGE, ""),
+        ("note: uuid", LARGE, ""),
+    ],
+)
+def test_whole_events_or_rules_that_only_warn_are_accepted(
+    tmp_path: Path, column: str, rule: str, setting: str
+) -> None:
+    assert with_column(tmp_path, column, f"{{{rule}}}", setting) == []
+
+
 def test_a_failed_rule_is_one_line() -> None:
     keys = [{"id": "1"}, {"id": "2"}]
     assert str(FailedRule("not_null(a)", 7, keys)) == (
