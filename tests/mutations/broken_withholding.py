@@ -42,6 +42,10 @@ WITHHOLDING = (
         (("cdclake/config/checks/withholding.py", "_check_rows(table)", "pass"),),
     ),
     Mutation(
+        "let rules withhold by values that compare as text", _FILE,
+        (("cdclake/config/checks/withholding.py", "_check_limits(table, rule)", "pass"),),
+    ),
+    Mutation(
         "stop the table after too many withheld rows", (*_SPARK, "-k", "never_stop"),
         (("glue_jobs/stream/table_stream.py",
           "max(0, quarantined - sum(part.withheld for part in parts))", "quarantined"),),
