@@ -51,6 +51,11 @@ WITHHOLDING = (
           "max(0, quarantined - sum(part.withheld for part in parts))", "quarantined"),),
     ),
     Mutation(
+        "count withheld rows of a bulk load as faults",
+        ("tests/spark/test_bulk_load.py", "-k", "no_faults"),
+        (("glue_jobs/bulk_load/bulk_load.py", "loaded.faults", "loaded.refused"),),
+    ),
+    Mutation(
         "forget unreadable events when withheld ones are replayed", (*_SPARK, "-k", "never_stop"),
         (("glue_jobs/operations/executor.py", "(done.released - done.withheld)", "done.released"),),
     ),
