@@ -155,7 +155,8 @@ def _line(table: dict[str, Any]) -> str:
     counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
     result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
     held = table.get("quarantined", 0)
-    quarantine = f"; {held} events in the quarantine (`cdclake replay`)" if held else ""
+    remedy = "`cdclake replay`, or `cdclake resync` where it refuses them"
+    quarantine = f"; {held} events in the quarantine ({remedy})" if held else ""
     omitted = table["omitted_columns"]
     without = f"; without {', '.join(omitted)}" if omitted else ""
     prefix = "STOPPED: " if table["state"] == "stopped" else ""

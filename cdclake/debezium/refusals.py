@@ -22,7 +22,7 @@ KEY_MISMATCH = "KEY_MISMATCH: key and row name different keys"
 
 # The row is readable, and a rule of the file withholds it: an intent, not a fault.
 BROKEN_RULE = "BROKEN_RULE"
-_WITH_VALUE = " with the value "
+WITH_VALUE = " with the value "
 MAX_VALUE_CHARACTERS = 100  # of a value in a reason
 
 # The connector writes the whole reason into the marker of an event that is too large for Kafka.
@@ -52,7 +52,7 @@ def broken_rule(rule: str, column: Column, value: str) -> str:
     """Return the reason for a row that breaks a rule with `on: quarantine`."""
     if len(value) > MAX_VALUE_CHARACTERS:
         value = f"{value[:MAX_VALUE_CHARACTERS]}..."
-    return f"{BROKEN_RULE}: {rule} is broken by column {column.name!r}{_WITH_VALUE}{value}"
+    return f"{BROKEN_RULE}: {rule} is broken by column {column.name!r}{WITH_VALUE}{value}"
 
 
 def without_value(reason: str) -> str:
@@ -61,7 +61,7 @@ def without_value(reason: str) -> str:
     >>> without_value("BROKEN_RULE: in(s) is broken by column 's' with the value x")
     "BROKEN_RULE: in(s) is broken by column 's'"
     """
-    return reason.split(_WITH_VALUE)[0] if reason.startswith(BROKEN_RULE) else reason
+    return reason.split(WITH_VALUE)[0] if reason.startswith(BROKEN_RULE) else reason
 
 
 def unsent_value(column: Column) -> str:

@@ -105,7 +105,7 @@ def _literal_reader(kind: ColumnType) -> Callable[[str], Any]:
         "decimal": Decimal,
         "date": lambda text: (date.fromisoformat(text) - _EPOCH_DAY).days,
         "timestamp_ntz": lambda text: _micros(datetime.fromisoformat(text).replace(tzinfo=None)),
-        "timestamp": lambda text: _micros(_in_utc(datetime.fromisoformat(text))),
+        "timestamp": lambda text: _instant(datetime.fromisoformat(text)),
     }
     return readers.get(kind.state.split("(")[0], _same)
 
@@ -135,6 +135,6 @@ def _micros(time: datetime) -> int:
     return (time - _EPOCH) // _MICRO
 
 
-def _in_utc(time: datetime) -> datetime:
-    """Return the time in UTC, which is the session's zone, without a zone."""
-    return time.replace(tzinfo=None) - (time.utcoffset() or timedelta())
+def _instant(time: datetime) -> int:
+    """Return the microseconds in UTC, which is the session's zone; it may be of the year 10000."""
+    return _micros(time.replace(tzinfo=None)) - (time.utcoffset() or timedelta()) // _MICRO

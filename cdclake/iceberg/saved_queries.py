@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdclake import naming
+from cdclake.debezium.refusals import WITH_VALUE
 from cdclake.firehose.stream import ARRIVED_AT
 from cdclake.plan import Table
 
 # Identity of an event; its offset may differ if it was sent again.
 _IDENTITY = (naming.EPOCH, naming.PHASE, naming.LSN, naming.OP)
 _CASES = " ".join(f"WHEN '{op}' THEN '{name}'" for op, name in naming.OPERATIONS.items())
+# Without the value that broke a quality rule, which would make a group of each row.
+_REASON = f"split_part(reason, '{WITH_VALUE}', 1)"
 _OPERATION_NAME = f"CASE {naming.OP} {_CASES} END"
 _SMALL_FILE_BYTES = 16 * 1024 * 1024
 
@@ -88,8 +91,8 @@ def _changelog_queries(table: Table, database: str, engine: Engine) -> dict[str,
             f"  FROM {log})\nWHERE repeat = 1"
         ),
         "quarantined events": (
-            f"SELECT reason, count(*) AS events, max(quarantined_at) AS newest\nFROM {quarantine}\n"
-            f"WHERE {engine.name('table')} = '{table.name}'\nGROUP BY reason"
+            f"SELECT {_REASON} AS reason, count(*) AS events, max(quarantined_at) AS newest\n"
+            f"FROM {quarantine}\nWHERE {engine.name('table')} = '{table.name}'\nGROUP BY 1"
         ),
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from cdclake.debezium.refusals import WITH_VALUE
+
 HEALTHY, ATTENTION, DOWN = "healthy", "attention", "down"
 EXIT_CODES = {HEALTHY: 0, ATTENTION: 1, DOWN: 4}
 _ALIVE = ("running", "starting")
@@ -52,9 +54,9 @@ def _of_table(table: Mapping[str, Any]) -> Iterator[str]:
         )
     elif quarantined:
         yield (
-            f"{name}: {quarantined} events in quarantine; `cdclake sql 'SELECT reason, count(*)"
-            " FROM cdclake_quarantine GROUP BY ALL'` shows why, `cdclake replay` processes them"
-            " again"
+            f'{name}: {quarantined} events in quarantine; `cdclake sql "SELECT split_part(reason,'
+            f" '{WITH_VALUE}', 1), count(*) FROM cdclake_quarantine GROUP BY ALL\"` shows why,"
+            " `cdclake replay` processes them again"
         )
     for change in table["relation_changes"] or ():
         yield f"{name}: {change['message']}; {change['remedy']}"

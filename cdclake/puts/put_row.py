@@ -15,6 +15,8 @@ from cdclake.puts.put_values import encode_text, reader_of
 
 _BLANK = " \t\r\n"
 _NULL = "null"
+# Without the field's name, which its producer chose: reasons are logged, and say no content.
+_UNKNOWN_FIELD = "a field that is no column; `unknown_fields: ignore` would omit it"
 
 
 def _refuse_constant(name: str) -> Any:
@@ -82,8 +84,8 @@ class PutRows:
 
         Raise Unfit if a field does not fit its column.
         """
-        if not self._ignores_unknown and (unknown := record.keys() - self._known):
-            raise Unfit(f"unknown field {min(unknown)!r:.80}")
+        if not self._ignores_unknown and record.keys() - self._known:
+            raise Unfit(_UNKNOWN_FIELD)
         fields = []
         for source, name, read in self._columns:
             given = record.get(source)

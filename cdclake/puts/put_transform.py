@@ -17,6 +17,7 @@ from cdclake.puts.put_table import TRANSFORM, PutStream
 Handler = Callable[[dict[str, Any], Any], Any]
 _PACKAGE = "cdclake_transform"  # prefix of the package that a user's folder is loaded as
 _FAILED = "ProcessingFailed"
+_NO_RESULT = "transform: its answer is neither Ok nor Dropped"
 
 
 class PutTransform:
@@ -89,7 +90,7 @@ def _wrong(answers: list[Any]) -> str | None:
     if result == "Dropped":
         return None
     if result != "Ok":
-        return f"transform: its answer is {result!r}"
+        return _NO_RESULT  # without the result, which may be any text of the record
     try:
         base64.b64decode(answers[0]["data"], validate=True)
     except (KeyError, TypeError, ValueError):

@@ -75,11 +75,11 @@ class BulkLoad:
                 f"its load failed: {_reason(error)}",
                 "read the job's log, then run `cdclake up` again, which restarts the load",
             ) from error
-        refused[table.name] = loaded.refused
+        refused[table.name] = loaded.faults
         return loaded.rows
 
     def _note_refused(self, refused: dict[str, int]) -> None:
-        """Record refused rows for `status`; stop a table with too many, as the stream does."""
+        """Record faults for `status`; stop a table with too many, as the stream does."""
         progress = Progress.load(self.control)
         for name, count in refused.items():
             if progress.table(name).note_refused(count, self.plan.stop_table_after):

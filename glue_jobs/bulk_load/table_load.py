@@ -36,6 +36,12 @@ class Loaded:
 
     rows: int
     refused: int
+    withheld: int  # of the refused ones, those that a rule withholds
+
+    @property
+    def faults(self) -> int:
+        """Return the number of refused rows that no rule withholds."""
+        return self.refused - self.withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +97,9 @@ class TableLoad:
         Refused rows are read only if there are any.
         """
         expected, accepted = self.snapshot.count(self.table), self._in_log().count()
-        refused = 0
+        refused, withheld = 0, 0
         if accepted < expected:
-            refused = quarantine_rows(events, RECORD, self.lake, self.table)
+            refused, withheld = quarantine_rows(events, RECORD, self.lake, self.table)
         if accepted + refused != expected:
             raise TableError(
                 self.table.name,
@@ -101,7 +107,7 @@ class TableLoad:
                 "run `cdclake up` again, which restarts the load; if this persists, use"
                 " `snapshot: {mode: initial}`",
             )
-        return Loaded(rows=accepted, refused=refused)
+        return Loaded(rows=accepted, refused=refused, withheld=withheld)
 
     def _in_log(self) -> DataFrame:
         """Read the rows of this load from the changelog."""

@@ -7,6 +7,7 @@ quarantine, so a commit is fenced by the table's topic and offsets.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -20,9 +21,17 @@ from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.append import fenced
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.row_files import read_rows, write_rows
+from cdclake.jobs.stream.withheld_rows import is_withheld
 from cdclake.plan import Table
 
 Offsets = tuple[int, int]  # lowest and highest
+
+
+class Quarantined(NamedTuple):
+    """Numbers of records: those that the quarantine lacked, and all that a rule withholds."""
+
+    added: int
+    withheld: int
 
 
 def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, table: Table) -> int:
@@ -58,8 +67,8 @@ def quarantine_files(files: Sequence[str], offsets: Offsets, lake: LakeTables, t
 
 def quarantine_rows(
     events: DataFrame, record: Mapping[str, str], lake: LakeTables, table: Table
-) -> int:
-    """Quarantine the refused ones of decoded events without a Kafka record; return their number.
+) -> Quarantined:
+    """Quarantine the refused ones of decoded events without a Kafka record.
 
     `record` maps `key`, `value` and `headers` to columns of `events`, which must be deterministic.
     """
@@ -73,8 +82,9 @@ def quarantine_rows(
         F.current_timestamp().alias("quarantined_at"),
     )
     with persisted(refused):
-        first, last = refused.agg(F.min("offset"), F.max("offset")).collect()[0]
+        withheld = F.count_if(F.expr(is_withheld("reason")))
+        [(first, last, count)] = refused.agg(F.min("offset"), F.max("offset"), withheld).collect()
         if first is None:
-            return 0
+            return Quarantined(0, 0)
         files = write_rows(refused, TableHandle(lake, naming.QUARANTINE).target())
-        return quarantine_files(files, (first, last), lake, table)
+        return Quarantined(quarantine_files(files, (first, last), lake, table), count)

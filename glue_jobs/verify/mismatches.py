@@ -18,7 +18,8 @@ _TABLE = f"""
 CREATE TABLE candidates (
   hash INTEGER NOT NULL, key TEXT NOT NULL,
   source TEXT NOT NULL DEFAULT '{ABSENT}', lake TEXT NOT NULL DEFAULT '{ABSENT}',
-  history TEXT NOT NULL DEFAULT '', seen TEXT, verdict TEXT,
+  history TEXT NOT NULL DEFAULT '', accepted TEXT NOT NULL DEFAULT '{ABSENT}',
+  seen TEXT, verdict TEXT,
   PRIMARY KEY (hash, key)) WITHOUT ROWID
 """
 _OPEN = "verdict IS NULL"
@@ -105,12 +106,26 @@ class Mismatches:
         rows = self._file.execute(f"SELECT DISTINCT hash FROM candidates WHERE {_DIFFERS}")
         return [hash_ for (hash_,) in rows.fetchall()]
 
-    def mark_withheld(self, rows: Iterable[Digest]) -> None:
-        """Mark the differing keys for which the source has exactly one of these rows."""
+    def look_at_accepted(self, rows: Iterable[Digest]) -> None:
+        """Record the rows that the accepted events give to the differing keys."""
         self._file.execute("BEGIN")
         self._file.executemany(
-            "UPDATE candidates SET verdict = 'withheld'"
-            f" WHERE hash = ? AND key = ? AND source = ? AND {_DIFFERS}",
+            "UPDATE candidates SET accepted = accepted || ?"
+            f" WHERE hash = ? AND key = ? AND {_DIFFERS}",
+            ((digest, hash_, key) for hash_, key, digest in rows),
+        )
+        self._file.execute("COMMIT")
+
+    def mark_withheld(self, rows: Iterable[Digest]) -> None:
+        """Mark the keys for which the source has one of these rows, and the lake the accepted one.
+
+        Withheld events leave no row in the lake that the source does not have, so an extra one
+        stays extra. `look_at_accepted` comes first.
+        """
+        self._file.execute("BEGIN")
+        self._file.executemany(
+            "UPDATE candidates SET verdict = 'withheld' WHERE hash = ? AND key = ?"
+            " AND source = ? AND lake = accepted AND verdict IN ('missing', 'different')",
             rows,
         )
         self._file.execute("COMMIT")

@@ -1,13 +1,13 @@
 """Keys that differ only because rules withhold their events (`on: quarantine`).
 
 A key counts as withheld if the lake would show the source's row with the withheld events in its
-changelog. So a key that differs for another reason as well stays a difference.
+changelog, and shows what the changelog gives without them. So a key that differs for another reason
+as well stays a difference, as does one whose events no rule withholds any more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -28,7 +28,7 @@ from cdclake.jobs.stream.avro_values import AvroValues
 from cdclake.jobs.stream.schema_registry import registry_of
 from cdclake.jobs.verify import lake_rows
 from cdclake.jobs.verify.first_pass import Sides
-from cdclake.jobs.verify.mismatches import Digest
+from cdclake.jobs.verify.mismatches import Digest, Mismatches
 from cdclake.jobs.verify.rounds import Open
 from cdclake.plan import Plan, Table
 from cdclake.verify.compare import lake_digest
@@ -42,27 +42,57 @@ _IN_MEMORY = "temp.main."
 def mark_withheld(compared: Open, reader: Reader) -> None:
     """Mark the differing keys whose difference the withheld events explain."""
     table, candidates = compared.sides.table, compared.candidates
+    if not table.withholds:
+        return
     floor = applied_at(reader.load([table], quarantine=False)[table.name], NOW).floor
     with reader.open([table], plain=[naming.QUARANTINE]) as lake:
-        hashes = candidates.differing_hashes()
-        candidates.mark_withheld(
-            rows_with_withheld(lake, compared.sides, reader.plan, floor, hashes)
-        )
+        explain(candidates, lake, compared.sides, reader.plan, floor)
 
 
-def rows_with_withheld(
-    lake: duckdb.DuckDBPyConnection, sides: Sides, plan: Plan, floor: str, hashes: Iterable[int]
-) -> Iterator[Digest]:
-    """Yield the rows with these hashes that the lake would have with the withheld events.
+def explain(
+    candidates: Mismatches,
+    lake: duckdb.DuckDBPyConnection,
+    sides: Sides,
+    plan: Plan,
+    floor: str,
+) -> None:
+    """Rebuild the differing keys without and with the withheld events, and mark what they explain.
 
     `floor` is the position of the newest truncate that the state has.
     """
-    table = sides.table
+    if not read_withheld(lake, sides.table, plan):
+        return
+    hashes = candidates.differing_hashes()
+    candidates.look_at_accepted(rebuilt(lake, sides, plan, floor, hashes, withheld=False))
+    candidates.mark_withheld(rebuilt(lake, sides, plan, floor, hashes, withheld=True))
+
+
+def read_withheld(lake: duckdb.DuckDBPyConnection, table: Table, plan: Plan) -> int:
+    """Create a temporary table of the withheld events; return their number."""
     _define_events(lake, table)
+    found = 0
     for batch in _batches(lake, table, plan):
         _insert(lake, table, batch)
-    rows = rebuilt_view(table, changes=_changelog(table, plan), floor=floor, dialect=DUCKDB)
-    lake.execute(f"CREATE TEMP VIEW {_ROWS} AS {rows}")
+        found += len(batch)
+    return found
+
+
+def rebuilt(
+    lake: duckdb.DuckDBPyConnection,
+    sides: Sides,
+    plan: Plan,
+    floor: str,
+    hashes: Iterable[int],
+    *,
+    withheld: bool,
+) -> Iterator[Digest]:
+    """Yield the rows with these hashes as the changelog gives them, with or without those events.
+
+    Call `read_withheld` before.
+    """
+    changes = _changelog(sides.table, plan, withheld=withheld)
+    rows = rebuilt_view(sides.table, changes=changes, floor=floor, dialect=DUCKDB)
+    lake.execute(f"CREATE OR REPLACE TEMP VIEW {_ROWS} AS {rows}")
     side = Comparable("duckdb", f"{_IN_MEMORY}{_ROWS}", sides.lake.columns)
     for row in lake_rows.rows_of(lake, side, hashes):
         yield row.hash, row.key, lake_digest(row, side.columns)
@@ -84,8 +114,8 @@ def _define_events(lake: duckdb.DuckDBPyConnection, table: Table) -> None:
     lake.execute(f"CREATE TEMP TABLE {_EVENTS} ({columns})")
 
 
-def _changelog(table: Table, plan: Plan) -> str:
-    """Return a SELECT of the changelog with the withheld events.
+def _changelog(table: Table, plan: Plan, *, withheld: bool) -> str:
+    """Return a SELECT of the changelog, with the withheld events or without them.
 
     Only the events of their keys matter, unless a changed key takes values from another one.
     """
@@ -95,14 +125,15 @@ def _changelog(table: Table, plan: Plan) -> str:
     if not table.may_be_unsent:
         keys = ", ".join(DUCKDB.name(name) for name in table.key)
         wanted = f"{naming.OP} = 't' OR ({keys}) IN (SELECT ({keys}) FROM {events})"
-    return f"SELECT * FROM {changes} WHERE {wanted} UNION ALL BY NAME SELECT * FROM {events}"
+    accepted = f"SELECT * FROM {changes} WHERE {wanted}"
+    return f"{accepted} UNION ALL BY NAME SELECT * FROM {events}" if withheld else accepted
 
 
 def _batches(
     lake: duckdb.DuckDBPyConnection, table: Table, plan: Plan
 ) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield the withheld events of the table as rows of its changelog."""
-    rows = StreamRows(replace(table, checks=()), plan)
+    """Yield the events that the table's rules withhold as rows of its changelog."""
+    rows = StreamRows(table, plan)
     avro = AvroValues(registry_of(plan)) if plan.format == "avro" else None
     records = lake.cursor()
     records.execute(f"SET search_path = {DUCKDB.text(plan.lake_database)}")
@@ -125,12 +156,14 @@ def _batches(
 def _row(
     rows: StreamRows, key: bytes | None, value: bytes, place: Place
 ) -> Mapping[str, Any] | None:
-    """Decode a record; None if it is refused for another reason by now."""
+    """Decode a record; None if no rule withholds it any more, so that a replay may bring it."""
     try:
         decoded = rows.row(_key_of(value) if key is None else key, value, place)
     except RefusedEvent:
         return None
-    return None if decoded is None or decoded.refusal is not None else decoded.values
+    if decoded is None or not (decoded.refusal or "").startswith(BROKEN_RULE):
+        return None
+    return decoded.values
 
 
 def _key_of(value: bytes) -> bytes:

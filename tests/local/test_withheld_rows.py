@@ -54,8 +54,8 @@ TABLE = """
       - {range: {total: {min: 0}}, on: REACTION}
 """
 SETTINGS = {
-    "streamed": "apply: each_batch",
-    "delivered": "delivery: firehose",
+    "streamed": "replica_identity: full",
+    "delivered": "delivery: firehose\n    replica_identity: full",
     "polled": "capture: {poll: {by: at, every: rate(1 day)}}",
 }
 

@@ -38,9 +38,22 @@ WITHHOLDING = (
         (("cdclake/config/quality_model.py", 'if self.on == "quarantine":', "if False:"),),
     ),
     Mutation(
+        "let rules withhold events that lack values", _FILE,
+        (("cdclake/config/checks/withholding.py", "_check_rows(table)", "pass"),),
+    ),
+    Mutation(
+        "let rules withhold by values that compare as text", _FILE,
+        (("cdclake/config/checks/withholding.py", "_check_limits(table, rule)", "pass"),),
+    ),
+    Mutation(
         "stop the table after too many withheld rows", (*_SPARK, "-k", "never_stop"),
         (("glue_jobs/stream/table_stream.py",
           "max(0, quarantined - sum(part.withheld for part in parts))", "quarantined"),),
+    ),
+    Mutation(
+        "count withheld rows of a bulk load as faults",
+        ("tests/spark/test_bulk_load.py", "-k", "no_faults"),
+        (("glue_jobs/bulk_load/bulk_load.py", "loaded.faults", "loaded.refused"),),
     ),
     Mutation(
         "forget unreadable events when withheld ones are replayed", (*_SPARK, "-k", "never_stop"),
@@ -61,8 +74,21 @@ WITHHOLDING = (
         (("glue_jobs/verify/mismatches.py", "AND source = ? AND", "AND (source = ? OR true) AND"),),
     ),
     Mutation(
+        "explain a wrong row of the lake by withheld events", _KEYS,
+        (("glue_jobs/verify/mismatches.py", "AND lake = accepted AND", "AND"),),
+    ),
+    Mutation(
+        "explain rows that occur twice by withheld events", _KEYS,
+        (("glue_jobs/verify/mismatches.py", "AND verdict IN ('missing', 'different')", ""),),
+    ),
+    Mutation(
         "explain differences by any quarantined event", _KEYS,
         (("glue_jobs/verify/withheld_keys.py", "AND reason LIKE ?", "AND ? IS NOT NULL"),),
+    ),
+    Mutation(
+        "explain differences by events that no rule withholds any more", _KEYS,
+        (("glue_jobs/verify/withheld_keys.py",
+          ' or not (decoded.refusal or "").startswith(BROKEN_RULE)', ""),),
     ),
     Mutation(
         "place withheld rows of polls as those of a snapshot", _KEYS,

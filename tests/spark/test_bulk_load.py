@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from itertools import takewhile
+from typing import Any
 
 import psycopg
 import pytest
@@ -12,17 +13,21 @@ from pyspark.sql import functions as F
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.jobs.apply.rebuilt_state import rebuild_state
+from cdclake.jobs.bulk_load.bulk_load import BulkLoad
 from cdclake.jobs.bulk_load.loaded_rows import loaded_events
+from cdclake.jobs.control.leases import Leases
+from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.plan import Column, Plan, Table
 from cdclake.postgres import bulk_read
+from cdclake.quality_rule import QualityRule, ValueLimit
 from tests.local.source_database import running_server
 from tests.recorded.limits import LIMITS
 from tests.recorded.recording import FOLDER, SALT, Recording
 from tests.recorded.script import Statement, steps
 from tests.spark.bulk import BulkSource
-from tests.spark.events import RECORD, Engine, plan_of
+from tests.spark.events import RECORD, Engine, MemoryStore, plan_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -195,6 +200,31 @@ def test_what_the_lake_cannot_hold_is_quarantined_whole(spark, source):
     assert reasons == {"NOT_REPRESENTABLE", "NO_ROW"}
     with source.snapshot(plan.tables) as snapshot:
         assert source.load(plan, snapshot, epoch=2).refused == 3
+
+
+def test_rows_that_a_rule_withholds_are_no_faults(spark, source):
+    columns = (("id", "bigint"), ("amount", "numeric(8,2)"))
+    limit = ValueLimit(column="amount", test="range", low="0")
+    plan = plan_of(
+        columns=tuple(Column(source=n, name=n, type=t) for n, t in columns),
+        checks=(QualityRule(name="range(amount)", kind="rows", limit=limit),),
+    )
+    engine = Engine(spark, plan)
+    source.run(
+        f"CREATE TABLE {engine.table.name} (id bigint PRIMARY KEY, amount numeric)",
+        f"INSERT INTO {engine.table.name} VALUES (1, 1.25), (2, -1), (3, 1.001), (4, -2)",
+    )
+    control: Any = MemoryStore()
+    refused: dict[str, int] = {}
+    leases = Leases(control, naming.LOAD_JOB)
+    with source.snapshot(plan.tables) as snapshot:
+        bulk = BulkLoad(replace(plan, stop_table_after=1), engine.lake, control, leases, 1)
+        assert bulk._load(engine.table, snapshot, refused) == 1
+    assert refused == {engine.table.name: 1}  # 3; rules withhold 2 and 4
+    bulk._note_refused(refused)
+    place = Progress.load(control).table(engine.table.name)
+    assert (place.quarantined, place.is_streaming) == (1, True)
+    assert len(engine.quarantined()) == 3
 
 
 def test_a_table_cannot_be_rewritten_while_it_is_loaded(engine, source):

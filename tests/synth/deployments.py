@@ -168,6 +168,7 @@ POLLED = """\
     capture: {poll: {by: changed_at, every: "cron(0 4 * * ? *)"}}
 """
 CHECKED = """\
+    replica_identity: full
     checks:
       - not_null: [note]
       - {range: {order_id: {min: 1}}, on: quarantine}

@@ -18,6 +18,7 @@ from trino.exceptions import TrinoUserError
 
 from cdclake import naming
 from cdclake.config.derived_athena import athena_statements
+from cdclake.debezium.refusals import broken_rule
 from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
 from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.dialect import DUCKDB
@@ -200,7 +201,7 @@ QUESTIONS = {  # what is asked: columns, and the answer
     "live rows as they were an hour ago": ("id, v", [(2, 7)]),
     "audit trail of one key": ("cdc_op, v", [("c", 1), ("c", 1), ("u", 2)]),
     "changes of the last hour": ("operation, id, v", [("update", 1, 2)]),
-    "quarantined events": ("reason, events", [("INVALID_JSON", 2)]),
+    "quarantined events": ("reason, events", [("BROKEN_RULE: r is broken by column 'id'", 2)]),
     "the changelog, each event once": ("cdc_lsn, cdc_op", [(11, "c"), (12, "c"), (21, "u")]),
     "files": ("content, files, bytes, small", [(0, 2, 200_000_005, 1), (1, 1, 7, 1)]),
     "snapshots": ("snapshot_id, operation", [(0, "overwrite")]),
@@ -219,12 +220,16 @@ def asked_lake() -> dict[str, str]:
         {"id": 2, "v": 7, naming.DELETED: False, naming.POSITION: "a"},
     ]
     sizes = ((0, 5), (0, 200_000_000), (1, 7))
-    refused = {"table": "t", "reason": "INVALID_JSON", "topic": "s3://b/x"}
+    refused = {"table": "t", "topic": "s3://b/x"}
+    reasons = [broken_rule("r", ASKED.columns[0], str(n)) for n in (1, 2)]
     commits = [(AppliedThrough(), datetime.now(UTC), True)]
     return {
         **lake_values(ASKED, make_plan(ASKED), log, state, commits),
         "t$files": relation(FILES, [dict(zip(FILES, size, strict=True)) for size in sizes]),
-        naming.QUARANTINE: relation(QUARANTINE, [{**refused, "offset": n} for n in (1, 2)]),
+        naming.QUARANTINE: relation(
+            QUARANTINE,
+            [{**refused, "reason": each, "offset": n} for n, each in enumerate(reasons)],
+        ),
     }
 
 

@@ -27,6 +27,7 @@ from cdclake.config.checks import (
     secrets,
     storage_classes,
     web_logs,
+    withholding,
 )
 from cdclake.config.document import Document
 from cdclake.config.partial_model import TableOutline
@@ -62,6 +63,7 @@ CHECKS: tuple[Check, ...] = (
     derived.check_derived,
     connectors.check_connectors,
     quality.check_quality,
+    withholding.check_withholding,
     publish.check_publish,
 )
 AWS_CHECKS: tuple[Check, ...] = (

@@ -1,4 +1,4 @@
-"""Figures of each table: rows, events, freshness, quarantined events."""
+"""Figures of each table: rows, events, freshness, quarantined and withheld events."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ from cdclake.iceberg.dialect import DUCKDB
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.reader.catalog import CatalogTable
 from cdclake.jobs.reader.duck import Reader
-from cdclake.jobs.reader.quarantine_counts import quarantined_events
+from cdclake.jobs.reader.quarantine_counts import quarantined_events, withheld_events
 from cdclake.jobs.reader.tail import added_files
 from cdclake.local.lake.lake import LocalLake
 from cdclake.local.reader.duck import lake_reader
 from cdclake.plan import Table
 
-_NOTHING = dict.fromkeys(("changes_rows", "state_rows", "live_rows", "freshness_s", "quarantined"))
+_HELD = {"quarantined": quarantined_events, "withheld": withheld_events}
+_NOTHING = dict.fromkeys(("changes_rows", "state_rows", "live_rows", "freshness_s", *_HELD))
 
 
 def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
     """Return the figures of each table by its name in the lake.
 
-    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, quarantined;
-    all None if the stream has not created the table's objects or columns yet. Freshness is that of
-    the newest streamed row: the time from its commit in the source to the first snapshot with it.
+    They are changes_rows, state_rows (including tombstones), live_rows, freshness_s, quarantined,
+    and of the latter those that rules withhold; all None if the stream has not created the table's
+    objects or columns yet. Freshness is that of the newest streamed row: the time from its commit
+    in the source to the first snapshot with it.
     """
     reader = lake_reader(lake)
     made = set(_made(lake))
@@ -40,9 +42,10 @@ def table_figures(lake: LocalLake) -> dict[str, dict[str, Any]]:
         for table in tables:
             with suppress(duckdb.Error):
                 figures |= _read(reader, [table])
-    for name, count in quarantined_events(reader).items() if naming.QUARANTINE in made else ():
-        if name in figures and figures[name]["quarantined"] is not None:
-            figures[name]["quarantined"] = count
+    for figure, counts in _HELD.items() if naming.QUARANTINE in made else ():
+        for name, count in counts(reader).items():
+            if name in figures and figures[name][figure] is not None:
+                figures[name][figure] = count
     return figures
 
 
@@ -56,7 +59,7 @@ def _read(reader: Reader, tables: Sequence[Table]) -> dict[str, dict[str, Any]]:
                 "state_rows": _count(session, table.name),
                 "live_rows": _count(session, naming.current_name(table.name)),
                 "freshness_s": _freshness(session, reader.catalog.load(table.changes), table),
-                "quarantined": 0,
+                **dict.fromkeys(_HELD, 0),
             }
             for table in tables
         }

@@ -164,6 +164,99 @@ def test_a_rule_that_withholds_keeps_its_limit_for_the_decoders(
     assert found == replace(warned, limit=limit)
 
 
+CARD = "card: {{type: text, exclude: true}}"
+LARGE = "on: quarantine, not_null: [status]"
+
+
+def with_column(tmp_path: Path, column: str, rule: str, setting: str = "") -> list[Problem]:
+    """The problems of the file with this column and setting of the table, and this rule."""
+    text = FILE.replace(CARD, column).replace("    key: [Id]\n", f"    key: [Id]\n{setting}")
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(text.format(rule=rule))
+    return find_problems(read_document(file))
+
+
+@pytest.mark.parametrize(
+    "setting", ["", "    replica_identity: default\n", "    replica_identity: index by_id\n"]
+)
+def test_only_whole_events_are_withheld(tmp_path: Path, setting: str) -> None:
+    """After a withheld update, one that leaves a value out would bring back an older value."""
+    [found] = with_column(tmp_path, "note: text", f"{{{LARGE}}}", setting)
+    assert found.line == 17 + bool(setting)
+    assert "'public.orders' may leave out 'note' as unchanged" in found.message
+    assert "under public.orders write `replica_identity: full`" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("column", "rule", "setting"),
+    [
+        ("note: text", LARGE, "    replica_identity: full\n"),
+        ("note: text", LARGE, "    capture: {{poll: {{by: at, every: rate(1 hour)}}}}\n"),
+        ("note: text", "not_null: [status]", ""),
+        (CARD, LARGE, ""),
+        ("note: uuid", LARGE, ""),
+    ],
+)
+def test_whole_events_or_rules_that_only_warn_are_accepted(
+    tmp_path: Path, column: str, rule: str, setting: str
+) -> None:
+    assert with_column(tmp_path, column, f"{{{rule}}}", setting) == []
+
+
+FULL = "    replica_identity: full\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "rule", "remedy"),
+    [
+        ("c: numeric", "range: {c: {min: '9'}}", "numeric(p,s)"),
+        ("c: 'numeric(40,2)'", "in: {c: ['1.0']}", "numeric(p,s)"),
+        ("c: 'char(3)'", "in: {c: [new]}", "another type"),
+        ("c: citext", "in: {c: [new]}", "another type"),
+        ("c: time", "in: {c: ['10:00:00']}", "another type"),
+        ("c: time", "range: {c: {min: '10:00:00'}}", "another type"),
+        ("c: timetz", "in: {c: ['10:00:00Z']}", "another type"),
+        ("c: interval", "range: {c: {max: PT1H}}", "another type"),
+        ("c: uuid", "in: {c: [A0EEBC99-9C0B-4EF8-BB6D-6BB9BD380A11]}", "another type"),
+        ("c: inet", "in: {c: [10.0.0.1]}", "another type"),
+        ("c: jsonb", "in: {c: ['{}']}", "another type"),
+        ("c: 'text[]'", "in: {c: ['[]']}", "another type"),
+        ("c: text", "range: {c: {min: a}}", "use `in`"),
+        ("c: {type: text, mask: hash}", "in: {c: [new]}", "remove the column's `mask`"),
+        ("c: {type: text, mask: truncate(4)}", "range: {c: {min: a}}", "remove the column's"),
+    ],
+)  # fmt: skip
+def test_values_that_compare_otherwise_in_the_lake_withhold_nothing(
+    tmp_path: Path, column: str, rule: str, remedy: str
+) -> None:
+    doubled = column.replace("{", "{{").replace("}", "}}")
+    [found] = with_column(tmp_path, doubled, f"{{{rule}, on: quarantine}}", FULL)
+    assert found.line == 18
+    assert "'c'" in found.message
+    assert remedy in found.remedy and "or write `on: warn`" in found.remedy
+    assert with_column(tmp_path, doubled, f"{{{rule}, on: warn}}", FULL) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "rule"),
+    [
+        ("c: 'varchar(9)'", "in: {c: [new]}"),
+        ("c: text", "in: {c: [new]}"),
+        ("c: boolean", "in: {c: [true]}"),
+        ("c: money", "range: {c: {min: 0}}"),
+        ("c: real", "range: {c: {min: 0.5}}"),
+        ("c: timestamp", "range: {c: {max: '2026-01-01T00:00:00'}}"),
+        ("c: inet", "not_null: [c]"),
+        ("c: {type: text, mask: hash}", "not_null: [c]"),
+    ],
+)
+def test_values_that_compare_equally_everywhere_may_withhold(
+    tmp_path: Path, column: str, rule: str
+) -> None:
+    doubled = column.replace("{", "{{").replace("}", "}}")
+    assert with_column(tmp_path, doubled, f"{{{rule}, on: quarantine}}", FULL) == []
+
+
 def test_a_failed_rule_is_one_line() -> None:
     keys = [{"id": "1"}, {"id": "2"}]
     assert str(FailedRule("not_null(a)", 7, keys)) == (

@@ -14,6 +14,7 @@ import pytest
 
 from cdclake.config.resolve import load_plan
 from cdclake.puts.put_table import PutStream
+from cdclake.puts.put_transform import PutTransform
 from tests.load_function import FOLDER, load_file
 
 ARRIVED_MS = 1_790_000_000_123
@@ -139,7 +140,7 @@ def test_a_value_of_the_type_arrives_exactly(
         (b'{"id": 1}{"id": 2}', "more than one JSON object"), (b'{"id": 1}\n{"id": 2}\n', "more than one JSON object"),
         (b'{"id": 1, "id": 2}', "twice"), (b'{"id": 1, "ratio": NaN}', "NaN is not JSON"),
         (b"{}", "id: missing, but part of the key"), (b'{"id": null}', "id: missing"),
-        (record(userid="x"), "unknown field 'userid'"), (record(id=True), "id: a boolean that is not an integer"),
+        (record(userid="x"), "a field that is no column"), (record(id=True), "id: a boolean that is not an integer"),
         (record(id=2**63), "64 bits"), (record(id=1.0), "id: a number"), (record(id="1"), "id: text"),
         (record(small=2**31), "32 bits"), (record(ok=1), "true or false"), (record(ok="true"), "true or false"),
         (record(price=1.005), "numeric(10,2)"), (record(price=100_000_000), "numeric(10,2)"), (record(price="1e3"), "numeric(10,2)"),
@@ -162,6 +163,17 @@ def test_what_does_not_fit_fails_alone_with_its_reason(
     [logged] = caplog.records
     assert logged.getMessage().startswith("1 of 3 failed: ") and reason in logged.getMessage()
     assert vars(logged)["refused"] == 1
+
+
+def test_no_content_of_a_record_is_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    secret = "4111-1111"
+    function = Function(tmp_path)
+    function.answers(json.dumps({"id": 1, secret: 2}).encode(), record(ok=secret))
+    answered = {"recordId": "0", "result": secret, "data": ""}
+    transform = PutTransform(function.put, lambda event, context: {"records": [answered]})
+    transform.answer({"records": [{"recordId": "0", "data": ""}]}, None)
+    assert len(caplog.records) == 3
+    assert secret not in caplog.text
 
 
 def test_unknown_fields_are_omitted_where_the_file_allows_it(tmp_path: Path) -> None:
@@ -196,7 +208,7 @@ def test_a_field_selects_the_table(tmp_path: Path, caplog: pytest.LogCaptureFixt
         "2 of 10 failed: kind: missing, but selects the table": 2,
         "1 of 10 failed: id: a number that is not text": 1,
         "1 of 10 failed: id: missing, but part of the key": 1,
-        "1 of 10 failed: unknown field 'page'": 1,
+        "1 of 10 failed: a field that is no column; `unknown_fields: ignore` would omit it": 1,
     }
 
 
@@ -238,7 +250,7 @@ def test_the_users_handler_runs_first(tmp_path: Path, caplog: pytest.LogCaptureF
         "Ok", "Dropped", "ProcessingFailed", "ProcessingFailed", "ProcessingFailed", "Ok",
     ]  # fmt: skip
     assert [json.loads(base64.b64decode(answers[n]["data"]))["id"] for n in (0, 5)] == [1, 3]
-    assert "transform: its answer is 'ProcessingFailed'" in caplog.text
+    assert "transform: its answer is neither Ok nor Dropped" in caplog.text
     assert "transform: its answer has a record 0 times" in caplog.text
     assert "ok: a number that is not true or false" in caplog.text
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import duckdb
@@ -13,13 +15,17 @@ from cdclake.debezium.position import POLL_PHASE
 from cdclake.debezium.refusals import BROKEN_RULE
 from cdclake.jobs.verify.first_pass import Sides
 from cdclake.jobs.verify.mismatches import Mismatches
-from cdclake.jobs.verify.withheld_keys import rows_with_withheld
-from cdclake.plan import Table
+from cdclake.jobs.verify.withheld_keys import explain, read_withheld, rebuilt
+from cdclake.plan import Plan, Table
+from cdclake.quality_rule import QualityRule, ValueLimit
 from cdclake.verify.columns import compared_columns
 from cdclake.verify.statements import Comparable
 from tests.unit.verify.lakes import create, event, make_plan, make_table
 
 RULE = f"{BROKEN_RULE}: range(v) is broken by column 'v' with the value -1"
+POSITIVE = QualityRule(
+    name="range(v)", kind="rows", limit=ValueLimit(column="v", test="range", low="0")
+)
 
 
 def record(op: str, prev: int | None, lsn: int, **row: Any) -> tuple[bytes, bytes]:
@@ -34,14 +40,12 @@ def record(op: str, prev: int | None, lsn: int, **row: Any) -> tuple[bytes, byte
     return json.dumps({"id": row["id"]}).encode(), json.dumps(value).encode()
 
 
-def digests(
-    log: Iterable[dict[str, Any]],
-    *kept: tuple[bytes | None, bytes],
-    reason: str = RULE,
-    **facts: Any,
-) -> dict[str, str]:
-    """By key the digest of each row, of a lake with this changelog and these withheld records."""
-    table = make_table(**facts)
+@contextmanager
+def small_lake(
+    log: Iterable[dict[str, Any]], *kept: tuple[bytes | None, bytes], reason: str, **facts: Any
+) -> Iterator[tuple[duckdb.DuckDBPyConnection, Sides, Plan]]:
+    """A lake with this changelog and these withheld records."""
+    table = make_table(**{"checks": (POSITIVE,), **facts})
     plan = make_plan(table)
     lengths = {column.source: None for column in table.columns}
     columns = compared_columns(table, plan, lengths)
@@ -58,11 +62,22 @@ def digests(
             row = [key, value, 0, offset, table.name, reason]
             lake.execute("INSERT INTO cdclake_quarantine VALUES (?, ?, ?, ?, ?, ?)", row)
         side = Comparable("duckdb", table.name, columns)
-        sides = Sides(table, side, side, ())
-        return {
-            key: digest
-            for _, key, digest in rows_with_withheld(lake, sides, plan, "", all_hashes(lake, table))
-        }
+        yield lake, Sides(table, side, side, ()), plan
+
+
+def digests(
+    log: Iterable[dict[str, Any]],
+    *kept: tuple[bytes | None, bytes],
+    reason: str = RULE,
+    withheld: bool = True,
+    **facts: Any,
+) -> dict[str, str]:
+    """By key the digest of each row that the lake would have with, or without, these records."""
+    with small_lake(log, *kept, reason=reason, **facts) as (lake, sides, plan):
+        read_withheld(lake, sides.table, plan)
+        hashes = all_hashes(lake, sides.table)
+        found = rebuilt(lake, sides, plan, "", hashes, withheld=withheld)
+        return {key: digest for _, key, digest in found}
 
 
 def all_hashes(lake: duckdb.DuckDBPyConnection, table: Table) -> list[int]:
@@ -121,18 +136,63 @@ def test_other_refused_records_explain_nothing() -> None:
     assert found == digests([CREATED])
 
 
-def test_only_a_key_with_exactly_such_a_row_is_withheld() -> None:
-    candidates = Mismatches([(1, "a"), (2, "b"), (3, "c"), (4, "d")])
+def test_events_that_no_rule_withholds_any_more_explain_nothing() -> None:
+    inserts = [record("c", 20 + n, 21 + n, id=n, v=-n, big="B") for n in (2, 8)]
+    lower = replace(POSITIVE, limit=ValueLimit(column="v", test="range", low="-5"))
+    assert digests([CREATED], *inserts, checks=(lower,)).keys() == {"1", "8"}
+    assert digests([CREATED], *inserts, checks=()) == digests([CREATED])
+
+
+def settled(
+    places: Mapping[tuple[int, str], tuple[str, str]],
+) -> Mismatches:
+    """Keys that differ by these digests of the source and the lake, in both of two rounds."""
+    candidates = Mismatches(places)
+    source, lake = (
+        [(*place, sides[side]) for place, sides in places.items() if sides[side]] for side in (0, 1)
+    )
     for last in (False, True):
         candidates.begin_round()
-        rows = [(1, "a", "A" * 32), (2, "b", "B" * 32), (4, "d", "D" * 32)]
-        candidates.look_at_source(rows)
-        candidates.look_at_lake([(2, "b", "X" * 32), (3, "c", "C" * 32)])
-        candidates.look_at_source(rows)
+        candidates.look_at_source(source)
+        candidates.look_at_lake(lake)
+        candidates.look_at_source(source)
         candidates.decide(last=last)
-    assert sorted(candidates.differing_hashes()) == [1, 2, 3, 4]
-    candidates.mark_withheld([(1, "a", "A" * 32), (2, "b", "Y" * 32), (3, "c", "C" * 32)])
+    return candidates
+
+
+def test_only_a_key_with_exactly_such_a_row_is_withheld() -> None:
+    a, b, x, y = "A" * 32, "B" * 32, "X" * 32, "Y" * 32
+    sides = ((a, ""), (b, x), ("", x), (a, ""), (b, x))
+    candidates = settled(dict(zip(enumerate("abcde", 1), sides, strict=True)))
+    assert sorted(candidates.differing_hashes()) == [1, 2, 3, 4, 5]
+    candidates.look_at_accepted([(2, "b", x), (3, "c", x), (5, "e", x)])
+    candidates.mark_withheld([(1, "a", a), (2, "b", y), (3, "c", x), (4, "other", a), (5, "e", b)])
     kinds = ("missing", "different", "extra", "withheld")
-    assert [candidates.count(kind) for kind in kinds] == [1, 1, 1, 1]
-    assert [verdict for *_, verdict in candidates.examples(9)][-1] == "withheld"
+    assert [candidates.count(kind) for kind in kinds] == [1, 1, 1, 2]
+    assert [verdict for *_, verdict in candidates.examples(9)][-2:] == ["withheld"] * 2
     assert sorted(candidates.differing_hashes()) == [2, 3, 4]
+
+
+def test_a_row_that_the_accepted_events_do_not_give_is_a_difference() -> None:
+    source, accepted, other = "S" * 32, "A" * 32, "X" * 32
+    shown = {1: accepted, 2: other, 3: "", 4: other, 5: accepted * 2, 6: source * 2}
+    candidates = settled({(n, str(n)): (source, lake) for n, lake in shown.items()})
+    candidates.look_at_accepted((n, str(n), accepted) for n in (1, 2, 3, 5, 5, 6))
+    candidates.mark_withheld((n, str(n), source) for n in shown)
+    # A wrong row, a lost one, one that only withheld events could give, and rows that occur twice.
+    assert candidates.differing_hashes() == [2, 3, 4, 5, 6]
+    kinds = ("missing", "different", "extra", "withheld")
+    assert [candidates.count(kind) for kind in kinds] == [1, 2, 2, 1]
+
+
+@pytest.mark.parametrize(("shown", "verdict"), [("X" * 32, "different"), (None, "withheld")])
+def test_the_lake_must_show_what_the_accepted_events_give(shown: str | None, verdict: str) -> None:
+    update = record("u", 20, 21, id=1, v=-1, big="B")
+    accepted = digests([CREATED], update, withheld=False)["1"]
+    assert accepted == digests([CREATED])["1"]
+    with small_lake([CREATED], update, reason=RULE) as (lake, sides, plan):
+        hash_ = all_hashes(lake, sides.table)[0]
+        source = digests([CREATED], update)["1"]
+        candidates = settled({(hash_, "1"): (source, shown or accepted)})
+        explain(candidates, lake, sides, plan, "")
+    assert [found for *_, found in candidates.examples(1)] == [verdict]
