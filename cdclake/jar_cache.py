@@ -36,7 +36,7 @@ def fetched(folder: Path) -> Path:
     """Return the folder of a profile's jars; if it is in the cache, fetch it when it is missing.
 
     Raises:
-        InputError: if a jar cannot be fetched, or is not the locked one.
+        InputError: if a jar cannot be fetched or written, or is not the locked one.
     """
     if IS_INSTALLED and folder.parent == JARS and not folder.is_dir():
         fetch_jars(folder)
@@ -48,13 +48,23 @@ def fetch_jars(folder: Path) -> None:
     with _alone(folder.parent):
         if folder.is_dir():
             return  # another process was first
-        if folder.name == POSTGRES_DIST:
-            jars = folder.with_name(_POSTGRES)
-            if not jars.is_dir():
-                _fetch(jars)
-            unpack_postgres(jars, folder)
-        else:
-            _fetch(folder)
+        try:
+            _fill(folder)
+        except OSError as error:  # a full or read-only disk
+            raise InputError(
+                f"the cache {folder.parent} cannot be written: {error.strerror or error}",
+                "free space there, or set CDCLAKE_CACHE to a folder on another disk",
+            ) from None
+
+
+def _fill(folder: Path) -> None:
+    if folder.name == POSTGRES_DIST:
+        jars = folder.with_name(_POSTGRES)
+        if not jars.is_dir():
+            _fetch(jars)
+        unpack_postgres(jars, folder)
+    else:
+        _fetch(folder)
 
 
 def _fetch(folder: Path) -> None:

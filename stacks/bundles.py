@@ -7,7 +7,7 @@ are first needed.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
@@ -183,10 +183,11 @@ def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
 
 
 def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:
-    """Return the profile's jar of that name; raise InputError if it is missing."""
+    """Return the profile's jar of that name; raise InputError if it is missing or not locked."""
     found = list(fetched(jars / profile).glob(pattern))
     if len(found) != 1:
         raise InputError(f"no {pattern} in {jars / profile}", "run `make setup`")
+    _check_locked(found)
     return found[0]
 
 
@@ -194,8 +195,12 @@ def _jars_of(folder: Path) -> Iterator[Path]:
     found = list(fetched(folder).glob("*.jar"))
     if not found:
         raise InputError(f"no connector jars in {folder}", "run `make plugins`")
-    if problems := list(unlocked_jars(found, parse_jar_lock(JAR_LOCK.read_text()))):
+    _check_locked(found)
+    yield from found
+
+
+def _check_locked(jars: Iterable[Path]) -> None:
+    if problems := list(unlocked_jars(jars, parse_jar_lock(JAR_LOCK.read_text()))):
         raise InputError(
             "; ".join(problems), "run `make setup`; after a change of pom.xml `make lock`"
         )
-    yield from found

@@ -6,8 +6,8 @@ from constructs import Construct
 
 from cdclake import naming
 from cdclake.config.deployment import Deployment
+from cdclake.firehose.redrive_stream import FUNCTION, redrive_stream
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.redrive.redrive_stream import FUNCTION, redrive_stream
 from cdclake.stacks.bundles import build_firehose_redrive, build_firehose_unwrap
 from cdclake.stacks.constructs import firehose_grants
 from cdclake.stacks.constructs.deployment_context import DeploymentContext

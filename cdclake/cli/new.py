@@ -11,7 +11,7 @@ import typer
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.errors import InputError
 
-_NAME = re.compile(r"[a-z][a-z0-9-]{1,20}")
+_NAME = re.compile(r"[a-z][a-z0-9-]{0,19}[a-z0-9]")
 
 
 def new(
@@ -38,7 +38,8 @@ def new(
     if _NAME.fullmatch(name) is None:
         raise InputError(
             f"invalid project name {name!r}",
-            "use 2 to 21 lowercase letters, digits and hyphens, beginning with a letter",
+            "use 2 to 21 lowercase letters, digits and hyphens; begin with a letter, and end with a"
+            " letter or digit",
         )
     folder = Path.cwd() / name
     check_empty(folder)

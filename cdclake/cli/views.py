@@ -30,9 +30,9 @@ def views(
     """Print the statements that create `<t>_current` and `<t>_history` in Athena.
 
     With --target aws the deployment's workgroup runs them. Run it when the tables exist, again
-    whenever columns have changed, and daily: queries of `<t>_current` skip the changelog from
-    before the last run. Existing views are replaced. For derived tables it also prints,
-    but never runs, the statements that compute them in Athena once.
+    whenever columns or settings of `firehose:` have changed, and daily: queries of `<t>_current`
+    skip the changelog from before the last run. Existing views are replaced. For derived tables it
+    also prints, but never runs, the statements that compute them in Athena once.
     """
     from cdclake.config.deployment import load_deployment
 

@@ -13,6 +13,7 @@ from cdclake import naming
 from cdclake.config.deployment import load_deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.errors import ComponentFailed, InputError
+from cdclake.redrive.put_service import PUTS_REPEATED
 
 # Wait as long as Lambda lets a call run, and never retry it silently.
 _CALL = Config(read_timeout=910, retries={"total_max_attempts": 1})
@@ -59,22 +60,22 @@ def deployed_redrives(file: Path, environment: str | None) -> list[DeployedRedri
             f"{file} has no table that Firehose delivers",
             "choose the file of a table with `delivery: firehose`, of `puts:` or of `weblogs:`",
         )
-    names = []
+    redrives = []
     if deployment.plan.deliveries:
-        names.append(naming.redrive_function(deployment.prefix))
+        redrives.append(DeployedRedrive(naming.redrive_function(deployment.prefix)))
     if deployment.plan.put_streams:
-        names.append(naming.redrive_puts_function(deployment.prefix))
-    return [DeployedRedrive(name) for name in names]
+        name = naming.redrive_puts_function(deployment.prefix)
+        redrives.append(DeployedRedrive(name, repeats=PUTS_REPEATED))
+    return redrives
 
 
 class DeployedRedrive:
     """Deployed function that redrives a page per call."""
 
-    def __init__(self, name: str) -> None:
-        self._function = DeployedFunction(name)
+    def __init__(self, name: str, *, repeats: str = "") -> None:
+        self._function, self._repeats = DeployedFunction(name), repeats
 
     def __call__(self, event: dict[str, Any]) -> dict[str, Any]:
         """Return the function's answer; ComponentFailed if it failed, without loss of records."""
-        return self._function.call(
-            event, "nothing is lost: find the cause in its log, fix it, then run this again"
-        )
+        remedy = "nothing is lost: find the cause in its log, fix it, then run this again"
+        return self._function.call(event, f"{remedy}{self._repeats}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cdclake import naming
 from cdclake.debezium.types import Conversion
+from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import TRINO, in_utc
 from cdclake.iceberg.latest_row import folded_rows, history_part
@@ -107,10 +108,10 @@ def _stamp(table: Table, plan: Plan) -> str:
 
     Without one, the tail is the whole changelog. After a rollback the metadata still lists the
     abandoned snapshots, whose stamps are newer than the state. Of a changelog that Firehose writes,
-    rows may be committed that much later than others that were ingested after them.
+    also by a redrive, rows may be committed that much later than others that were ingested after
+    them.
     """
-    streams = (each for each in plan.deliveries if table.name in each.tables)
-    late = sum(stream.lateness_seconds for stream in streams) * 1_000_000
+    late = lateness_seconds(plan, table) * 1_000_000
     ingested = f"coalesce(max_by({_of_stamp('ingested', 'bigint')}, committed_at), {BEFORE_ALL})"
     floor = f"coalesce(max_by({_of_stamp('floor', 'varchar')}, committed_at), '')"
     snapshots, history = (

@@ -11,7 +11,7 @@ from cdclake.local.lake import stack
 from cdclake.local.lake.lake import LocalLake
 from cdclake.redrive.batch_writer import PutRejected
 from cdclake.redrive.pages import RedrivePage, redrive_all
-from cdclake.redrive.put_service import PutRedriveService
+from cdclake.redrive.put_service import PUTS_REPEATED, PutRedriveService
 from cdclake.redrive.service import RedriveService
 
 
@@ -25,8 +25,9 @@ def redrive_lake(lake: LocalLake, *, dry_run: bool) -> dict[str, Any]:
     try:
         return redrive_all(*_pages(lake), dry_run=dry_run)
     except PutRejected as error:
+        repeats = PUTS_REPEATED if lake.plan.put_streams else ""
         raise ComponentFailed(
-            str(error), "nothing is lost: run this command again", component.NAME
+            str(error), f"nothing is lost: run this command again{repeats}", component.NAME
         ) from None
 
 

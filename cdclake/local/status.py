@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from cdclake import naming
+from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.jobs.control.last_verified import read_verified
 from cdclake.jobs.control.poll_state import poll_figures, read_poll, read_poll_error
 from cdclake.jobs.control.progress import Progress
@@ -34,7 +35,6 @@ from cdclake.local.puts.put_figures import put_table_figures, web_log_figures
 from cdclake.local.reader.table_figures import table_figures
 from cdclake.plan import Table
 from cdclake.postgres.relations import RelationChange
-from cdclake.redrive.redrive_stream import redrive_stream
 
 _InKafka = tuple[
     Mapping[str, Mapping[int, int]],

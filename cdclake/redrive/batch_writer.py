@@ -11,6 +11,13 @@ MAX_RECORD_BYTES = 1000 << 10
 MAX_BATCH_RECORDS = 500
 MAX_REQUEST_BYTES = 3 << 20  # documented: 4 MiB, not whether that is as base64
 PAUSES_S = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)  # before each retry of rejected records
+# Error codes of a call that the service has rejected as a whole, documented as worth a retry.
+REJECTED_CALLS = {
+    "ServiceUnavailableException",
+    "ThrottlingException",
+    "ProvisionedThroughputExceededException",
+    "KMSThrottlingException",
+}
 
 
 class PutRejected(Exception):
@@ -53,7 +60,12 @@ class BatchWriter:
 
     def _put(self, records: Sequence[bytes]) -> tuple[list[bytes], str]:
         """Put the records once; return the rejected ones and the error code of the last of them."""
-        answers = self._answers(records)
+        try:
+            answers = self._answers(records)
+        except Exception as error:
+            if (code := _error_code(error)) not in REJECTED_CALLS:
+                raise
+            return list(records), code
         refused = [
             (record, str(answer["ErrorCode"]))
             for record, answer in zip(records, answers, strict=True)
@@ -66,6 +78,12 @@ class BatchWriter:
             DeliveryStreamName=self._stream, Records=[{"Data": record} for record in records]
         )["RequestResponses"]
         return answered
+
+
+def _error_code(error: Exception) -> str:
+    """Return the code in botocore's ClientError; "" for any other error."""
+    response = getattr(error, "response", None) or {}  # None: there was no answer
+    return str(response.get("Error", {}).get("Code", ""))
 
 
 class ShardWriter(BatchWriter):

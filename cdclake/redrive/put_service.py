@@ -29,6 +29,9 @@ from cdclake.redrive.pages import redrive_page
 
 log = logging.getLogger()
 
+# What the remedy of a redrive that failed adds for put records.
+PUTS_REPEATED = "; that repeats the records of the last object that were already put"
+
 
 @dataclass
 class PutRedriveResult:

@@ -15,7 +15,10 @@ from datetime import UTC, datetime, timedelta
 
 from cdclake import naming
 from cdclake.iceberg.collapse import TOMBSTONE_HORIZON
+from cdclake.iceberg.conversions import to_state
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.views import BEFORE_ALL
+from cdclake.jobs.iceberg.commit_metadata import state_stamp
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.jvm.java import each
 from cdclake.jobs.maintenance.changelog_compaction import Collapse
@@ -29,6 +32,8 @@ MIN_SMALL_FILES = 5
 # A file of this size is not compacted again, so a run rewrites at most this much of what an earlier
 # run has compacted. Opening such a file costs little compared with reading it.
 LARGE_FILE_BYTES = 16 << 20
+# Exceeds the age of the stamp that a query of Athena's `<t>_current` takes, and its run time.
+MAX_VIEW_STAMP_AGE = timedelta(hours=1)
 # A file with at least this share of deleted rows is rewritten without them. Below it, readers skip
 # the deleted rows, which costs little more than reading them.
 MAX_DELETED_SHARE = 0.1
@@ -44,6 +49,7 @@ class MaintainedTable:
     now: datetime
     history: timedelta  # how long the changelog keeps every event
     readers: timedelta = timedelta(0)  # how long readers of its snapshots may be behind
+    lateness: timedelta = timedelta(0)  # of rows that Firehose commits to the changelog
 
     @property
     def is_changelog(self) -> bool:
@@ -61,7 +67,8 @@ def purge_tombstones(upkeep: MaintainedTable) -> None:
     """Remove tombstones older than any event that may still arrive; keep soft deletes.
 
     Their age counts from the ingestion of the delete: what it deleted is in Kafka as long, however
-    old its commit is. The changelog has that time.
+    old its commit is. The changelog has that time. Athena's `<t>_current` overlays the state with
+    events that Firehose may have committed late, also applied ones: those outlive their tombstone.
     """
     if upkeep.table is None or upkeep.is_changelog or upkeep.table.deletes == "soft":
         return
@@ -74,9 +81,40 @@ def purge_tombstones(upkeep: MaintainedTable) -> None:
         f" WHERE event.{naming.OP} = 'd' AND event.{naming.INGESTED_AT} >= {before}"
         f" AND event.{naming.POSITION} = stored.{naming.POSITION}"
     )
+    if upkeep.lateness:
+        condition += f" AND NOT EXISTS ({_overlaid_events(upkeep, upkeep.table)})"
     lake.spark.sql(
         f"DELETE FROM {lake.qualified(upkeep.name)} AS stored"
         f" WHERE {condition} AND NOT EXISTS ({young})"
+    )
+
+
+def _overlaid_events(upkeep: MaintainedTable, table: Table) -> str:
+    """Return a SELECT of the events before a tombstone `stored` that `<t>_current` may overlay.
+
+    The view takes a stamp that is minutes old, so the newest one that is an hour old is a safe
+    bound. Without such a stamp every event counts.
+    """
+    lake, stamp = upkeep.lake, f"summary['{naming.STAMP_PROPERTY}']"
+    before = _timestamp(upkeep.now - MAX_VIEW_STAMP_AGE)
+    [[newest]] = lake.spark.sql(
+        f"SELECT max_by({stamp}, committed_at) FROM {lake.qualified(upkeep.name)}.snapshots"
+        f" WHERE {stamp} IS NOT NULL AND committed_at <= {before} AND snapshot_id IN"
+        f" (SELECT snapshot_id FROM {lake.qualified(upkeep.name)}.history"
+        " WHERE is_current_ancestor)"
+    ).collect()
+    late = upkeep.lateness // timedelta(microseconds=1)
+    since = state_stamp(newest).ingested - late if newest else BEFORE_ALL
+    keys = (
+        f"{to_state(f'event.{SPARK.name(key.name)}', key.column_type, SPARK)}"
+        f" = stored.{SPARK.name(key.name)}"
+        for key in table.key_columns
+    )
+    return (
+        f"SELECT 1 FROM {lake.qualified(table.changes)} AS event"
+        f" WHERE event.{naming.INGESTED_AT} > {SPARK.instant(since)}"
+        f" AND event.{naming.OP} NOT IN ('d', 't')"
+        f" AND event.{naming.POSITION} < stored.{naming.POSITION} AND {' AND '.join(keys)}"
     )
 
 

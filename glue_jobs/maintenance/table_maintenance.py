@@ -7,6 +7,7 @@ from functools import partial
 
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
+from cdclake.firehose.redrive_stream import lateness_seconds
 from cdclake.jobs.iceberg.commit_retry import retry_on_conflict
 from cdclake.jobs.maintenance.actions import ACTIONS, MaintainedTable
 from cdclake.jobs.table_jobs.table_job import TableJob
@@ -30,9 +31,10 @@ def maintain_table(job: TableJob, table: Table) -> int:
         return 0
     now, history = datetime.now(UTC), timedelta(days=job.plan.history_days)
     readers = timedelta(hours=job.plan.stream_readers_hours)
+    lateness = timedelta(seconds=lateness_seconds(job.plan, table))
     for name in (table.changes, table.name):
         with job.leases.hold(name):
-            run_actions(MaintainedTable(job.lake, table, name, now, history, readers))
+            run_actions(MaintainedTable(job.lake, table, name, now, history, readers, lateness))
     return 0
 
 

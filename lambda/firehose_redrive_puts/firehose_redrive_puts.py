@@ -21,6 +21,9 @@ from cdclake.redrive.put_service import PutRedriveService
 logging.getLogger().setLevel(logging.INFO)
 
 _CALLS = Config(retries={"mode": "standard", "total_max_attempts": 8})
+# A stream may have accepted records although its answer was lost: sent again, they would be there
+# twice. BatchWriter retries what a stream has refused.
+PUT_CALLS = Config(retries={"total_max_attempts": 1})
 
 
 @cache
@@ -30,8 +33,8 @@ def _service() -> PutRedriveService:
         prefix=os.environ["PREFIX"],
         bucket=os.environ["BUCKET"],
         s3=boto3.client("s3", config=_CALLS),
-        firehose=boto3.client("firehose", config=_CALLS),
-        kinesis=boto3.client("kinesis", config=_CALLS),
+        firehose=boto3.client("firehose", config=PUT_CALLS),
+        kinesis=boto3.client("kinesis", config=PUT_CALLS),
     )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from aws_cdk.aws_cloudwatch import TreatMissingData
 
 from cdclake.config.deployment import Deployment
+from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.puts.put_table import PutStream
-from cdclake.redrive.redrive_stream import redrive_stream
 from cdclake.stacks.constructs.alarm import LESS, AlarmSpec
 from cdclake.stacks.constructs.deployment_metrics import HOUR
 from cdclake.stacks.constructs.firehose_metrics import (

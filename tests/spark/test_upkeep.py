@@ -58,6 +58,40 @@ def test_tombstones_are_purged_when_nothing_can_revive_their_rows(
     assert engine.state() == {3: ("a", None)}
 
 
+def test_a_tombstone_stays_while_a_view_may_overlay_an_older_event(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A redriven update of a deleted row, in the tail of Athena's view while the table is quiet."""
+    engine, now = Engine(spark), datetime.now(UTC)
+    e = engine.event
+
+    def run(age: timedelta, *events: dict[str, object]) -> None:
+        micros = int((now - age).timestamp() * 1_000_000)
+        monkeypatch.setattr(table_stream, "moment_after", lambda _: micros)
+        engine.run(*events)
+
+    def purge(at: datetime) -> set[int]:
+        purge_tombstones(
+            MaintainedTable(
+                engine.lake, engine.table, engine.table.name, at, timedelta(days=90),
+                lateness=timedelta(minutes=20),
+            )
+        )  # fmt: skip
+        rows = engine.lake.read(engine.table.name).where("cdc_deleted").select("id").collect()
+        return {row["id"] for row in rows}
+
+    committed = int((now - 2 * TOMBSTONE_HORIZON).timestamp() * 1_000_000)
+    run(timedelta(days=17), *(e("c", 10, 10 + key, id=key, v="a", ts=committed) for key in (1, 2)))
+    run(timedelta(days=16), *(e("d", 30, 30 + key, id=key, ts=committed) for key in (1, 2)))
+    run(timedelta(days=15), e("u", 25, 25, id=1, v="late", ts=committed))
+    an_hour_later = now + timedelta(hours=1, minutes=5)
+    assert purge(now) == {1, 2}  # no stamp is an hour old
+    assert purge(an_hour_later) == {1}
+    run(timedelta(days=15) - timedelta(minutes=21), e("c", 40, 40, id=3, v="new"))
+    assert purge(an_hour_later) == set()
+    assert engine.state() == {3: ("new", None)}
+
+
 def files_of(engine: Engine, name: str) -> set[str]:
     """The data files of the state or the log."""
     files = f"{engine.lake.qualified(name)}.data_files"

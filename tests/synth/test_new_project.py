@@ -49,9 +49,14 @@ def output(project: Path) -> Path:
 def test_own_stack_is_told_the_bucket_and_the_topic(output: Path) -> None:
     template = json.loads((output / "shop-lake-trial-size.template.json").read_text())
     [alarm] = [each["Properties"] for each in template["Resources"].values()]
-    bucket, _ = alarm["Dimensions"]
     [topic] = alarm["AlarmActions"]
-    assert bucket["Value"]["Fn::ImportValue"].startswith("shop-lake-trial-lake:")
+    measured = {}
+    for metric in (each["MetricStat"] for each in alarm["Metrics"] if "MetricStat" in each):
+        bucket, kind = metric["Metric"]["Dimensions"]
+        assert bucket["Value"]["Fn::ImportValue"].startswith("shop-lake-trial-lake:")
+        measured[kind["Value"]] = metric["Period"]
+    tiers = {f"IntelligentTiering{tier}Storage" for tier in ("FA", "IA", "AIA")}
+    assert measured == dict.fromkeys({"StandardStorage", *tiers}, 86_400)
     assert topic["Fn::ImportValue"].startswith("shop-lake-trial-observability:")
     assert alarm["AlarmName"] == "shop-lake-trial-size"
 

@@ -19,6 +19,7 @@ from trino.exceptions import TrinoUserError
 from cdclake import naming
 from cdclake.config.derived_athena import athena_statements
 from cdclake.debezium.refusals import broken_rule
+from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.firehose.stream import ARRIVED_AT, DeliveryStream
 from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.dialect import DUCKDB
@@ -129,15 +130,19 @@ def test_a_view_with_a_bound_fails_if_the_state_was_set_back(engine: Trino) -> N
             asked(query, replace(stamp, ingested=since - 1), older)
 
 
-def test_rows_that_firehose_commits_late_are_shown(engine: Trino) -> None:
+@pytest.mark.parametrize("retry_seconds", [0, 7200])
+def test_rows_that_firehose_commits_late_are_shown(engine: Trino, retry_seconds: int) -> None:
+    """Those of the table's stream, and those of the redrive stream, which is slower than some."""
     table = make_table(delivery="firehose")
     stream = DeliveryStream(
-        name="t", topic="p.public.t", tables=("t",), routed=False, buffer_seconds=60, buffer_mib=1,
-        function_seconds=10, function_mib=1, function_retries=2, retry_seconds=300,
+        name="t", topic="p.public.t", tables=("t",), routed=False, buffer_seconds=0, buffer_mib=1,
+        function_seconds=10, function_mib=1, function_retries=2, retry_seconds=retry_seconds,
         backup="failed", error_prefix="firehose", mib_per_second=1,
     )  # fmt: skip
-    late = stream.lateness_seconds
-    assert late > 60 + 3 * 10 + 300
+    redrive = redrive_stream(make_plan(table, deliveries=(stream,)))
+    assert redrive is not None
+    late = max(stream.lateness_seconds, redrive.lateness_seconds)
+    assert late > max(3 * 10 + retry_seconds, 60 + 4 * 10 + 300)
     stamp = AppliedThrough(10_000_000_000)
     for before, v in ((late - 1, 2), (late + 1, 1)):
         log = [{**STALE[0], naming.INGESTED_AT: stamp.ingested - before * 1_000_000}]

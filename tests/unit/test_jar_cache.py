@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import resource
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -98,6 +99,21 @@ def test_a_cache_that_cannot_be_written_is_named(
     with pytest.raises(InputError, match="cannot be used: Not a directory") as refused:
         jar_cache.fetched(jars / "kafka")
     assert "CDCLAKE_CACHE" in refused.value.remedy
+
+
+def test_a_disk_that_is_full_is_named(
+    repository: Path, jars: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A limit of the size of files, as a full disk, ends a write after some bytes."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, before[1]))
+    try:
+        with pytest.raises(InputError, match="cannot be written: File too large") as refused:
+            jar_cache.fetched(jars / "kafka")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "CDCLAKE_CACHE" in refused.value.remedy
+    assert [path.name for path in jars.iterdir()] == [".lock"]
 
 
 def test_a_clone_fetches_nothing(

@@ -14,7 +14,7 @@ from cdclake.jar_lock import (
     render_jar_lock,
     unlocked_jars,
 )
-from cdclake.stacks.bundles import build_plugin
+from cdclake.stacks.bundles import build_plugin, jar_of
 from scripts import fetch_jars
 from tests.source_tree import PROJECT
 
@@ -71,6 +71,16 @@ def test_packaging_refuses_a_jar_that_is_not_locked(tmp_path: Path) -> None:
             jar.writestr("x", "y")
     with pytest.raises(InputError, match=r"debezium/evil-debezium\.jar is not in jars\.lock"):
         build_plugin(jars=tmp_path)
+
+
+def test_a_jar_of_the_jobs_is_compared_with_the_lock(tmp_path: Path) -> None:
+    assert jar_of("msk", "aws-msk-iam-auth-*.jar").is_file()
+    jar = tmp_path / "msk" / jar_of("msk", "aws-msk-iam-auth-*.jar").name
+    jar.parent.mkdir()
+    jar.write_text("poisoned")
+    with pytest.raises(InputError, match=rf"msk/{jar.name} has the SHA-256 ") as refused:
+        jar_of("msk", "aws-msk-iam-auth-*.jar", jars=tmp_path)
+    assert "make setup" in refused.value.remedy
 
 
 def test_every_present_jar_is_locked() -> None:

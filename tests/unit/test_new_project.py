@@ -44,6 +44,8 @@ def test_versions_are_those_of_this_repository(files: dict[str, str]) -> None:
     assert written["project"]["dependencies"] == [f"cdclake[cdk]{pinned}"]
     assert written["project"]["requires-python"] == project["requires-python"]
     assert f"cdclake[local]{pinned}" in written["dependency-groups"]["dev"]
+    wheel = f"wheels/cdclake-{project['version']}-py3-none-any.whl"
+    assert written["tool"]["uv"] == {"package": False, "sources": {"cdclake": {"path": wheel}}}
     tested = [line for line in project["optional-dependencies"]["dev"] if "pytest==" in line]
     assert set(tested) <= set(written["dependency-groups"]["dev"])
 
@@ -62,7 +64,10 @@ def test_workflow_stores_no_key_and_verifies_at_the_end(files: dict[str, str]) -
         assert jobs[name]["needs"] == "check"
         assert jobs[name]["permissions"] == {"contents": "read", "id-token": "write"}
     assert "permissions" not in jobs["check"]
+    runs = [step.get("run", "") for job in jobs.values() for step in job["steps"]]
+    assert [run for run in runs if "uv sync" in run and "--locked" not in run] == []
     assert jobs["deploy"]["steps"][-1]["run"].startswith("uv run --no-dev cdclake verify --target ")
+    assert jobs["deploy"]["if"] == "github.event_name == 'push' && vars.DEPLOY == 'true'"
     assert "secrets." not in files[".github/workflows/pipeline.yml"]
 
 
@@ -89,6 +94,18 @@ def test_a_folder_with_files_stays_as_it_is(
     assert ended.value.code == 2
     assert "shop-lake exists and is not an empty folder" in capsys.readouterr().err
     assert [path.read_text() for path in (tmp_path / "shop-lake").iterdir()] == ["mine"]
+
+
+@pytest.mark.parametrize("name", ["shop-", "s", "1shop", "Shop", "a" * 22])
+def test_an_invalid_name_is_refused(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["new", name])
+    assert ended.value.code == 2
+    assert f"invalid project name '{name}'" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unreachable_database_leaves_no_folder(

@@ -17,6 +17,7 @@ from pathlib import Path
 from urllib.parse import urlparse
 
 from cdclake import naming
+from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.firehose.stream import DeliveryStream
 from cdclake.jobs.runtime.logs import log_to_stdout
 from cdclake.local.aws.http_server import Server
@@ -35,7 +36,6 @@ from cdclake.local.firehose.topic import TopicSource
 from cdclake.local.lake.lake import LakeState, LocalLake, describe_lake
 from cdclake.local.process.home import Home
 from cdclake.plan import Plan
-from cdclake.redrive.redrive_stream import redrive_stream
 
 log = logging.getLogger("cdclake.firehose")
 _RETRY_S = 1.0

@@ -8,13 +8,13 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from cdclake.firehose import redrive_stream
 from cdclake.firehose.record_transform import RecordTransform
 from cdclake.firehose.stream import CHANGES_FUNCTION, DeliveryStream
 from cdclake.local.firehose.function import Handler
 from cdclake.plan import Plan
 from cdclake.puts import put_table
 from cdclake.puts.put_transform import PutTransform, load_handler
-from cdclake.redrive import redrive_stream
 from cdclake.redrive.unwrap import unwrap_records
 from cdclake.web_logs import model as web_logs
 from cdclake.web_logs.request_transform import transform_requests

@@ -13,6 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from cdclake.cli import main as command
+from cdclake.redrive.put_service import PUTS_REPEATED
 
 PROJECT = Path(__file__).resolve().parents[3]
 ANSWER: dict[str, Any] = {
@@ -107,6 +108,8 @@ def test_put_records_are_redriven_by_their_own_function(run: Run, tmp_path: Path
     assert [name.endswith("-redrive-puts") for name in client.names] == [True]
     code, told = run(Lambda({**put, "kept": {"s3://b/k": 3}}), file=file)
     assert (code, told["ok"], told["kept"]) == (4, False, {"s3://b/k": 3})
+    code, told = run(Lambda({"errorMessage": "did not accept"}), file=file)
+    assert (code, told["error"]["remedy"].endswith(PUTS_REPEATED)) == (4, True)
     client = Lambda(ANSWER, put)
     code, told = run(client, file=both)
     assert (code, told["objects"], len(client.names)) == (0, 3, 2)

@@ -10,6 +10,7 @@ from typing import Any
 from pyiceberg.schema import Schema
 
 from cdclake import naming
+from cdclake.firehose.redrive_stream import redrive_stream
 from cdclake.iceberg.schemas import quarantine_schema
 from cdclake.local.aws.http_server import Server
 from cdclake.local.firehose.delivery import Delivery
@@ -20,7 +21,6 @@ from cdclake.local.firehose.handlers import handler_of
 from cdclake.local.firehose.journal import Journal, JournalSource
 from cdclake.redrive.batch_writer import BatchWriter
 from cdclake.redrive.objects import Line
-from cdclake.redrive.redrive_stream import redrive_stream
 from cdclake.redrive.routed_rows import Redrive
 from tests.recorded.firehose import Kept, Logs, iceberg_schema
 from tests.unit.deployed.redriving import NOW, events, plan, rows

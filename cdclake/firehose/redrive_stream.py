@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cdclake import naming
 from cdclake.firehose.stream import DeliveryStream
-from cdclake.plan import Plan
+from cdclake.plan import Plan, Table
 
 FUNCTION = "firehose_unwrap"  # in lambda/
 
@@ -32,3 +32,15 @@ def redrive_stream(plan: Plan) -> DeliveryStream | None:
         mib_per_second=1,
         function=FUNCTION,
     )
+
+
+def lateness_seconds(plan: Plan, table: Table) -> int:
+    """Return the time within which Firehose appends a row of the table; 0 without Firehose.
+
+    The changelog has rows of two streams: of the table's, and of the redrive stream.
+    """
+    streams = [each for each in plan.deliveries if table.name in each.tables]
+    redrive = redrive_stream(plan)
+    if not streams or redrive is None:
+        return 0
+    return max(each.lateness_seconds for each in (*streams, redrive))
