@@ -48,7 +48,7 @@ def test_what_another_build_lacks_is_named(spark):
     ]
 
 
-def tables_of(lake):
+def tables_of(lake: LakeTables) -> list[str]:
     return [row["tableName"] for row in lake.spark.sql("SHOW TABLES IN lake.probed").collect()]
 
 
