@@ -68,6 +68,11 @@ UPKEEP = (
         (("glue_jobs/maintenance/actions.py", " AND NOT EXISTS ({young})", ""),),
     ),
     Mutation(
+        "purge a tombstone below an event that a view may overlay",
+        ("tests/spark/test_upkeep.py", "-k", "overlay"),
+        (("glue_jobs/maintenance/actions.py", "    if upkeep.lateness:\n", "    if False:\n"),),
+    ),
+    Mutation(
         "collapse by commit time",
         ("tests/spark/test_collapse.py", "-k", "newest_of_each_key"),
         (("cdclake/iceberg/collapse.py", "cdc__delete.{naming.INGESTED_AT} >=",
