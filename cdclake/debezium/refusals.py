@@ -55,13 +55,18 @@ def broken_rule(rule: str, column: Column, value: str) -> str:
     return f"{BROKEN_RULE}: {rule} is broken by column {column.name!r}{WITH_VALUE}{value}"
 
 
+def is_withheld(reason: str) -> bool:
+    """Check whether the reason is a rule of the file; `iceberg.limit_condition` has it in SQL."""
+    return reason.startswith(BROKEN_RULE)
+
+
 def without_value(reason: str) -> str:
     """Return the reason without the value that broke a rule, for counting and for log output.
 
     >>> without_value("BROKEN_RULE: in(s) is broken by column 's' with the value x")
     "BROKEN_RULE: in(s) is broken by column 's'"
     """
-    return reason.split(WITH_VALUE)[0] if reason.startswith(BROKEN_RULE) else reason
+    return reason.split(WITH_VALUE)[0] if is_withheld(reason) else reason
 
 
 def unsent_value(column: Column) -> str:

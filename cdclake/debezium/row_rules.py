@@ -1,4 +1,4 @@
-"""Rules that withhold events: whether the row of an event breaks one (`on: quarantine`).
+"""Rules that withhold events (`on: quarantine`), applied to the rows of events.
 
 Both decoders and Firehose's function decide by this module, so that they withhold the same events.
 It compares values as `<t>_current` shows them; `iceberg.limit_condition` is the same condition in
@@ -42,7 +42,7 @@ class RowRules:
     def __init__(self, table: Table) -> None:
         columns = {column.name: column for column in table.columns}
         self.rules = tuple(
-            RowRule(rule.name, column, _broken(rule.limit, column.column_type))
+            RowRule(rule.name, column, _limit_test(rule.limit, column.column_type))
             for rule in table.checks
             if rule.limit is not None and (column := columns.get(rule.limit.column)) is not None
         )
@@ -56,18 +56,18 @@ class RowRules:
         return None
 
 
-def _broken(limit: ValueLimit, kind: ColumnType) -> Callable[[Any], bool]:
-    shown = _shown(kind)
+def _limit_test(limit: ValueLimit, kind: ColumnType) -> Callable[[Any], bool]:
+    read = _comparable_reader(kind)
     if limit.test == "not_null":
-        return lambda value: value is None or shown(value) is None
+        return lambda value: value is None or read(value) is None
     literal = _literal_reader(kind)
     if limit.test == "in":
         allowed = frozenset([None, *map(literal, limit.allowed)])
-        return lambda value: value is not None and shown(value) not in allowed
+        return lambda value: value is not None and read(value) not in allowed
     low, high = (None if text is None else literal(text) for text in (limit.low, limit.high))
 
     def is_beyond(value: Any) -> bool:
-        found = None if value is None else shown(value)
+        found = None if value is None else read(value)
         if found is None:
             return False
         return (low is not None and found < low) or (high is not None and found > high)
@@ -75,7 +75,7 @@ def _broken(limit: ValueLimit, kind: ColumnType) -> Callable[[Any], bool]:
     return is_beyond
 
 
-def _shown(kind: ColumnType) -> Comparable:
+def _comparable_reader(kind: ColumnType) -> Comparable:
     """Return the conversion to a comparable form of the state's value; None where that is NULL."""
     convert, is_held = _conversion(kind), holds(kind)
     if is_held is None:

@@ -88,7 +88,7 @@ class RecordTransform:
 
 
 def _field_of(reason: str) -> str:
-    return "withheld" if reason.startswith(refusals.BROKEN_RULE) else "refused"
+    return "withheld" if refusals.is_withheld(reason) else "refused"
 
 
 def place_of(record: Mapping[str, Any]) -> Place:

@@ -1,7 +1,8 @@
-"""SQL condition of a value that breaks a quality rule, in the state's type."""
+"""SQL conditions of a value that breaks a quality rule, and of an event that a rule withholds."""
 
 from __future__ import annotations
 
+from cdclake.debezium.refusals import BROKEN_RULE
 from cdclake.iceberg.dialect import SPARK
 from cdclake.quality_rule import ValueLimit
 
@@ -20,6 +21,11 @@ def broken_limit(limit: ValueLimit, value: str, state: str) -> str:
     return " OR ".join(
         f"{value} {sign} {_literal(text, state)}" for sign, text in beyond if text is not None
     )
+
+
+def is_withheld(reason: str) -> str:
+    """Return when `reason`, a refusal's reason or NULL, is a rule of the file."""
+    return f"coalesce({reason} LIKE '{BROKEN_RULE}%', false)"
 
 
 def _literal(text: str, state: str) -> str:

@@ -19,6 +19,7 @@ from cdclake import naming
 from cdclake.debezium import refusals
 from cdclake.iceberg.collapse import YOUNG
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.commit_metadata import ChangesStamp
 from cdclake.jobs.iceberg.persistence import persisted
 from cdclake.jobs.stream.append import next_stamp
@@ -29,7 +30,6 @@ from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
 from cdclake.jobs.stream.partition_summary import PartitionSummary
 from cdclake.jobs.stream.refusal_reasons import Reason
 from cdclake.jobs.stream.table_stream import TableStream
-from cdclake.jobs.stream.withheld_rows import is_withheld
 from cdclake.plan import Table
 
 

@@ -24,6 +24,7 @@ from cdclake.debezium.worker import SALT_KEY
 from cdclake.errors import TableError
 from cdclake.fail_points import reach
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
 from cdclake.jobs.apply.rebuilt_state import ingested_through
 from cdclake.jobs.apply.state_table import apply_changes
@@ -46,7 +47,6 @@ from cdclake.jobs.runtime.source import deployed_dsn, secret_value
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine_rows
-from cdclake.jobs.stream.withheld_rows import is_withheld
 from cdclake.jobs.table_jobs.table_job import TableJob
 from cdclake.plan import Plan, Table
 from cdclake.schedule_times import next_start

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdclake import naming
-from cdclake.debezium.refusals import BROKEN_RULE
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.reader.duck import Reader
 
 
@@ -14,7 +14,7 @@ def quarantined_events(reader: Reader) -> dict[str, int]:
 
 def withheld_events(reader: Reader) -> dict[str, int]:
     """Count, by table, the quarantined events that a rule of the file had withheld."""
-    return _counts(reader, f"reason LIKE '{BROKEN_RULE}%'")
+    return _counts(reader, is_withheld("reason"))
 
 
 def _counts(reader: Reader, condition: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.fail_points import reach
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.data_file import rows_of
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.iceberg.persistence import persisted
@@ -21,7 +22,6 @@ from cdclake.jobs.iceberg.table_handle import TableHandle
 from cdclake.jobs.stream.append import fenced
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.row_files import read_rows, write_rows
-from cdclake.jobs.stream.withheld_rows import is_withheld
 from cdclake.plan import Table
 
 Offsets = tuple[int, int]  # lowest and highest

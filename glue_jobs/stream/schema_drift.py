@@ -18,8 +18,8 @@ from pyspark.sql import functions as F
 
 from cdclake import naming
 from cdclake.debezium.position import Position
-from cdclake.debezium.refusals import BROKEN_RULE
 from cdclake.iceberg.dialect import SPARK
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.stream.changelog_columns import ABSENT, MISFITS, REFUSAL
 from cdclake.jobs.stream.partition_summary import (
     COMPLETE_ROW,
@@ -33,7 +33,7 @@ from cdclake.postgres.file_lines import renamed_line
 # Refused for its key: a dropped key column makes every key wrong. A row that a rule withholds is
 # read completely.
 _BY_KEY = f"({REFUSAL} LIKE 'NULL_KEY%' OR {REFUSAL} LIKE 'KEY_MISMATCH%')"
-_IS_READ = f"({REFUSAL} IS NULL OR {REFUSAL} LIKE '{BROKEN_RULE}%')"
+_IS_READ = f"({REFUSAL} IS NULL OR {is_withheld(REFUSAL)})"
 _IS_ROW = f"{naming.OP} IN ('c', 'u', 'r') AND ({_IS_READ} OR {_BY_KEY})"
 
 

@@ -6,17 +6,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from cdclake import naming
-from cdclake.debezium.refusals import BROKEN_RULE
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.stream.changelog_columns import FINDINGS, REFUSAL
 from cdclake.jobs.stream.event_decoder import EventDecoder
 from cdclake.jobs.stream.kafka_range import RECORD_COLUMNS
 from cdclake.plan import Plan, Table
-
-
-def is_withheld(reason: str) -> str:
-    """Return an SQL condition: the reason is a rule of the file."""
-    return f"coalesce({reason} LIKE '{BROKEN_RULE}%', false)"
 
 
 def with_withheld(log: DataFrame, lake: LakeTables, table: Table, plan: Plan) -> DataFrame:

@@ -1,8 +1,8 @@
 """Keys that differ only because rules withhold their events (`on: quarantine`).
 
 A key counts as withheld if the lake would show the source's row with the withheld events in its
-changelog, and shows what the changelog gives without them. So a key that differs for another reason
-as well stays a difference, as does one whose events no rule withholds any more.
+changelog, and shows what the changelog gives without them. A key that differs for another reason
+too stays a difference, and so does one whose events no current rule withholds.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from typing import Any
 import duckdb
 
 from cdclake import naming
+from cdclake.debezium import refusals
 from cdclake.debezium.changelog_rows import Place, read_event
 from cdclake.debezium.field_values import json_text
 from cdclake.debezium.position import POLL_PHASE, Position
-from cdclake.debezium.refusals import BROKEN_RULE, RefusedEvent
+from cdclake.debezium.refusals import RefusedEvent
 from cdclake.debezium.stream_rows import StreamRows
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.limit_condition import is_withheld
 from cdclake.iceberg.rebuilt_view import rebuilt_view
 from cdclake.iceberg.schemas import CHANGES_COLUMNS, SHARED_COLUMNS
 from cdclake.jobs.reader.duck import Reader
@@ -139,8 +141,8 @@ def _batches(
     records.execute(f"SET search_path = {DUCKDB.text(plan.lake_database)}")
     records.execute(
         f'SELECT "key", "value", "partition", "offset" FROM {naming.QUARANTINE}'
-        f' WHERE "table" = ? AND reason LIKE ?',
-        [table.name, f"{BROKEN_RULE}%"],
+        f' WHERE "table" = ? AND {is_withheld("reason")}',
+        [table.name],
     )
     while found := records.fetchmany(_BATCH_EVENTS):
         values = [value for _, value, *_ in found]
@@ -156,12 +158,12 @@ def _batches(
 def _row(
     rows: StreamRows, key: bytes | None, value: bytes, place: Place
 ) -> Mapping[str, Any] | None:
-    """Decode a record; None if no rule withholds it any more, so that a replay may bring it."""
+    """Decode a record; None if no current rule withholds it: a replay may bring it in."""
     try:
         decoded = rows.row(_key_of(value) if key is None else key, value, place)
     except RefusedEvent:
         return None
-    if decoded is None or not (decoded.refusal or "").startswith(BROKEN_RULE):
+    if decoded is None or not refusals.is_withheld(decoded.refusal or ""):
         return None
     return decoded.values
 

@@ -83,12 +83,12 @@ WITHHOLDING = (
     ),
     Mutation(
         "explain differences by any quarantined event", _KEYS,
-        (("glue_jobs/verify/withheld_keys.py", "AND reason LIKE ?", "AND ? IS NOT NULL"),),
+        (("glue_jobs/verify/withheld_keys.py", 'AND {is_withheld("reason")}', "AND true"),),
     ),
     Mutation(
-        "explain differences by events that no rule withholds any more", _KEYS,
+        "explain differences by events that no current rule withholds", _KEYS,
         (("glue_jobs/verify/withheld_keys.py",
-          ' or not (decoded.refusal or "").startswith(BROKEN_RULE)', ""),),
+          ' or not refusals.is_withheld(decoded.refusal or "")', ""),),
     ),
     Mutation(
         "place withheld rows of polls as those of a snapshot", _KEYS,
