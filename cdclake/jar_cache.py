@@ -32,7 +32,7 @@ _CONNECTIONS = 8
 _TIMEOUT_S = 60.0
 
 
-def fetched(folder: Path) -> Path:
+def ensure_fetched(folder: Path) -> Path:
     """Return the folder of a profile's jars; if it is in the cache, fetch it when it is missing.
 
     Raises:
@@ -45,7 +45,7 @@ def fetched(folder: Path) -> Path:
 
 def fetch_jars(folder: Path) -> None:
     """Fetch the locked jars of the profile that the folder is named after, all of them or none."""
-    with _alone(folder.parent):
+    with _locked_cache(folder.parent):
         if folder.is_dir():
             return  # another process was first
         try:
@@ -109,7 +109,7 @@ def _download(url: str, digest: str, folder: Path) -> None:
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def _locked_cache(folder: Path) -> Iterator[None]:
     """Hold the cache's lock: two commands must not fetch the same jars."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

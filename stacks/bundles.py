@@ -12,7 +12,7 @@ from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
-from cdclake.jar_cache import fetched
+from cdclake.jar_cache import ensure_fetched
 from cdclake.jar_lock import OWN_JARS, parse_jar_lock, unlocked_jars
 from cdclake.packing import Packed, modules, pack, transform_files
 from cdclake.places import BUILD, JAR_LOCK, JARS, PACKAGE, RESOURCES, user_project
@@ -138,7 +138,7 @@ def _plugin_files(provider: Path | None, jars: Path) -> dict[str, Path]:
     else:
         found = [
             *_jars_of(jars / _CONNECTOR),
-            fetched(jars / _PROVIDER) / OWN_JARS[_PROVIDER],
+            ensure_fetched(jars / _PROVIDER) / OWN_JARS[_PROVIDER],
             provider,
         ]
     files = {file.name: file for file in found}
@@ -160,7 +160,7 @@ def build_connector_plugin(connector: DeclaredConnector, *, jars: Path = JARS) -
 
 def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
     if plugin == ICEBERG_SINK:
-        folder = fetched(jars / ICEBERG_SINK)
+        folder = ensure_fetched(jars / ICEBERG_SINK)
         if not any(folder.glob("*.jar")):
             raise InputError(f"the plugin {plugin} is not in {folder}", "run `make connectors`")
         return {file.name: file.read_bytes() for file in _jars_of(folder)}
@@ -184,7 +184,7 @@ def _declared_files(plugin: str, jars: Path) -> dict[str, bytes]:
 
 def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:
     """Return the profile's jar of that name; raise InputError if it is missing or not locked."""
-    found = list(fetched(jars / profile).glob(pattern))
+    found = list(ensure_fetched(jars / profile).glob(pattern))
     if len(found) != 1:
         raise InputError(f"no {pattern} in {jars / profile}", "run `make setup`")
     _check_locked(found)
@@ -192,7 +192,7 @@ def jar_of(profile: str, pattern: str, *, jars: Path = JARS) -> Path:
 
 
 def _jars_of(folder: Path) -> Iterator[Path]:
-    found = list(fetched(folder).glob("*.jar"))
+    found = list(ensure_fetched(folder).glob("*.jar"))
     if not found:
         raise InputError(f"no connector jars in {folder}", "run `make plugins`")
     _check_locked(found)

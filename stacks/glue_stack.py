@@ -53,7 +53,7 @@ class GlueStack(PipelineStack):
         self._lake, self._context = lake, network.ground
         self._files = JobFiles(self, "ProbeFiles", bucket=lake.state, ground=network.ground)
         self._network = GlueNetwork(
-            self, "JobGround", security_group=network.jobs.group_id, ground=network.ground
+            self, "Network", security_group=network.jobs.group_id, ground=network.ground
         )
         spec = self._probe()
         self._network.node.add_dependency(self._files.publish())

@@ -23,8 +23,8 @@ class DeployedJob:
 
     def __init__(self, file: Path, environment: str | None, job: str) -> None:
         """Raise InvalidPipeline or InputError if the file or the environment is invalid."""
-        self._deployment: Deployment = load_deployment(file, environment)
-        self.name = naming.glue_job_name(self._deployment.prefix, job)
+        self.deployment: Deployment = load_deployment(file, environment)
+        self.name = naming.glue_job_name(self.deployment.prefix, job)
         with explained(self.name, "reach Glue for"):
             self._glue = boto3.client("glue")
 
@@ -35,7 +35,7 @@ class DeployedJob:
             tables: Names of the tables; none for all.
             more: Other arguments of the job, by name.
         """
-        chosen = [self._deployment.plan.table(table, of="file").name for table in tables]
+        chosen = [self.deployment.plan.table(table, of="file").name for table in tables]
         run = uuid.uuid4().hex[:8]
         arguments = {"--run": run, **{f"--{name}": value for name, value in more.items()}}
         if chosen:
@@ -54,7 +54,7 @@ class DeployedJob:
     def operate(self, verb: str, tables: list[str], **more: str) -> dict[str, Any]:
         """Run the verb for these tables; InputError for a table that Firehose delivers."""
         for table in tables:
-            self._deployment.plan.streamed(table, of="file")
+            self.deployment.plan.streamed(table, of="file")
         return self.run(tables, verb=verb, **more)
 
     def start(self, arguments: dict[str, str]) -> str:

@@ -8,7 +8,6 @@ import boto3
 
 from cdclake import naming
 from cdclake.check import Check, failed, passed
-from cdclake.config.deployment import load_deployment
 from cdclake.deployed.aws_calls import explained
 from cdclake.deployed.aws_jobs import DeployedJob
 from cdclake.deployed.deployed_logs import log_groups
@@ -19,8 +18,9 @@ def run_probe(file: Path, environment: str | None) -> list[Check]:
 
     Raises InputError if it is not deployed, and ComponentFailed if it ends without a report.
     """
-    report = DeployedJob(file, environment, naming.PROBE_JOB).run([])
-    groups = log_groups(load_deployment(file, environment))[naming.PROBE_JOB]
+    job = DeployedJob(file, environment, naming.PROBE_JOB)
+    report = job.run([])
+    groups = log_groups(job.deployment)[naming.PROBE_JOB]
     checks = [Check(**check) for check in report["checks"]]
     return [*checks, _logged(groups, str(report["job_run_id"]))]
 

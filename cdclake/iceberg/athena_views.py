@@ -16,12 +16,12 @@ from cdclake.iceberg.latest_row import folded_rows, history_part
 from cdclake.iceberg.views import BEFORE_ALL, HISTORY_FACTS, PENDING, overlaid_state
 from cdclake.plan import Column, Plan, Table
 
-_MOMENTS = (naming.COMMITTED_AT, naming.INGESTED_AT)
+_TIMESTAMPS = (naming.COMMITTED_AT, naming.INGESTED_AT)
 # The stamp may be older than the state that is read, but never newer, even if an engine loads the
 # two metadata tables at other times than the state: longer than the clocks differ and a commit
 # takes.
 _STAMP_AGE = "interval '2' minute"
-_SET_BACK = (
+_STALE_VIEW = (
     "no commit of the state from before this view is known: ask again in two minutes,"
     " then run `cdclake views`"
 )
@@ -91,10 +91,10 @@ def _failure(table: Table, since: int) -> str:
     The state was then rolled back, or has no older commits: it was created again, or applied after
     days without a change. The message is in every column, so that no predicate removes the part.
     """
-    set_back = f"if(ingested < {_instant(str(since))}, {TRINO.text(_SET_BACK)})"
+    stale = f"if(ingested < {_instant(str(since))}, {TRINO.text(_STALE_VIEW)})"
     columns = ", ".join(_cast("message", c.column_type.state) for c in table.columns)
     return (
-        f"SELECT {columns}\nFROM (SELECT {set_back} AS message FROM stamp)\n"
+        f"SELECT {columns}\nFROM (SELECT {stale} AS message FROM stamp)\n"
         "WHERE CAST(message AS boolean)"
     )
 
@@ -138,7 +138,7 @@ def _of_stamp(field: str, kind: str) -> str:
 
 
 def _history(table: Table, database: str) -> str:
-    facts = [_named(in_utc(fact), fact) if fact in _MOMENTS else fact for fact in HISTORY_FACTS]
+    facts = [_named(in_utc(fact), fact) if fact in _TIMESTAMPS else fact for fact in HISTORY_FACTS]
     listed = ",\n  ".join([*facts, *map(_typed, table.columns)])
     return f"SELECT\n  {listed}\nFROM {_relation(database, table.changes)}"
 

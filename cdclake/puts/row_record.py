@@ -23,7 +23,7 @@ class RowRecords:
         self._put, self._routes = put, PutRoutes(put)
 
     def record(self, data: bytes) -> bytes | None:
-        """Return a record of the row; None if none, or one of several tables, makes this row."""
+        """Return the record that makes this row; None if none does, or several tables' do."""
         try:
             row = parse_record(data)
         except Unfit:
@@ -36,7 +36,7 @@ class RowRecords:
         if wanted.keys() - {column.name for column in table.columns} != {ARRIVED_AT}:
             return None
         try:
-            record = self._spelled(table, row).encode()
+            record = self._encoded(table, row).encode()
             made = self._routes.row(record, row[ARRIVED_AT] // 1000)
             is_same = parse_record(made.data.encode()) == wanted
         except (Unfit, ValueError, TypeError, OverflowError):
@@ -44,9 +44,9 @@ class RowRecords:
         target = (made.metadata or {}).get("otfMetadata", {}).get("destinationTableName")
         return record if is_same and target in (None, table.name) else None
 
-    def _spelled(self, table: PutTable, row: Mapping[str, Any]) -> str:
+    def _encoded(self, table: PutTable, row: Mapping[str, Any]) -> str:
         fields = {
-            column.source: _SPELLED.get(column.column_type.base, _plain)(row[column.name])
+            column.source: _ENCODERS.get(column.column_type.base, _plain)(row[column.name])
             for column in table.columns
             if row.get(column.name) is not None
         }
@@ -72,7 +72,7 @@ def _time_of_zone(microseconds: int) -> str:
 
 
 # By type; `jsonb` is stored as the text of its value. Numbers were parsed with all digits.
-_SPELLED: Mapping[str, Callable[[Any], str]] = {
+_ENCODERS: Mapping[str, Callable[[Any], str]] = {
     "double precision": str,
     "numeric": str,
     "jsonb": str,

@@ -26,7 +26,7 @@ from cdclake.jobs.jvm.java import java_with
 from cdclake.jobs.jvm.members import MEMBERS
 from cdclake.jobs.probing.java_members import missing_members
 
-# Packages of glue_jobs/requirements.txt that the jobs import, in the driver and in tasks.
+# Packages that the jobs import, in the driver and in tasks: wheels of the deployment, and pandas.
 PACKAGES = ("duckdb", "fastavro", "mmh3", "msgspec", "pandas", "psycopg", "pyarrow")
 _FORMAT = {"format-version": "2"}
 _ICEBERG = "org.apache.iceberg.IcebergBuild"

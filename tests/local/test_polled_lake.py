@@ -62,7 +62,7 @@ def test_a_read_replica_is_polled_without_kafka_and_without_a_trace(tmp_path: Pa
 
 
 def has_rows(dsn: str, count: int) -> bool:
-    """Whether the replica has as many rows; at first it has not even the table."""
+    """Whether the replica has as many rows; at first it lacks the table."""
     with psycopg.connect(dsn) as connection:
         [[table]] = connection.execute("select to_regclass('city')").fetchall()
         if table is None:

@@ -7,7 +7,6 @@ headers that are signed, the host among them.
 from __future__ import annotations
 
 import http.client
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from cdclake.local.aws.http_server import Answer, Server
+from tests.local.source_database import free_port
 from tests.recorded_requests.permissions import Needed, permissions_of
 
 # Of the connection, not of the request.
@@ -64,7 +64,7 @@ class RecordingProxy:
         return response.status, kept, response.read()
 
     def _connection(self) -> http.client.HTTPConnection:
-        """The thread's connection: the server has a thread for each of its own connections."""
+        """Return the connection of this thread: each client's connection has its thread here."""
         if not hasattr(self._connections, "one"):
             self._connections.one = http.client.HTTPConnection(*self._address, timeout=300)
         connection = self._connections.one
@@ -76,9 +76,7 @@ class RecordingProxy:
 def recording(upstream: str) -> Iterator[tuple[str, RecordingProxy]]:
     """Serve a proxy on a free port until the block ends; yield its URL and the proxy."""
     proxy = RecordingProxy(upstream)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
+    port = free_port()
     with Server(port, proxy) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()

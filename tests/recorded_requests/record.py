@@ -1,7 +1,7 @@
 """Record what the deployed jobs ask of AWS: `python -m tests.recorded_requests.record`.
 
 Each job runs with its page's arguments on a local lake, behind a proxy. The result, by job the
-distinct permissions on patterns of resources, is written to requests.json beside this file.
+distinct permissions on patterns of resources, is written to requests.json in this folder.
 """
 
 from __future__ import annotations

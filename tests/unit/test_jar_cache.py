@@ -54,23 +54,23 @@ def repository(tmp_path: Path, jars: Path, monkeypatch: pytest.MonkeyPatch) -> I
 def test_jars_are_fetched_when_they_are_first_needed(
     repository: Path, jars: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = jar_cache.fetched(jars / "kafka")
+    folder = jar_cache.ensure_fetched(jars / "kafka")
     assert {jar.name: jar.read_text() for jar in folder.iterdir()} == {"b.jar": "kafka/b.jar"}
     assert capsys.readouterr().err == f"fetching 1 jars of kafka to {folder}\n"
     (repository / "org/b/1/b.jar").unlink()
-    assert jar_cache.fetched(folder) == folder
+    assert jar_cache.ensure_fetched(folder) == folder
     assert capsys.readouterr().err == ""
 
 
 def test_the_projects_own_jar_comes_with_the_package(repository: Path, jars: Path) -> None:
-    folder = jar_cache.fetched(jars / "spark")
+    folder = jar_cache.ensure_fetched(jars / "spark")
     assert {jar.name for jar in folder.iterdir()} == {"a.jar", "cdclake-iceberg.jar"}
 
 
 def test_a_jar_with_another_content_is_refused(repository: Path, jars: Path) -> None:
     (repository / "org/b/1/b.jar").write_text("poisoned")
     with pytest.raises(InputError, match=r"kafka/b\.jar is locked with ") as refused:
-        jar_cache.fetched(jars / "kafka")
+        jar_cache.ensure_fetched(jars / "kafka")
     assert "report it" in refused.value.remedy
     assert [path.name for path in jars.iterdir()] == [".lock"]
 
@@ -78,7 +78,7 @@ def test_a_jar_with_another_content_is_refused(repository: Path, jars: Path) -> 
 def test_a_missing_jar_is_named_with_its_url(repository: Path, jars: Path) -> None:
     (repository / "org/b/1/b.jar").unlink()
     with pytest.raises(InputError, match=r"/org/b/1/b\.jar cannot be fetched: .*404") as refused:
-        jar_cache.fetched(jars / "kafka")
+        jar_cache.ensure_fetched(jars / "kafka")
     assert jar_cache.MIRROR_KEY in refused.value.remedy
 
 
@@ -87,7 +87,7 @@ def test_a_mirror_that_is_no_url_is_named(
 ) -> None:
     monkeypatch.setenv(jar_cache.MIRROR_KEY, "mirror/maven2/")
     with pytest.raises(InputError, match=r"mirror/maven2/org/b/1/b\.jar cannot be fetched"):
-        jar_cache.fetched(jars / "kafka")
+        jar_cache.ensure_fetched(jars / "kafka")
 
 
 def test_a_cache_that_cannot_be_written_is_named(
@@ -97,7 +97,7 @@ def test_a_cache_that_cannot_be_written_is_named(
     jars = tmp_path / "file" / "jars"
     monkeypatch.setattr(jar_cache, "JARS", jars)
     with pytest.raises(InputError, match="cannot be used: Not a directory") as refused:
-        jar_cache.fetched(jars / "kafka")
+        jar_cache.ensure_fetched(jars / "kafka")
     assert "CDCLAKE_CACHE" in refused.value.remedy
 
 
@@ -109,7 +109,7 @@ def test_a_disk_that_is_full_is_named(
     resource.setrlimit(resource.RLIMIT_FSIZE, (4, before[1]))
     try:
         with pytest.raises(InputError, match="cannot be written: File too large") as refused:
-            jar_cache.fetched(jars / "kafka")
+            jar_cache.ensure_fetched(jars / "kafka")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "CDCLAKE_CACHE" in refused.value.remedy
@@ -120,4 +120,4 @@ def test_a_clone_fetches_nothing(
     repository: Path, jars: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(jar_cache, "IS_INSTALLED", False)
-    assert not jar_cache.fetched(jars / "kafka").exists()
+    assert not jar_cache.ensure_fetched(jars / "kafka").exists()

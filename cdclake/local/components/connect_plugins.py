@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cdclake.connectors.declared import ICEBERG_SINK, DeclaredConnector
 from cdclake.errors import InputError
-from cdclake.jar_cache import fetched
+from cdclake.jar_cache import ensure_fetched
 from cdclake.local.components.installed import jar_folder
 from cdclake.local.process.home import Home, read_json, write_atomically
 from cdclake.places import JARS, user_project
@@ -27,7 +27,7 @@ _KEY = "CDCLAKE_PLUGINS"  # in the worker's environment
 def plugin_place(plugin: str) -> Path:
     """Return the folder or zip of a declared plugin; raise InputError if it has no jars."""
     if plugin == ICEBERG_SINK:
-        place = fetched(JARS / ICEBERG_SINK)
+        place = ensure_fetched(JARS / ICEBERG_SINK)
         if not any(place.glob("*.jar")):
             raise InputError(
                 f"the plugin {ICEBERG_SINK} is not in {place}",

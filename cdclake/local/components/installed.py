@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 from cdclake.errors import InputError
-from cdclake.jar_cache import fetched
+from cdclake.jar_cache import ensure_fetched
 from cdclake.local.components import class_archive, jaas
 from cdclake.local.process.credentials import Login
 from cdclake.local.process.home import Home, write_atomically
@@ -24,7 +24,7 @@ def jar_folder(profile: str) -> Path:
 
     An installation fetches it then.
     """
-    folder = fetched(JARS / profile)
+    folder = ensure_fetched(JARS / profile)
     if not folder.is_dir():
         target = f"{profile}-jars" if profile in OPTIONAL_JARS else "setup"
         raise InputError(f"{folder} is missing", f"run `make {target}` in the project's folder")
