@@ -144,6 +144,7 @@ def _figures(table: Table, place: TableProgress) -> dict[str, Any]:
         "freshness_s": None,
         "state_age_s": round(time.time() - behind, 1) if behind else 0.0,
         "quarantined": place.quarantined,
+        "withheld": place.withheld,
         "state": _state(place.life),
         "last_error": place.last_error,
     }
