@@ -47,7 +47,7 @@ def measure_decode(size: Size, work: Path) -> Measure:
     data = events(size, work).make()
     arena = Arena(work, in_folder)
     runs = [run for refuse in (False, True) for run in _runs(arena, data, refuse)]
-    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 0.8)})
+    return worst_subject(runs, OURS, lambda _: {BARE: Bound(">=", 2.0)})
 
 
 def events(size: Size, work: Path) -> DataSet:
