@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import boto3
 import pytest
 from trino.exceptions import TrinoUserError
 
 from cdclake.config.derived_athena import athena_statements
 from cdclake.config.resolve import load_plan
+from cdclake.iceberg.athena_views import athena_views, tail_bound
 from cdclake.iceberg.saved_queries import saved_queries
-from cdclake.local.lake.lake import BUCKET
+from cdclake.jobs.iceberg.catalog_view import CatalogViews
+from cdclake.local.lake.lake import BUCKET, aws_environment
 from cdclake.plan import Plan
 from tests.local.running import DERIVED, SHOP, Business, RunningLake, shop_lake_in
 from tests.trino.lake_catalog import create_views, need_iceberg_jars, trino_at
@@ -170,3 +174,26 @@ def test_a_table_is_created_from_the_views(read: ReadLake) -> None:
         expected = sorted(source.execute(lines.encode()).fetchall())
     made = read.engine.rows(f'SELECT order_id, line_no FROM {CATALOG}."cdc_iceberg".made_lines')
     assert sorted(made) == expected
+
+
+def test_the_literal_of_a_stored_view_is_replaced_in_the_catalog(
+    read: ReadLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in aws_environment(read.lake.endpoints).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    orders, views = read.plan.table("orders", of="file"), CatalogViews()
+
+    def renew(bound: int) -> int | None:
+        return views.replace_bound("cdc_iceberg", "orders_current", lambda *_: bound)
+
+    assert renew(5) is None, "the dynamic text has no literal"
+    [[since]] = read.engine.rows(tail_bound(orders, read.plan))
+    read.engine.rows(athena_views(orders, read.plan, since)["orders_current"])
+    read.assert_current()
+    now = time.time_ns() // 1000
+    assert renew(now) == now
+    with pytest.raises(TrinoUserError, match="then run `cdclake views`"):
+        read.shown("orders_current")
+    assert renew(since) == since
+    read.assert_current()
