@@ -23,6 +23,7 @@ from cdclake.jobs.apply.view_renewal import (
 )
 from cdclake.jobs.iceberg.catalog_view import CatalogViews
 from cdclake.jobs.iceberg.commit_metadata import state_stamp
+from cdclake.jobs.stream.inline_views import InlineViewRenewal
 from cdclake.local.aws.aws_server import DurableAws
 from tests.spark.events import Engine
 from tests.spark.glue_catalog import CLIENT, glue_session, serving
@@ -178,3 +179,19 @@ def test_other_views_and_missing_ones_are_left_alone(
     assert viewed.renew() is None
     assert viewed.view()["VersionId"] == "1"
     assert not caplog.records
+
+
+def test_stream_renews_states_with_commits_since_the_last_renewal(viewed: ViewedTable) -> None:
+    views = InlineViewRenewal(ViewRenewal(CatalogViews(), 1))
+    stream = viewed.engine.stream()
+    assert views.chosen([stream]) == [stream], "its state may have commits from before a restart"
+    views.renew(stream)
+    views.note(stream)
+    assert views.chosen([stream]) == [], "ten minutes have not passed"
+    stream.schedule.view_checked_at -= RENEW_EVERY
+    assert views.chosen([stream]) == [stream]
+    stream.schedule.state_updated_at -= RENEW_EVERY + SETTLED_AFTER
+    assert views.chosen([stream]) == [], "the last renewal could use the newest stamp"
+    views.note(stream)
+    stream.plan = replace(stream.plan, readers=("spark",))
+    assert views.chosen([stream]) == []
