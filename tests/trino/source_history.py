@@ -54,10 +54,10 @@ class WatchedTable:
         )
 
     def newest_query(self, database: str) -> str:
-        """A SELECT of the transaction of each key's newest event in the changelog."""
+        """A SELECT of each key's newest event in the changelog: table, key and transaction."""
         return (
-            f'SELECT id, max_by(cdc_tx_id, cdc_position) FROM "{database}"."{self.name}_changes"'
-            " GROUP BY id"
+            f"SELECT '{self.name}', id, max_by(cdc_tx_id, cdc_position)"
+            f' FROM "{database}"."{self.name}_changes" GROUP BY id'
         )
 
     def change(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
