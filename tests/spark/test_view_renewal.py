@@ -154,6 +154,7 @@ def test_settled_bound_leaves_firehose_its_time(viewed: ViewedTable) -> None:
     assert found == viewed.stamps[1] - late * 1_000_000
 
 
+@pytest.mark.slow
 def test_a_view_that_another_writer_has_replaced_is_kept(
     viewed: ViewedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -169,6 +170,7 @@ def test_a_view_that_another_writer_has_replaced_is_kept(
     assert "cannot renew the view's bound" in caplog.text
 
 
+@pytest.mark.slow
 def test_other_views_and_missing_ones_are_left_alone(
     viewed: ViewedTable, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -181,6 +183,7 @@ def test_other_views_and_missing_ones_are_left_alone(
     assert not caplog.records
 
 
+@pytest.mark.slow
 def test_stream_renews_states_with_commits_since_the_last_renewal(viewed: ViewedTable) -> None:
     views = InlineViewRenewal(ViewRenewal(CatalogViews(), 1))
     stream = viewed.engine.stream()
@@ -190,7 +193,7 @@ def test_stream_renews_states_with_commits_since_the_last_renewal(viewed: Viewed
     assert views.chosen([stream]) == [], "ten minutes have not passed"
     stream.schedule.view_checked_at -= RENEW_EVERY
     assert views.chosen([stream]) == [stream]
-    stream.schedule.state_updated_at -= RENEW_EVERY + SETTLED_AFTER
+    stream.schedule.state_updated_at -= RENEW_EVERY + 2 * SETTLED_AFTER
     assert views.chosen([stream]) == [], "the last renewal could use the newest stamp"
     views.note(stream)
     stream.plan = replace(stream.plan, readers=("spark",))
