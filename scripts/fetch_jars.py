@@ -54,7 +54,8 @@ PROFILES = (
     "spark",
     "msk",
 )
-OPTIONAL = ("hudi", "iceberg-sink", "trino")  # large, and each for one feature or its tests only
+# Large, and each for one feature or its tests only.
+OPTIONAL = ("hudi", "iceberg-sink", "trino", "trino-iceberg")
 INSTALL_JAVA = "install JDK 17 or newer: apt-get install openjdk-17-jdk-headless"
 INSTALL_MAVEN = "install Maven 3.6.3 or newer: apt-get install maven"
 # Resolving consists of waiting for many small files, in JVMs that live for seconds.

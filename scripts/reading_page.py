@@ -27,7 +27,8 @@ for every table. The Spark versions work in a session whose catalog of the lake'
 `<t>` holds the changes applied so far: it is seconds behind its changelog if the stream applies
 them, and up to one schedule interval with `apply: scheduled`. `<t>_current` is as fresh as the
 changelog: `cdclake sql` has it locally; `cdclake views` creates one for Athena and Trino, whose
-queries also read the tail of the changelog ([deployment](deployment.md)). A `?` is a value that
+queries also read the tail of the changelog ([deployment](deployment.md)). The job that applies the
+changes keeps that tail short, by renewing a literal in the stored view. A `?` is a value that
 Athena prompts for and Spark takes as an argument: `spark.sql(text, args=[...])`.
 
 The views give points in time in UTC. Engines do not prune files by predicates on such a column,

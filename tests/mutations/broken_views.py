@@ -8,6 +8,8 @@ VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.p
 _VIEWS = "cdclake/iceberg/views.py"
 _ATHENA = "cdclake/iceberg/athena_views.py"
 _TRINO = ("tests/trino/test_athena_sql.py",)
+_RENEWAL = "glue_jobs/apply/view_renewal.py"
+_RENEWED = ("tests/spark/test_view_renewal.py",)
 
 STATE_VIEWS = (
     Mutation(
@@ -46,7 +48,7 @@ STATE_VIEWS = (
     ),
     Mutation(
         "Athena's view takes the stamp of a commit that was just made", _TRINO,
-        ((_ATHENA, "interval '2' minute", "interval '0' minute"),),
+        ((_ATHENA, "STAMP_AGE_S = 120", "STAMP_AGE_S = 0"),),
     ),
     Mutation(
         "Athena's view takes the stamp of a commit that was rolled back", _TRINO,
@@ -59,6 +61,22 @@ STATE_VIEWS = (
     Mutation(
         "Athena's view hides changes from before its bound in silence", _TRINO,
         ((_ATHENA, "live += f", "_ = f"),),
+    ),
+    Mutation(
+        "a view is renewed with the stamp of a commit that was just made", _RENEWED,
+        ((_RENEWAL, "now - SETTLED_AFTER - _EPOCH", "now - _EPOCH"),),
+    ),
+    Mutation(
+        "a renewed bound forgets that Firehose commits late", _RENEWED,
+        ((_RENEWAL, " - lateness_seconds(plan, table) * 1_000_000", ""),),
+    ),
+    Mutation(
+        "the bound of a state that was set back stays", _RENEWED,
+        ((_RENEWAL, "settled < bound or ", ""),),
+    ),
+    Mutation(
+        "a renewal overwrites the view of another writer", _RENEWED,
+        (("glue_jobs/iceberg/catalog_view.py", '            VersionId=view["VersionId"],\n', ""),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,
