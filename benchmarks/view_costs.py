@@ -91,7 +91,8 @@ def take(
         ours.apply(spark.read.parquet(*batches[:_APPLIED]))
         maintain(ours.lake)
         costs = {reader: _costs(ours.lake, reader, rows, is_view=False) for reader in READERS}
-        runs, reached = [], _APPLIED
+        runs: list[Mapping[str, Any]] = []
+        reached = _APPLIED
         for tail, length in _TAILS.items():
             until = _APPLIED + length
             if until > reached:

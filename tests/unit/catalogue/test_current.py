@@ -60,7 +60,7 @@ def current(session: duckdb.DuckDBPyConnection, case: Case, step: int) -> Live:
     create(session, table, log, [state_row(key, row, table) for key, row in rows])
     until = applied(applied_events, step)
     facts = read_tail(session, table, until, "t_changes")
-    relations = {"state": "t", "changes": "t_changes", "applied": until, "dialect": DUCKDB}
+    relations: Any = {"state": "t", "changes": "t_changes", "applied": until, "dialect": DUCKDB}
     shown = _shown(session, view_over_tail(table, facts, **relations), table)
     assert _shown(session, current_view(table, **relations), table) == shown
     return shown
