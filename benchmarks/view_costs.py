@@ -68,6 +68,7 @@ def measure_views(size: Size, work: Path) -> dict[str, Any]:
     return {
         "rows": size.viewed,
         "load_before": round(load, 1),
+        "shared_machine": load > 1,  # other work ran: no times are taken
         "tail_events": {tail: n * data.changes for tail, n in _TAILS.items()},
         "runs": [{**run, "wrong": wrong[run["reader"]]} for run in runs],
     }
