@@ -90,7 +90,7 @@ test-faults: setup ## Inject faults into the real local lake; ONLY=F1,F25 for so
 prove: connectors trino-iceberg-jars ## Run what CI leaves out, in parts that can be interrupted: PART=model, ONLY=name; without PART lists them
 	@$(BIN)/python -m tests.proofs.run $(PART) --only "$(ONLY)"
 
-bench: setup $(if $(filter-out buffering,$(or $(ONLY),all)),$(PEER_JARS)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
+bench: setup $(if $(filter-out buffering views,$(or $(ONLY),all)),$(PEER_JARS)) ## Run a short benchmark, some minutes; ONLY="N1a N7a" for some measures, SIZE=full for results
 	@$(BIN)/python -m benchmarks.run $(SIZE) $(ONLY)
 
 bench-full: setup $(PEER_JARS) $(DLT) ## Run all benchmarks and write docs/benchmarks.md; needs an idle machine

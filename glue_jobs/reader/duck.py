@@ -22,6 +22,7 @@ import duckdb
 from cdclake import naming
 from cdclake.errors import ComponentFailed
 from cdclake.iceberg.dialect import DUCKDB
+from cdclake.iceberg.tail_facts import TailFacts
 from cdclake.jobs.reader.as_of import define_as_of
 from cdclake.jobs.reader.catalog import Catalog, CatalogTable
 from cdclake.jobs.reader.point_in_time import NOW, Moment
@@ -37,7 +38,7 @@ from cdclake.jobs.reader.relations import (
     scan,
     views,
 )
-from cdclake.jobs.reader.tail import with_tail
+from cdclake.jobs.reader.tail import read_tail, with_tail
 from cdclake.plan import Plan, Table
 
 _EXTENSIONS = ("avro", "httpfs", "iceberg")  # iceberg needs the other two
@@ -180,13 +181,24 @@ class Reader:
             select = refusal(stored, log) if early else scan(stored, moment)
             _create_view(session, schema, name, select)
         for table in tables:
-            applied = applied_at(loaded[table.name], moment)
-            has_tail = not is_applied(loaded[table.name], loaded[table.changes], moment)
+            self._define_views(session, table, loaded, moment)
+
+    def _define_views(
+        self,
+        session: duckdb.DuckDBPyConnection,
+        table: Table,
+        loaded: Mapping[str, CatalogTable],
+        moment: Moment,
+    ) -> None:
+        schema, tail = self.plan.lake_database, TailFacts()
+        state, log = loaded[table.name], loaded[table.changes]
+        applied = applied_at(state, moment)
+        if not is_applied(state, log, moment):
             if table.delivery == "firehose":
-                log = loaded[table.changes]
                 applied = with_tail(session, applied, log, moment.of(log))
-            for name, select in views(table, applied, schema=schema, has_tail=has_tail):
-                _create_view(session, schema, name, select)
+            tail = read_tail(session, table, applied, relation(schema, table.changes))
+        for name, select in views(table, applied, tail, schema=schema):
+            _create_view(session, schema, name, select)
 
     def _define_as_of(
         self,

@@ -121,7 +121,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a truncate leaves the state's rows in the view", VIEWS,
-        ((_VIEWS, "SELECT * FROM {state} WHERE {_KEPT}", "SELECT * FROM {state}"),),
+        ((_VIEWS, "SELECT * FROM {state} WHERE {kept}", "SELECT * FROM {state}"),),
     ),
     Mutation(
         "drop refused events", _cases("F7 or P7"),

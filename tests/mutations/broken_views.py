@@ -6,6 +6,7 @@ from tests.mutations.mutation import Mutation
 
 VIEWS = ("tests/unit/catalogue/test_current.py", "tests/unit/verify/test_views.py")
 _VIEWS = "cdclake/iceberg/views.py"
+_TAIL = "cdclake/iceberg/tail_facts.py"
 _ATHENA = "cdclake/iceberg/athena_views.py"
 _TRINO = ("tests/trino/test_athena_sql.py",)
 _RENEWAL = "glue_jobs/apply/view_renewal.py"
@@ -28,7 +29,7 @@ STATE_VIEWS = (
     ),
     Mutation(
         "the view bounds its tail by position", VIEWS,
-        ((_VIEWS, "in_tail = _in_tail(table, changes, applied, dialect)",
+        ((_VIEWS, "in_tail = tail_condition(table, changes, applied, dialect)",
           "in_tail = f\"{naming.POSITION} > (SELECT coalesce(max({naming.POSITION}), '') "
           "FROM {state})\""),),
     ),
@@ -77,6 +78,22 @@ STATE_VIEWS = (
     Mutation(
         "a renewal overwrites the view of another writer", _RENEWED,
         (("glue_jobs/iceberg/catalog_view.py", '            VersionId=view["VersionId"],\n', ""),),
+    ),
+    Mutation(
+        "the view of a known tail leaves the state's rows below a truncate", VIEWS,
+        ((_TAIL, "kept=kept if is_truncated else", "kept=kept if False else"),),
+    ),
+    Mutation(
+        "the view of a known tail folds events below a truncate", VIEWS,
+        ((_TAIL, "pending.append(kept)", "pass"),),
+    ),
+    Mutation(
+        "the view of a known tail looks up no values of changed keys", VIEWS,
+        ((_TAIL, "if tail.needs_values:", "if False:"),),
+    ),
+    Mutation(
+        "the view of a known tail overlooks late events", VIEWS,
+        ((_TAIL, "is_late(table, applied, dialect)]", "'']"),),
     ),
     Mutation(
         "a deleted row's values are shown", VIEWS,
