@@ -71,3 +71,18 @@ def test_stacks_that_are_named_are_there(deploy):
     }
     for page, line in commands("npx"):
         assert set(re.findall(r"shop-prod-([a-z0-9-]+)", line)) <= stacks, page
+
+
+def test_schedules_that_are_named_are_there(deploy):
+    page = PAGES["first-deployment"].split("- **Schedules**")[1].split("\n- **")[0]
+    deployed = deploy(PIPELINE + OPTIMIZED)
+    schedules = {
+        each["Properties"]["Name"].replace("shop-", "shop-prod-", 1)
+        for each in deployed.resources("AWS::Scheduler::Schedule")
+    }
+    jobs = {
+        each["Properties"]["Name"].replace("shop-", "shop-prod-", 1)
+        for each in deployed.resources("AWS::Glue::Job")
+    }
+    named = set(re.findall(r"shop-prod-[a-z_]+", page))
+    assert named & schedules and named <= schedules | jobs
