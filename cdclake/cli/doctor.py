@@ -16,6 +16,25 @@ if TYPE_CHECKING:
     from cdclake.check import Check
 
 
+_FixOption = Annotated[
+    bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
+]
+_ProbeOption = Annotated[
+    bool,
+    typer.Option("--probe", help="With --target aws: run the probe job, and add what it found."),
+]
+_ConnectorOption = Annotated[
+    bool,
+    typer.Option(
+        "--probe-connector",
+        help="With --target aws: create a connector, add what its log answers, and delete it.",
+    ),
+]
+_YesOption = Annotated[
+    bool, typer.Option("--yes", help="Accept what --probe-connector costs, without a question.")
+]
+
+
 def doctor(
     file: Annotated[Path | None, typer.Argument(help="Pipeline file to check for.")] = None,
     source: Annotated[
@@ -24,25 +43,10 @@ def doctor(
     ] = None,
     target: TargetOption = Target.LOCAL,
     environment: EnvironmentOption = None,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Repair what can be repaired without a decision.")
-    ] = False,
-    probe: Annotated[
-        bool,
-        typer.Option(
-            "--probe", help="With --target aws: run the probe job, and add what it found."
-        ),
-    ] = False,
-    connector: Annotated[
-        bool,
-        typer.Option(
-            "--probe-connector",
-            help="With --target aws: create a connector, add what its log answers, and delete it.",
-        ),
-    ] = False,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Accept what --probe-connector costs, without a question.")
-    ] = False,
+    fix: _FixOption = False,
+    probe: _ProbeOption = False,
+    connector: _ConnectorOption = False,
+    yes: _YesOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Check what a lake needs, and print a remedy for each check that fails.

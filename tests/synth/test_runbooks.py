@@ -28,7 +28,7 @@ ALARM_SECTIONS = (
 ALONGSIDE = WEB_LOGS.partition("name: shop\n")[2]
 NOW_AND_THEN = {
     "adding-a-table", "first-deployment", "is-it-flowing", "lost-slot", "replacing-the-connector",
-    "restore", "resync", "tearing-down", "upgrade",
+    "restore", "resync", "rotate-passwords", "tearing-down", "upgrade",
 }  # fmt: skip
 
 
