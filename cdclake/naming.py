@@ -219,6 +219,7 @@ VERIFY_JOB = "verify_tables"
 OPERATE_JOB = "operate"
 PROBE_JOB = "probe"
 PROBE_TABLE = "cdclake_probe_"  # start of the name of a table that the probe makes and drops
+PROBE_OUTPUTS = "ConnectorProbe"  # start of the outputs that describe the throw-away connector
 STREAM_COMPONENT = "stream"  # name of the stream in messages
 FIREHOSE_COMPONENT = "firehose"
 # Property of a changelog: a day; events that were ingested on earlier days are collapsed.
@@ -357,6 +358,16 @@ def runbook(alarm: str) -> str:
 def connector_name(pipeline: str) -> str:
     """Return the connector's name; it must never change, since Connect keys its offsets by it."""
     return f"{pipeline}-source"
+
+
+def probe_connector_name(prefix: str) -> str:
+    """Return the name of the throw-away connector of `cdclake doctor`, which no other has."""
+    return f"{prefix}-probe-throw-away-connector"  # longer than names in `connectors:`
+
+
+def probe_connector_log(prefix: str) -> str:
+    """Return the log group of the throw-away connector."""
+    return f"/aws/vendedlogs/{prefix}/connect-probe"
 
 
 def declared_connector_name(prefix: str, name: str) -> str:

@@ -7,6 +7,7 @@ from tests.mutations.broken_batches import BATCHES
 from tests.mutations.broken_decoding import DECODING
 from tests.mutations.broken_derived import DERIVED
 from tests.mutations.broken_epochs import EPOCHS
+from tests.mutations.broken_first_account import FIRST_ACCOUNT
 from tests.mutations.broken_first_day import FIRST_DAY
 from tests.mutations.broken_masks import MASKS
 from tests.mutations.broken_new_columns import NEW_COLUMNS
@@ -249,6 +250,7 @@ MUTATIONS = (
     *PUTS,
     *QUALITY,
     *WITHHOLDING,
+    *FIRST_ACCOUNT,
     *FIRST_DAY,
     *UPKEEP,
     *RELATIONS,
