@@ -54,5 +54,8 @@ CONTROL_ACCESS: Mapping[str, ControlAccess] = {
         writes=(_REPORTS, VERIFIED, WIDENED, _RESUMES, f"{REQUESTS}/*.replay.json")
     ),
     naming.OPERATE_JOB: ControlAccess(writes=(_REPORTS, naming.RELATIONS, _RESUMES, _REQUESTS)),
+    naming.LOAD_JOB: ControlAccess(
+        writes=(PROGRESS, _LEASES, _REPORTS, f"{naming.LOADS}/*"), deletes=(_LEASES,)
+    ),
     naming.PROBE_JOB: ControlAccess(writes=(_PROBED, _REPORTS), deletes=(_PROBED,)),
 }

@@ -14,6 +14,7 @@
 | `derived/<table>.json` | `refresh_derived`: how far the table is refreshed | the same |
 | `polls/<table>.json` | `poll_tables`: how far the source was read | the same, status, verify |
 | `polls/<table>.error.json` | `poll_tables`: why the last poll failed | status, verify |
+| `loads/<epoch>.json` | `load_tables`: the LSN of an epoch's bulk load | `up`, the same |
 | `probes/<id>.json` | the probe job, which deletes it again | none |
 | `leases/<table>.json` | the job that holds the lease (`Leases`) | the other jobs |
 

@@ -6,13 +6,14 @@ The jobs themselves read the same arguments locally; only the addresses differ.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from cdclake import naming
+from cdclake.debezium.connector import SourceAddress
+from cdclake.debezium.worker import RDS_CERTIFICATES, password_of, salt_of
 from cdclake.hudi_copy import HUDI_CONF
 from cdclake.iceberg.catalog_conf import catalog_conf
 
-# Without `load_tables`: MSK Connect does not allow setting a connector's offsets.
 TABLE_JOBS = (
     naming.APPLY_JOB,
     naming.MAINTAIN_JOB,
@@ -22,10 +23,17 @@ TABLE_JOBS = (
     naming.POLL_JOB,
     naming.PUBLISH_JOB,
 )
-JOBS = (naming.STREAM_JOB, *TABLE_JOBS, naming.VERIFY_JOB, naming.OPERATE_JOB, naming.PROBE_JOB)
+JOBS = (
+    naming.STREAM_JOB,
+    *TABLE_JOBS,
+    naming.VERIFY_JOB,
+    naming.OPERATE_JOB,
+    naming.LOAD_JOB,
+    naming.PROBE_JOB,
+)
 # Jobs that query the source and need extra packages, which Glue does not have.
 AT_SOURCE = (naming.VERIFY_JOB, naming.OPERATE_JOB, naming.POLL_JOB)
-AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB)
+AT_KAFKA = (naming.STREAM_JOB, naming.VERIFY_JOB, naming.OPERATE_JOB, naming.LOAD_JOB)
 _SALTED = (naming.VERIFY_JOB, naming.POLL_JOB)
 
 # Source: aws-msk-iam-auth, "Using the Amazon MSK Library for IAM Authentication".
@@ -51,6 +59,7 @@ class Places:
     login: str  # name of the secret with the login of the connector's role
     salt: str | None  # name of the secret with the salt of `mask: hash`, if a column uses it
     authorities: str  # URI of a file: trusted authorities for the source's server
+    epoch: int  # of the connector
 
     @property
     def control(self) -> str:
@@ -81,9 +90,32 @@ def own_arguments(job: str, places: Places) -> dict[str, str]:
         arguments["--authorities"] = places.authorities
     if job in _SALTED and places.salt is not None:
         arguments["--mask_salt"] = places.salt
-    if job == naming.OPERATE_JOB:
+    if job in (naming.OPERATE_JOB, naming.LOAD_JOB):
         arguments["--offsets"] = naming.offsets_topic(places.pipeline)
+    if job == naming.LOAD_JOB:
+        arguments |= _load_arguments(places)
     return arguments
+
+
+def _load_arguments(places: Places) -> dict[str, str]:
+    """Return what the load needs to read the source as the connector will, and where it begins."""
+    words = json.loads(places.source)
+    address = SourceAddress(
+        host=words["host"],
+        port=int(words["port"]),
+        database=words["dbname"],
+        user=naming.source_object(places.pipeline),
+        password=password_of(places.login),
+        sslmode=words["sslmode"],
+        sslfactory=RDS_CERTIFICATES,
+    )
+    return {
+        "--source": json.dumps(asdict(address), sort_keys=True),
+        "--slot": naming.source_object(places.pipeline),
+        "--epoch": str(places.epoch),
+        "--connector": naming.connector_name(places.prefix),
+        **({"--mask_salt": salt_of(places.salt)} if places.salt is not None else {}),
+    }
 
 
 def probe_arguments(*, state: str, pipeline: str, database: str) -> dict[str, str]:

@@ -234,6 +234,7 @@ SOURCE_SQL_PREFIX = "source-sql"  # of files that `cdclake source sql` runs, unt
 DEPLOYED_PREFIX = "deployed"
 RELATIONS = "relations.json"  # control object: the source's relations when the lake read them
 REPORTS = "reports"  # folder of control objects
+LOADS = "loads"  # folder of control objects
 STREAM_ORDER = "stream.json"  # control object: the deployment whose stream is to run
 
 
@@ -268,7 +269,7 @@ def report_name(run: str) -> str:
 
 def load_start(epoch: int) -> str:
     """Return the name of the control object with the LSN where the slot follows a bulk load."""
-    return f"loads/{epoch}.json"
+    return f"{LOADS}/{epoch}.json"
 
 
 REDRIVE = "cdclake.redrive"  # the stream of redriven rows; tables and domains have no dot

@@ -1,8 +1,10 @@
 """Glue entry point: load every table as of one LSN; later changes arrive through the slot.
 
 Arguments: --plan s3://.../plan.json --control s3://.../control --run ID --epoch N --slot NAME
---source JSON of a SourceAddress --mask_salt REFERENCE. It creates the slot and
-writes the LSN where the connector has to begin to `loads/<epoch>.json`.
+--source JSON of a SourceAddress [--mask_salt REFERENCE] [--metrics NAME of the deployment in
+CloudWatch]. It creates the slot and writes the LSN where the connector has to begin to
+`loads/<epoch>.json`. On AWS also --offsets TOPIC --connector NAME --brokers HOST:PORT
+[--kafka_options JSON of further options]: it then writes that LSN to the connector's offsets.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ from cdclake.jobs.runtime.logs import log_to_stdout
 def main() -> int:
     """Load the tables, write the report and return the exit code."""
     log_to_stdout()
-    return run(
-        read_arguments(
-            ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source", "mask_salt"]
-        )
+    arguments = read_arguments(
+        ["JOB_NAME", "plan", "control", "run", "epoch", "slot", "source"],
+        ["mask_salt", "offsets", "connector", "brokers", "kafka_options", "metrics"],
     )
+    return run(arguments)
 
 
 if __name__ == "__main__":

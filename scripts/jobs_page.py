@@ -34,6 +34,7 @@ EXAMPLE = Places(
     login=naming.login_secret("shop-prod"),
     salt=naming.salt_secret("shop-prod"),
     authorities=f"s3://STATE-BUCKET/{naming.DEPLOYED_PREFIX}/rds-ca-HASH.pem",
+    epoch=1,
 )
 
 PROBED = probe_arguments(state=EXAMPLE.state, pipeline=EXAMPLE.pipeline, database="cdc_iceberg")
@@ -118,6 +119,14 @@ JOBS_DESCRIBED = {
         "Started manually only.",
         {"--verb": "resync", "--tables": "orders", "--run": "by-hand-5"},
     ),
+    naming.LOAD_JOB: Described(
+        "Loads every row of the source's tables as of one LSN, before the connector exists, and"
+        " writes that LSN into the connector's offsets, so that the connector continues there"
+        " ([bulk load](how-to/bulk-load.md)). Deployed only with `snapshot: {mode: bulk}`. It"
+        " refuses to run while connector or stream are deployed, and in an epoch that has rows.",
+        "Started manually only.",
+        {"--run": "by-hand-11"},
+    ),
     naming.PROBE_JOB: Described(
         "Checks where the jobs will run: Java classes and Python packages, a checkpoint's folder,"
         " conditional writes, and a commit to a table that it drops again. It needs neither source"
@@ -144,9 +153,18 @@ _MEANINGS = {
     "--sample": "approximate number of rows to compare per table; default all",
     "--deep": "`true`: also compare each state table with its changelog",
     "--offsets": "Connect's offset topic: the connector's position, and tables being read again",
+    "--connector": "name of the connector, and so the key of its position",
+    "--slot": "replication slot that the job creates, and that the connector reads",
+    "--epoch": "epoch of the rows and of the connector, `aws: connect: epoch`",
     "--verb": "`replay`, `resume` or `resync`",
     "--tables": "table names in the lake, separated by commas; default all",
     "--run": "name of the report that the run writes, `control/reports/<run>.json`",
+}
+_OWN_MEANINGS = {
+    naming.LOAD_JOB: {
+        "--source": "address and login of the source, with server verification, as the connector's",
+        "--mask_salt": "reference to the salt, if a column has `mask: hash`",
+    }
 }
 _HEAD = """\
 # The jobs on AWS
@@ -165,9 +183,6 @@ CloudWatch under `/aws-glue/jobs/<pipeline>-<environment>/<job>/output` and `...
 its end and prints the report, as it does locally; `stream_changes` is started and left running.
 `cdclake verify --target aws` runs `verify_tables` and prints the same output as locally;
 `cdclake replay`, `cdclake resume` and `cdclake resync` with `--target aws` run the job `operate`.
-
-`load_tables` is not deployed: a bulk load ends by setting the connector's offsets, and MSK Connect
-does not allow that. A file with `snapshot: {mode: bulk}` is rejected.
 """
 
 
@@ -177,21 +192,21 @@ def page() -> str:
 
 
 def _job(job: str) -> Iterator[str]:
-    described = JOBS_DESCRIBED[job]
+    described, meanings = JOBS_DESCRIBED[job], _MEANINGS | _OWN_MEANINGS.get(job, {})
     deployed = PROBED if job == naming.PROBE_JOB else own_arguments(job, EXAMPLE)
     yield from (f"## {job}", "", f"{described.does} {described.begins}", "")
     if job == naming.STREAM_JOB:
         deployed["--deployment"] = "HASH"
-    yield from _table("set by the deployment", deployed)
+    yield from _table("set by the deployment", deployed, meanings)
     if described.given:
-        yield from _table("set per run", described.given)
+        yield from _table("set per run", described.given, meanings)
     yield from ("```sh", _command(job, described.given), "```", "")
 
 
-def _table(title: str, arguments: dict[str, str]) -> Iterator[str]:
+def _table(title: str, arguments: dict[str, str], meanings: dict[str, str]) -> Iterator[str]:
     yield from (f"| {title} | value | meaning |", "|---|---|---|")
     for name, value in arguments.items():
-        yield f"| `{name}` | `{value}` | {_MEANINGS[name]} |"
+        yield f"| `{name}` | `{value}` | {meanings[name]} |"
     yield ""
 
 

@@ -42,6 +42,7 @@ from cdclake.stacks.constructs.nag_suppressions import suppress
 from cdclake.stacks.constructs.source_check import SourceCheck
 from cdclake.stacks.constructs.stream_keeper import StreamKeeper
 from cdclake.stacks.glue_stack import GlueOutputs
+from cdclake.stacks.job_purposes import PURPOSES
 from cdclake.stacks.lake_stack import LakeOutputs
 from cdclake.stacks.network_stack import NetworkOutputs
 from cdclake.stacks.pipeline_stack import PipelineStack
@@ -50,18 +51,6 @@ from cdclake.stacks.streaming_stack import StreamingOutputs
 
 # Glue ends a streaming job after at most seven days; the keeper starts the next run.
 _STREAM_TIMEOUT_MINUTES = 7 * 24 * 60 - 60
-_PURPOSES = {
-    naming.STREAM_JOB: "Appends events to the changelogs and applies them to the state tables",
-    naming.APPLY_JOB: "Applies new changes from the changelogs to the state tables",
-    naming.MAINTAIN_JOB: "Compacts tables, expires snapshots, purges tombstones, collapses history",
-    naming.REBUILD_JOB: "Rebuilds state tables from their changelogs",
-    naming.REFRESH_JOB: "Brings derived tables up to date with the tables that they are made of",
-    naming.POLL_JOB: "Reads the rows of polled tables that have changed since the last poll",
-    naming.PUBLISH_JOB: "Updates the copies of tables in Hudi's format",
-    naming.CHECK_JOB: "Checks the quality rules of tables over their rows in the lake",
-    naming.VERIFY_JOB: "Compares every row of the source with the lake",
-    naming.OPERATE_JOB: "Replays quarantined events, resumes stopped tables or resyncs tables",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,11 +104,13 @@ class ProcessingStack(PipelineStack):
             login=self._source.login_name,
             salt=self._source.salt_name,
             authorities=self._files.add(AUTHORITIES),
+            epoch=self.deployment.aws.connect.epoch,
         )
         return [
             *(self._batch_job(job, self._table_grants(job)) for job in self._table_jobs),
             self._batch_job(naming.VERIFY_JOB, self._verify_grants()),
             self._batch_job(naming.OPERATE_JOB, self._operate_grants()),
+            *self._load(),
             self._stream(),
         ]
 
@@ -157,14 +148,28 @@ class ProcessingStack(PipelineStack):
                 )
                 return found.resource.get_att_string("Brokers")
 
-    def _batch_job(self, job: str, grants: Sequence[Grant]) -> JobSpec:
+    def _load(self) -> list[JobSpec]:
+        """Specify the bulk load if the file has one; it needs the connector's JDBC driver."""
+        if self.deployment.plan.snapshot_mode != "bulk":
+            return []
+        driver = self._files.add(jar_of("debezium", "postgresql-*.jar"))
+        certificates = self._files.add(jar_of("secrets", OWN_JARS["secrets"]))
+        offsets = naming.offsets_topic(self.deployment.plan.name)
+        grants = [
+            *self._lake.grant_commit_tables(creates=True),
+            *self._streaming.grant_set_offsets(offsets, self._consumer_groups),
+            *self._source.grant_read_login_and_salt(),
+        ]
+        return [self._batch_job(naming.LOAD_JOB, grants, driver, certificates)]
+
+    def _batch_job(self, job: str, grants: Sequence[Grant], *others: str) -> JobSpec:
         size = self.deployment.aws.jobs.batch
         arguments = self._arguments(job)
         if job in AT_KAFKA:
-            arguments |= self._jars(self._login_jar)
+            arguments |= self._jars(self._login_jar, *others)
         return JobSpec(
             job=job,
-            purpose=_PURPOSES[job],
+            purpose=PURPOSES[job],
             # Only streaming jobs are documented to have a Kafka client on their class path.
             streaming=job in AT_KAFKA,
             script=self._files.add(script_of(job)),
@@ -199,7 +204,7 @@ class ProcessingStack(PipelineStack):
             arguments["--deployment"] = self._deployment_id()
         return JobSpec(
             job=job,
-            purpose=_PURPOSES[job],
+            purpose=PURPOSES[job],
             streaming=True,
             script=script,
             arguments=arguments,

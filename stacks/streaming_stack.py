@@ -49,6 +49,12 @@ class StreamingOutputs:
         """Allow consuming the topic of the connector's offsets."""
         return job_grants.reads_offsets(cluster=self.cluster_path, topic=topic, groups=groups)
 
+    def grant_set_offsets(self, topic: str, groups: str) -> list[Grant]:
+        """Allow writing the position at which the connector begins."""
+        return job_grants.sets_offsets(
+            cluster_arn=self.cluster_arn, cluster=self.cluster_path, topic=topic, groups=groups
+        )
+
     def grant_produce(self, *, others: list[str], offsets: str, connector: str) -> list[Grant]:
         """Allow a connector to write the pipeline's and `others` topics and to keep its state."""
         return [

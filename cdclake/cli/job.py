@@ -40,7 +40,8 @@ def job(
 ) -> None:
     """Run a job for the lake's tables.
 
-    With --target aws it can also start stream_changes, without waiting for it.
+    With --target aws it can also run load_tables, a bulk load, and start stream_changes, without
+    waiting for it.
     """
     tables = table or []
     if target is Target.LOCAL:
@@ -79,10 +80,10 @@ def _run_on_aws(
 
     _check_known(name, aws=True)
     job = deployed_job(file, environment, name)
+    if tables and name in (naming.STREAM_JOB, naming.LOAD_JOB):
+        raise InputError(f"{name} always includes all tables", "remove --table")
     if name != naming.STREAM_JOB:
         return job.run(tables)
-    if tables:
-        raise InputError(f"{naming.STREAM_JOB} always streams all tables", "remove --table")
     return {"ok": True, "tables": [], "job_run_id": job.start({})}
 
 
@@ -90,7 +91,7 @@ def _check_known(name: str, *, aws: bool) -> None:
     from cdclake import naming
     from cdclake.deployed_jobs import TABLE_JOBS
 
-    known = (naming.STREAM_JOB, *TABLE_JOBS) if aws else TABLE_JOBS
+    known = (naming.STREAM_JOB, *TABLE_JOBS, naming.LOAD_JOB) if aws else TABLE_JOBS
     if name not in known:
         raise InputError(f"unknown job {name!r}", f"choose one of {', '.join(known)}")
 
@@ -98,6 +99,8 @@ def _check_known(name: str, *, aws: bool) -> None:
 def _render(report: dict[str, Any]) -> None:
     if "job_run_id" in report:
         say(f"run {report['job_run_id']}")
+    if "error" in report:
+        say(f"{report['error']['message']}; {report['error']['remedy']}")
     for line in report["tables"]:
         say(
             f"{line['table']}: {line['seconds']} s, {line['rows_applied']} rows applied, "

@@ -23,6 +23,20 @@ def create_slot(slot: str, version: int) -> str:
     return f"CREATE_REPLICATION_SLOT {identifier(slot)} LOGICAL pgoutput ({options})"
 
 
+def slot_state(slot: str) -> str:
+    """Return a SELECT of the slot: whether it is active, whether it is lost, what is confirmed."""
+    return (
+        "SELECT active, coalesce(wal_status, '') = 'lost' AS lost,"
+        " (confirmed_flush_lsn - '0/0'::pg_lsn)::bigint AS confirmed"
+        f" FROM pg_replication_slots WHERE slot_name = {literal(slot)}"
+    )
+
+
+def drop_slot(slot: str) -> str:
+    """Return a SELECT that drops the slot, whose WAL is then gone."""
+    return f"SELECT pg_drop_replication_slot({literal(slot)})"
+
+
 def lock_against_rewrites(table: Table) -> str:
     """Return a query that reads nothing, but locks the table until its transaction ends.
 

@@ -14,6 +14,7 @@ from pyspark.errors import PySparkException
 from cdclake import naming
 from cdclake.errors import CdcError, TableError
 from cdclake.iceberg.schemas import changes_schema, quarantine_schema, state_schema
+from cdclake.jobs.bulk_load.connector_start import ConnectorStart, deployed_start
 from cdclake.jobs.bulk_load.exported_snapshot import ExportedSnapshot, JdbcSource, exported_snapshot
 from cdclake.jobs.bulk_load.table_load import TableLoad
 from cdclake.jobs.control.leases import Leases
@@ -21,8 +22,15 @@ from cdclake.jobs.control.plan_watcher import PlanWatcher
 from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
+from cdclake.jobs.runtime.metrics import Metrics
 from cdclake.jobs.runtime.session import open_session
-from cdclake.jobs.table_jobs.table_reports import TableReport, report_table, save_report
+from cdclake.jobs.table_jobs.table_reports import (
+    TableReport,
+    error_report,
+    failed_tables,
+    report_table,
+    save_report,
+)
 from cdclake.plan import Plan, Table
 
 MAX_CONCURRENT_TABLES = 4  # loading a small table is mostly waiting for S3 and the catalog
@@ -39,9 +47,12 @@ class BulkLoad:
     control: ObjectStore
     leases: Leases
     epoch: int
+    start: ConnectorStart | None = None  # None: the caller starts the connector
 
     def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
         """Load every table; return a report of each. Call it once per epoch, without a stream."""
+        if self.start is not None:
+            self.start.begin(source)
         self._create_tables()
         self.leases.abandon_earlier_runs()
         with exported_snapshot(source, slot, self.plan.tables) as snapshot:
@@ -55,6 +66,8 @@ class BulkLoad:
             with ThreadPoolExecutor(MAX_CONCURRENT_TABLES) as threads:
                 reports = list(threads.map(on_thread, self.plan.tables))
         self._note_refused(refused)
+        if self.start is not None and all(report.error is None for report in reports):
+            self.start.complete(source, snapshot.lsn)
         return reports
 
     def _create_tables(self) -> None:
@@ -73,7 +86,7 @@ class BulkLoad:
             raise TableError(
                 table.name,
                 f"its load failed: {_reason(error)}",
-                "read the job's log, then run `cdclake up` again, which restarts the load",
+                "read the job's log, then start the load again (locally `cdclake up`)",
             ) from error
         refused[table.name] = loaded.faults
         return loaded.rows
@@ -100,13 +113,22 @@ def run(arguments: Mapping[str, str]) -> int:
     control = ObjectStore(arguments["control"])
     plan = PlanWatcher(arguments["plan"], control).read()
     spark = open_session(arguments["JOB_NAME"])
-    lake = LakeTables(spark, plan.lake_database)
-    epoch = int(arguments["epoch"])
-    bulk = BulkLoad(plan, lake, control, Leases(control, naming.LOAD_JOB), epoch)
-    source = JdbcSource(spark, arguments["source"], arguments["mask_salt"])
+    bulk = BulkLoad(
+        plan,
+        LakeTables(spark, plan.lake_database),
+        control,
+        Leases(control, naming.LOAD_JOB),
+        int(arguments["epoch"]),
+        deployed_start(spark, plan, control, arguments),
+    )
+    source = JdbcSource(spark, arguments["source"], arguments.get("mask_salt", ""))
     try:
-        reports = bulk.run(source, arguments["slot"])
+        report = save_report(control, arguments["run"], bulk.run(source, arguments["slot"]))
     except CdcError as error:
         log.error("%s", error)
+        if bulk.start is not None:  # locally the log has the reason
+            control.write(naming.report_name(arguments["run"]), error_report(error))
         return 1
-    return 0 if save_report(control, arguments["run"], reports)["ok"] else 1
+    metrics = Metrics(arguments.get("metrics"), naming.LOAD_JOB)
+    metrics.tell(lambda: failed_tables(report))
+    return 0 if report["ok"] else 1

@@ -40,12 +40,16 @@ class JdbcSource:
     """JDBC access to the database; neither URL nor messages contain the password."""
 
     def __init__(self, spark: SparkSession, address: str, mask_salt: str) -> None:
-        """Resolve the references to secrets in `address` (`SourceAddress` as JSON) and the salt."""
+        """Resolve the references to secrets in `address` (`SourceAddress` as JSON) and the salt.
+
+        `mask_salt` is empty if no column has `mask: hash`.
+        """
         given = json.loads(address)
         self.spark = spark
         host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
         self.url = f"jdbc:postgresql://{host}:{given['port']}/{quote(given['database'], safe='')}"
-        salt = resolve_secret(mask_salt).replace("\\", "\\\\").replace(" ", "\\ ")
+        salt = resolve_secret(mask_salt) if mask_salt else ""
+        salt = salt.replace("\\", "\\\\").replace(" ", "\\ ")
         self.properties = {
             "user": given["user"],
             "password": resolve_secret(given["password"]),
@@ -117,12 +121,12 @@ def exported_snapshot(
     The locks come first: a table rewritten between snapshot and lock would look empty. Raises
     ComponentFailed if the database refuses, for instance because the slot exists.
     """
-    locks = _connected(source)
+    locks = connected(source)
     try:
         locks.setAutoCommit(False)
         for table in tables:
-            _execute(locks, bulk_read.lock_against_rewrites(table))
-        exporter = _connected(source, **_REPLICATION)
+            execute(locks, bulk_read.lock_against_rewrites(table))
+        exporter = connected(source, **_REPLICATION)
         try:
             version = int(_first_value(locks, _VERSION))
             lsn, name = _create_slot(exporter, slot, version)
@@ -133,11 +137,12 @@ def exported_snapshot(
         locks.close()
 
 
-def _connected(source: JdbcSource, **more: str) -> Any:
+def connected(source: JdbcSource, **more: str) -> Any:
+    """Open a connection; raise ComponentFailed with the database's reason if that fails."""
     try:
         return source.connect(**more)
     except Py4JJavaError as error:
-        raise _refused(error) from None
+        raise refusal(error) from None
 
 
 def _create_slot(connection: Any, slot: str, version: int) -> tuple[int, str]:
@@ -147,14 +152,15 @@ def _create_slot(connection: Any, slot: str, version: int) -> tuple[int, str]:
         high, low = answer.getString("consistent_point").split("/")
         return (int(high, 16) << 32) + int(low, 16), answer.getString("snapshot_name")
     except Py4JJavaError as error:
-        raise _refused(error) from None
+        raise refusal(error) from None
 
 
-def _execute(connection: Any, statement: str) -> None:
+def execute(connection: Any, statement: str) -> None:
+    """Execute a statement; raise ComponentFailed if the database refuses it."""
     try:
         connection.createStatement().execute(statement)
     except Py4JJavaError as error:
-        raise _refused(error) from None
+        raise refusal(error) from None
 
 
 def _first_value(connection: Any, query: str) -> Any:
@@ -163,13 +169,14 @@ def _first_value(connection: Any, query: str) -> Any:
         answer.next()
         return answer.getLong(1)
     except Py4JJavaError as error:
-        raise _refused(error) from None
+        raise refusal(error) from None
 
 
-def _refused(error: Py4JJavaError) -> ComponentFailed:
+def refusal(error: Py4JJavaError) -> ComponentFailed:
+    """Return the error to raise when the database has refused a statement."""
     reason = str(error.java_exception.getMessage()).splitlines()[0]
     return ComponentFailed(
         f"the source refused the bulk load: {reason}",
-        "fix the cause, then run `cdclake up` again",
+        "fix the cause, then start the load again (locally `cdclake up`)",
         component="postgres",
     )

@@ -104,7 +104,7 @@ class TableLoad:
             raise TableError(
                 self.table.name,
                 f"the source had {expected} rows, but {accepted} were loaded and {refused} refused",
-                "run `cdclake up` again, which restarts the load; if this persists, use"
+                "start the load again (locally `cdclake up`); if this persists, use"
                 " `snapshot: {mode: initial}`",
             )
         return Loaded(rows=accepted, refused=refused, withheld=withheld)

@@ -21,7 +21,8 @@ from cdclake.jobs.operations.source_relations import keep_resynced
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.reader.job_reader import job_reader
 from cdclake.jobs.runtime.arguments import brokers_of
-from cdclake.jobs.runtime.kafka import End, offsets
+from cdclake.jobs.runtime.connect_offsets import ConnectOffsets
+from cdclake.jobs.runtime.kafka import offsets
 from cdclake.jobs.runtime.session import open_session
 from cdclake.jobs.runtime.source import deployed_dsn, is_signalled, signal_snapshot
 from cdclake.jobs.stream.topic_check import KafkaTopics
@@ -88,19 +89,8 @@ class DeployedBackend:
 
     def tables_being_read(self) -> frozenset[str]:
         """Return the tables being read, from Connect's offsets topic: MSK Connect has no REST."""
-        topic = self._arguments["offsets"]
-        first, end = self._offsets(topic, "earliest"), self._offsets(topic)
-        starts = {p: max(first[p], end[p] - _LAST_OFFSET_RECORDS) for p in end}
-        rows = (
-            self._spark.read.format("kafka")
-            .options(**self._brokers)
-            .option("subscribe", topic)
-            .option("startingOffsets", json.dumps({topic: starts}))
-            .load()
-            .selectExpr("offset", "CAST(key AS STRING) AS key", "CAST(value AS STRING) AS value")
-            .collect()
-        )
-        newest = {row["key"]: row["value"] for row in sorted(rows, key=lambda row: row["offset"])}
+        topic = ConnectOffsets(self._spark, self._brokers, self._arguments["offsets"])
+        newest = topic.newest(last_records=_LAST_OFFSET_RECORDS)
         stored = (json.loads(value) for value in newest.values() if value)
         return frozenset(table for offset in stored for table in tables_being_read(offset))
 
@@ -136,5 +126,5 @@ class DeployedBackend:
     def start_stream(self) -> None:
         """Leave it to the stream keeper."""
 
-    def _offsets(self, topic: str, at: End = "latest") -> dict[int, int]:
-        return offsets(self._spark, self._brokers, [topic], at).get(topic, {})
+    def _offsets(self, topic: str) -> dict[int, int]:
+        return offsets(self._spark, self._brokers, [topic]).get(topic, {})

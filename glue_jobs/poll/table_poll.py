@@ -43,7 +43,8 @@ from cdclake.jobs.poll.polled_snapshot import (
     SourceLogin,
     polled_snapshot,
 )
-from cdclake.jobs.runtime.source import deployed_dsn, secret_value
+from cdclake.jobs.runtime.secrets import secret_value
+from cdclake.jobs.runtime.source import deployed_dsn
 from cdclake.jobs.stream.append import POLL_PARTITION, append_changes
 from cdclake.jobs.stream.changelog_columns import REFUSAL
 from cdclake.jobs.stream.quarantine import quarantine_rows

@@ -99,9 +99,13 @@ def _admin(spark: SparkSession, brokers: Mapping[str, str]) -> Iterator[Any]:
 
 
 def _open_admin(spark: SparkSession, brokers: Mapping[str, str]) -> Any:
-    java = java_with(spark, *_CLASSES)
-    settings = java.HashMap()
+    return java_with(spark, *_CLASSES).AdminClient.create(client_settings(spark, brokers))
+
+
+def client_settings(spark: SparkSession, brokers: Mapping[str, str]) -> Any:
+    """Return the settings of a Kafka client, as a Java map, from Spark's options for Kafka."""
+    settings = java_with(spark, *_CLASSES).HashMap()
     for option, value in brokers.items():
         if option.startswith("kafka."):  # the others are options of Spark
             settings.put(option.removeprefix("kafka."), value)
-    return java.AdminClient.create(settings)
+    return settings

@@ -19,6 +19,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from cdclake.debezium.connector import snapshot_signal
 from cdclake.debezium.worker import PASSWORD_KEY, USER_KEY
 from cdclake.errors import InputError
+from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.plan import Plan, Table
 from cdclake.postgres import queries
 from cdclake.postgres.catalog import SourceTable, TableId
@@ -50,12 +51,6 @@ def source_tables(dsn: str, plan: Plan) -> dict[TableId, SourceTable]:
     wanted = {(table.schema, table.table) for table in plan.tables}
     with connect(dsn) as connection:
         return {found.id: found for found in read_catalog(connection, tables=wanted)}
-
-
-def secret_value(name: str, key: str) -> str:
-    """Return the value under `key` in the named secret."""
-    found = boto3.client("secretsmanager").get_secret_value(SecretId=name)
-    return str(json.loads(found["SecretString"])[key])
 
 
 def _downloaded(uri: str, folder: Path) -> str:

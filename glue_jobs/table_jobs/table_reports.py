@@ -179,3 +179,9 @@ def save_report(control: ObjectStore, run: str, tables: Sequence[TableReport]) -
     }
     control.write(naming.report_name(run), report)
     return report
+
+
+def error_report(error: CdcError) -> dict[str, Any]:
+    """Return the report of a run that the error has ended."""
+    told = {"code": error.code, "message": error.message, "remedy": error.remedy}
+    return {"ok": False, "tables": [], "error": told}

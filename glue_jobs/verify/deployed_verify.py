@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -24,9 +23,10 @@ from cdclake.jobs.reader.quarantine_counts import quarantined_events
 from cdclake.jobs.runtime.arguments import brokers_of
 from cdclake.jobs.runtime.kafka import offsets
 from cdclake.jobs.runtime.metrics import Metrics
+from cdclake.jobs.runtime.secrets import secret_value
 from cdclake.jobs.runtime.session import open_session
-from cdclake.jobs.runtime.source import deployed_dsn, secret_value, source_tables
-from cdclake.jobs.table_jobs.table_reports import chosen_tables
+from cdclake.jobs.runtime.source import deployed_dsn, source_tables
+from cdclake.jobs.table_jobs.table_reports import chosen_tables, error_report
 from cdclake.jobs.verify.catch_up import CatchUp
 from cdclake.jobs.verify.firehose_offsets import delivered_offsets
 from cdclake.jobs.verify.poll_wait import NextPoll, with_polls
@@ -110,15 +110,10 @@ def run(arguments: Mapping[str, str]) -> int:
         note_verified(control, {table.table: table.ok for table in found.tables})
     except CdcError as error:
         log.error("%s", error)
-        report, unequal, equal = _failed(error), len(plan.all_tables), 0
+        report, unequal, equal = error_report(error), len(plan.all_tables), 0
     control.write(naming.report_name(arguments.get("run", naming.VERIFY_JOB)), report)
     for line in report["tables"]:
         log.info("%s", line)
     metrics = Metrics(arguments.get("metrics"), naming.VERIFY_JOB)
     metrics.tell(lambda: {FAILED_TABLES: unequal, VERIFIED_TABLES: equal})
     return 0 if report["ok"] else 1
-
-
-def _failed(error: CdcError) -> dict[str, Any]:
-    told = {"code": error.code, "message": error.message, "remedy": error.remedy}
-    return {"ok": False, "tables": [], "error": told}

@@ -165,6 +165,20 @@ def reads_offsets(*, cluster: str, topic: str, groups: str) -> list[Grant]:
     ]
 
 
+def sets_offsets(*, cluster_arn: str, cluster: str, topic: str, groups: str) -> list[Grant]:
+    """Allow reading the topic of the connector's offsets, and writing a record to it."""
+    write = Grant(
+        actions=["kafka-cluster:WriteData"],
+        on=[arn("kafka", f"topic/{cluster}/{topic}")],
+        because="MSK generates the end of a cluster's ARN; the cluster name is fixed",
+    )
+    return [
+        joins_cluster(cluster_arn),
+        *reads_offsets(cluster=cluster, topic=topic, groups=groups),
+        write,
+    ]
+
+
 def reads_schemas(registry: str) -> list[Grant]:
     """Allow reading the schemas of this Glue registry.
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from cdclake import naming
+from cdclake.debezium.worker import password_of, salt_of
 from cdclake.deployed_jobs import AT_KAFKA, AT_SOURCE
 from cdclake.local.lake.lake import LocalLake, source_parts
 from cdclake.local.lake.spark_jobs import KAFKA_OPTIONS, RunningJob, checkpoint_folder, start_job
@@ -15,6 +16,7 @@ from cdclake.stacks.bundles import AUTHORITIES
 from tests.local.running import DERIVED, SHOP, RunningLake, shop_lake_in
 from tests.unit.deployed.page import arguments_of_a_run, deployed_arguments
 
+Arguments = dict[str, str]
 _POLLED = """  public.cities:
     key: [id]
     columns: {id: integer, name: text, changed_at: timestamptz}
@@ -75,6 +77,8 @@ def local_arguments(lake: LocalLake, job: str) -> dict[str, str]:
         local["--kafka_options"] = json.dumps(KAFKA_OPTIONS | _group(given))
     if job in AT_SOURCE:
         local |= _of_source(lake, given)
+    if job == naming.LOAD_JOB:
+        local |= _of_load(lake, given)
     assert local.keys() == given.keys() - {"--deployment"}
     return local
 
@@ -94,11 +98,28 @@ def _of_source(lake: LocalLake, given: dict[str, str]) -> dict[str, str]:
     }
 
 
-def deployed_stream(lake: LocalLake, deployment: str) -> RunningJob:
-    """The stream with the page's arguments, but for the local broker's login."""
+def _of_load(lake: LocalLake, given: dict[str, str]) -> dict[str, str]:
+    """The load of the next epoch; the local server has no certificate of RDS."""
+    address, parts = json.loads(given["--source"]), source_parts(lake.dsn)
+    address |= {"host": parts["host"], "port": parts["port"], "database": parts["dbname"]}
+    address |= {"sslmode": "prefer", "sslfactory": "", "user": lake.plan.source_object}
+    address["password"] = password_of(naming.login_secret(lake.plan.name))
+    return {
+        "--source": json.dumps(address),
+        "--slot": lake.plan.source_object,
+        "--epoch": str(lake.state.epoch + 1),
+        "--connector": naming.connector_name(lake.plan.name),
+        "--mask_salt": salt_of(naming.salt_secret(lake.plan.name)),
+    }
+
+
+def deployed_stream(
+    lake: LocalLake, deployment: str, more: Callable[[str, Arguments], Arguments] = lambda *_: {}
+) -> RunningJob:
+    """The stream with the page's arguments, but for the local broker's login and for `more`."""
     order(lake, deployment)
     arguments = local_arguments(lake, naming.STREAM_JOB) | {"--deployment": deployment}
-    return started(lake, naming.STREAM_JOB, arguments)
+    return started(lake, naming.STREAM_JOB, arguments | more(naming.STREAM_JOB, arguments))
 
 
 def order(lake: LocalLake, deployment: str | None) -> None:

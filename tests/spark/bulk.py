@@ -34,21 +34,36 @@ class BulkSource:
                 cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
-    @contextmanager
-    def snapshot(self, tables: Sequence[Table]) -> Iterator[ExportedSnapshot]:
-        """The source as it is now, by a slot of its own."""
+    def jdbc(self) -> JdbcSource:
+        """The job's access to it."""
         parts = psycopg.conninfo.conninfo_to_dict(self.dsn)
         address = {
             "host": parts["host"], "port": parts["port"], "database": parts["dbname"],
             "user": parts["user"], "sslmode": "prefer",
             "password": f"${{file:{self.secrets}:password}}",
         }  # fmt: skip
-        salt = f"${{file:{self.secrets}:mask_salt}}"
+        has_salt = "mask_salt=" in self.secrets.read_text()
+        salt = f"${{file:{self.secrets}:mask_salt}}" if has_salt else ""
+        return JdbcSource(self.spark, json.dumps(address), salt)
+
+    @contextmanager
+    def reading(self, slot: str) -> Iterator[None]:
+        """A client that streams from the slot, as the connector does."""
+        dsn = psycopg.conninfo.make_conninfo(self.dsn, replication="database")
+        reader = psycopg.pq.PGconn.connect(dsn.encode())
+        options = f"proto_version '1', publication_names '{slot}'"
+        reader.exec_(f"START_REPLICATION SLOT {slot} LOGICAL 0/0 ({options})".encode())
+        try:
+            yield
+        finally:
+            reader.finish()
+
+    @contextmanager
+    def snapshot(self, tables: Sequence[Table]) -> Iterator[ExportedSnapshot]:
+        """The source as it is now, by a slot of its own."""
         slot = f"load_{next(_slots)}"
         try:
-            with exported_snapshot(
-                JdbcSource(self.spark, json.dumps(address), salt), slot, tables
-            ) as snapshot:
+            with exported_snapshot(self.jdbc(), slot, tables) as snapshot:
                 yield snapshot
         finally:
             self.run(

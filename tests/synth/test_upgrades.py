@@ -213,9 +213,9 @@ def test_the_size_of_one_job_is_told_to_that_job(deploy):
     streams = [what for job, what in jobs.items() if job.startswith("StreamChanges")]
     assert streams == [{"NumberOfWorkers", "DefaultArguments"}]
     others = [what for job, what in jobs.items() if not job.startswith("StreamChanges")]
-    # One is the stream, one the probe, which has its own size; four are deployed only with derived
-    # or polled tables, rules or copies.
-    assert others == [{"WorkerType"}] * (len(JOBS) - 6)
+    # One is the stream, one the probe, which has its own size; five are deployed only with derived
+    # or polled tables, rules, copies or a bulk load.
+    assert others == [{"WorkerType"}] * (len(JOBS) - 7)
 
 
 def test_a_replacement_would_be_seen(deploy):

@@ -72,7 +72,6 @@ AWS_CHECKS: tuple[Check, ...] = (
     aws.check_region,
     aws.check_database,
     aws.check_name,
-    aws.check_snapshot,
     aws.check_schedules,
     aws.check_delivery,
     aws.check_shards,

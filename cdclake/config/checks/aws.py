@@ -148,19 +148,6 @@ def check_name(document: Document, tables: Sequence[TableOutline]) -> Iterator[P
         )
 
 
-def check_snapshot(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
-    """Refuse a bulk load: it sets the connector's offsets, which MSK Connect does not allow."""
-    del tables
-    location = ("source", "snapshot", "mode")
-    if document.get(*location) == "bulk":
-        yield document.problem(
-            location,
-            "MSK Connect cannot continue from a bulk load: it does not allow setting a connector's"
-            " offsets",
-            "write `mode: initial`, under `environments:` if the local lake loads in bulk",
-        )
-
-
 def check_schedules(document: Document, tables: Sequence[TableOutline]) -> Iterator[Problem]:
     """Refuse an apply schedule that starts runs faster than Glue finishes them."""
     del tables

@@ -12,7 +12,6 @@ from tests.unit.config.pipelines import VALID, top
 
 TABLE = "    key: [id]\n    columns: {id: bigint}\n"
 EXISTING_NETWORK = "{vpc_id: vpc-0a, subnet_ids: [subnet-0a, subnet-0b]}"
-BULK = ("{database: shop}", "{database: shop, snapshot: {mode: bulk}}")
 CLUSTER = "arn:aws:kafka:eu-west-1:111122223333:cluster/shop/0a1b-1"
 
 
@@ -192,9 +191,6 @@ CASES = {
         top("aws: {}").split("tables:")[0]
         + "tables:\n" + many_tables(65, "{maintenance: glue, shard: 7}"),
         326, 3, "shard 7 has no room for 'public.t64'", "`shard: 8` here",
-    ),
-    "bulk load on AWS": (
-        top("aws: {}").replace(*BULK), 4, 43, "cannot continue from a bulk load", "`mode: initial`",
     ),
     "apply every minute on AWS": (
         top("schedules: {apply: rate(1 minute)}\naws: {}"), 2, 20,
