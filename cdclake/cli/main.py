@@ -34,6 +34,7 @@ from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
 from cdclake.cli.resync import resync
 from cdclake.cli.schema import schema
+from cdclake.cli.snapshots import snapshots
 from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
@@ -47,7 +48,7 @@ from cdclake.extras import missing_extra
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, up, down, demo),
-    "Look": (status, logs, sql, psql, verify),
+    "Look": (status, logs, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Deploy and connect": (rehearse, cost, views, connector, dbt),
 }
