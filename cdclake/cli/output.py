@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +26,12 @@ def emit(obj: Mapping[str, Any], as_json: bool, render: Callable[[], None]) -> N
 def say(text: str) -> None:
     """Print one line of text."""
     _write(text)
+
+
+def say_all(lines: Iterable[str]) -> None:
+    """Print lines of text."""
+    for line in lines:
+        _write(line)
 
 
 def error_object(error: CdcError) -> dict[str, Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption, did_lines
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -33,6 +35,7 @@ def resync(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Read every row of a table again, and remove rows from the lake that the source lacks."""
@@ -53,7 +56,7 @@ def resync(
     else:
         check_local(file, environment)
         answer = _resync_here(table, no_wait)
-    emit(answer, json_output, lambda: _render(answer))
+    emit(answer, json_output, lambda: say_all(_lines(answer, verbose)))
     if not answer["ok"]:
         raise typer.Exit(4)
 
@@ -81,8 +84,7 @@ def _resync_here(table: str | None, no_wait: bool) -> dict[str, Any]:
     return to_json({each.name: operations.resync(each, wait=not no_wait) for each in chosen})
 
 
-def _render(answer: dict[str, Any]) -> None:
+def _lines(answer: dict[str, Any], verbose: bool) -> Iterator[str]:
     if not answer["tables"]:
-        say("no table lacks events that Kafka has lost")
-    for table in answer["tables"]:
-        say(f"{table['table']}: {table['did']}")
+        yield "no table lacks events that Kafka has lost"
+    yield from did_lines(answer["tables"], verbose)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cdclake.cli.aligned import aligned, counted, number, size
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say, say_all
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -78,6 +78,5 @@ def _render(listed: list[dict[str, Any]]) -> None:
         ]
         for entry in listed
     ]
-    for line in aligned(_NAMES, rows, _NUMBERS):
-        say(line)
+    say_all(aligned(_NAMES, rows, _NUMBERS))
     say(counted(len(listed), "snapshot"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cdclake.cli.answer_formats import SHOWN, Format, footer, lines_of
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say, say_all
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -176,8 +176,7 @@ def _print(answer: Answer, chosen: Format | None) -> None:
     if chosen is Format.JSON:
         emit(answer.to_json(), True, lambda: None)
         return
-    for line in lines_of(answer, chosen, _width()):
-        say(line)
+    say_all(lines_of(answer, chosen, _width()))
     if chosen in (None, Format.TABLE, Format.LINE):
         say(footer(answer))
 
