@@ -25,7 +25,7 @@ from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
 from cdclake.cli.new import new
-from cdclake.cli.output import emit_error, say
+from cdclake.cli.output import emit_error, say, showing_progress
 from cdclake.cli.pause import pause
 from cdclake.cli.psql import psql
 from cdclake.cli.redrive import redrive
@@ -122,7 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
-        code = make_app()(given, prog_name="cdclake", standalone_mode=False)
+        with showing_progress(as_json):
+            code = make_app()(given, prog_name="cdclake", standalone_mode=False)
     except CdcError as error:
         emit_error(error, as_json)
         code = error.exit_code

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.answer_formats import SHOWN, Format, footer, lines_of
 from cdclake.cli.output import JsonOption, emit, say, say_all
 from cdclake.cli.target import (
@@ -56,7 +57,10 @@ class _Engine:
             return self._in_athena(query)
         from cdclake.local.reader.query import run_query
 
-        with lake_reader_of(self.target, self.file, self.environment) as reader:
+        with (
+            step("run the query"),
+            lake_reader_of(self.target, self.file, self.environment) as reader,
+        ):
             return run_query(reader, query, self.at, limit, self.as_of, parquet)
 
     def _in_athena(self, query: str) -> Answer:
@@ -69,7 +73,8 @@ class _Engine:
                 "write `FOR TIMESTAMP AS OF` in the query, or use --engine duckdb",
             )
         deployment = load_deployment(deployed_file(self.file), self.environment)
-        return run_athena_query(deployment.prefix, deployment.plan.lake_database, query)
+        with step("run the query in Athena"):
+            return run_athena_query(deployment.prefix, deployment.plan.lake_database, query)
 
 
 QueryArgument = Annotated[

@@ -6,10 +6,12 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Annotated, Any
 
 import typer
 
+from cdclake.activity import listening, step
 from cdclake.cli.output import JsonOption, emit, say, say_all
 from cdclake.cli.status_text import deployed_lines, status_lines
 from cdclake.cli.table_answers import VerboseOption
@@ -76,7 +78,8 @@ def _show(
         return
     from cdclake.local.health import EXIT_CODES
 
-    answer = read()
+    with step("read the figures"):
+        answer = read()
     emit(answer, as_json, lambda: say_all(lines(answer, verbose)))
     if code := EXIT_CODES[answer["health"]]:
         raise typer.Exit(code)
@@ -84,7 +87,7 @@ def _show(
 
 def _watch(read: Callable[[], Answer], lines: Lines, verbose: bool, as_json: bool) -> None:
     """Show the answer again and again, on a terminal in its place."""
-    try:
+    with suppress(KeyboardInterrupt), listening(None):
         if not as_json and sys.stdout.isatty():
             _watch_on_terminal(read, lines, verbose)
         while True:
@@ -95,8 +98,6 @@ def _watch(read: Callable[[], Answer], lines: Lines, verbose: bool, as_json: boo
                 say_all([*lines(answer, verbose), ""])
             sys.stdout.flush()
             time.sleep(_WATCH_INTERVAL_S)
-    except KeyboardInterrupt:
-        return
 
 
 def _watch_on_terminal(read: Callable[[], Answer], lines: Lines, verbose: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
@@ -76,11 +77,14 @@ def _make(workgroup: str, plan: Plan, tables: Iterable[Table]) -> dict[str, Any]
     from cdclake.iceberg.athena_views import athena_views
 
     athena = WorkgroupClient(workgroup)
-    made = [
-        {"view": name, "error": athena.run(sql)}
-        for table in tables
-        for name, sql in athena_views(table, plan, _applied_through(athena, table, plan)).items()
-    ]
+    with step("create the views in Athena"):
+        made = [
+            {"view": name, "error": athena.run(sql)}
+            for table in tables
+            for name, sql in athena_views(
+                table, plan, _applied_through(athena, table, plan)
+            ).items()
+        ]
     return {"ok": all(view["error"] is None for view in made), "views": made}
 
 

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 from py4j.protocol import Py4JJavaError
 from pyspark import inheritable_thread_target
@@ -22,7 +23,12 @@ from cdclake.jobs.control.progress import Progress
 from cdclake.jobs.control.store import ObjectStore
 from cdclake.jobs.iceberg.lake_tables import LakeTables
 from cdclake.jobs.runtime.session import open_session
-from cdclake.jobs.table_jobs.table_reports import TableReport, report_table, save_report
+from cdclake.jobs.table_jobs.table_reports import (
+    AdvanceNote,
+    TableReport,
+    report_table,
+    save_report,
+)
 from cdclake.plan import Plan, Table
 
 MAX_CONCURRENT_TABLES = 4  # loading a small table is mostly waiting for S3 and the catalog
@@ -39,6 +45,7 @@ class BulkLoad:
     control: ObjectStore
     leases: Leases
     epoch: int
+    name: str | None = None  # of the job run
 
     def run(self, source: JdbcSource, slot: str) -> list[TableReport]:
         """Load every table; return a report of each. Call it once per epoch, without a stream."""
@@ -47,9 +54,13 @@ class BulkLoad:
         with exported_snapshot(source, slot, self.plan.tables) as snapshot:
             self.control.write(naming.load_start(self.epoch), {"lsn": snapshot.lsn})
             refused: dict[str, int] = {}
+            note = AdvanceNote(self.control, self.name, len(self.plan.tables))
 
             def load(table: Table) -> TableReport:
-                return report_table(self.lake, table, lambda: self._load(table, snapshot, refused))
+                work = partial(self._load, table, snapshot, refused)
+                report = report_table(self.lake, table, work)
+                note.add(report)
+                return report
 
             on_thread = inheritable_thread_target(load)
             with ThreadPoolExecutor(MAX_CONCURRENT_TABLES) as threads:
@@ -102,7 +113,8 @@ def run(arguments: Mapping[str, str]) -> int:
     spark = open_session(arguments["JOB_NAME"])
     lake = LakeTables(spark, plan.lake_database)
     epoch = int(arguments["epoch"])
-    bulk = BulkLoad(plan, lake, control, Leases(control, naming.LOAD_JOB), epoch)
+    leases = Leases(control, naming.LOAD_JOB)
+    bulk = BulkLoad(plan, lake, control, leases, epoch, arguments["run"])
     source = JdbcSource(spark, arguments["source"], arguments["mask_salt"])
     try:
         reports = bulk.run(source, arguments["slot"])

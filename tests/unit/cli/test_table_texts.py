@@ -67,7 +67,9 @@ def test_stopped_and_quarantined_tables_deviate_and_omitted_columns_do_not() -> 
 
 def test_deep_differences_deviate() -> None:
     kinds = ("missing", "extra", "different", "doubled_rows", "doubled_events")
-    deep: dict[str, Any] = dict.fromkeys((*kinds, "history_missing", "history_different"), 0) | {"first": []}
+    deep: dict[str, Any] = dict.fromkeys((*kinds, "history_missing", "history_different"), 0) | {
+        "first": []
+    }
     assert len(list(verify_lines(report({"deep": deep}), False))) == 1
     lines = list(verify_lines(report({"deep": deep | {"doubled_events": 4}}), False))
     assert "  4 events are in t0_changes more than once" in lines
