@@ -124,8 +124,8 @@ def finished_reads(lake: LocalLake, before: Mapping[str, Any]) -> dict[str, Read
     for table, load in begun.items():
         scan = scan_of(table, [m for m in messages if m.offset >= load["first_notification"]])
         if scan.status in _READ:
-            ended = None if scan.ended_ms is None else scan.ended_ms / 1000 - load["begun_at"]
-            found[table.name] = Read(rows=scan.total_rows or 0, seconds=ended)
+            seconds = None if scan.ended_ms is None else scan.ended_ms / 1000 - load["begun_at"]
+            found[table.name] = Read(rows=scan.total_rows or 0, seconds=seconds)
     return found
 
 
