@@ -267,6 +267,11 @@ def report_name(run: str) -> str:
     return f"{REPORTS}/{run}.json"
 
 
+def advance_name(run: str) -> str:
+    """Return the name of the control object with what a job run has done so far."""
+    return f"{REPORTS}/{run}.advance.json"
+
+
 def load_start(epoch: int) -> str:
     """Return the name of the control object with the LSN where the slot follows a bulk load."""
     return f"{LOADS}/{epoch}.json"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import SOURCE_DSN_KEY, JsonOption, emit, say
 from cdclake.cli.target import EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
@@ -106,9 +107,11 @@ def _here(
     home = Home.from_environment()
     plan = None if file is None else load_plan(file, environment)
     fixed = repair(home) if fix else []
-    checks = [*check_machine(home), *check_lake(home)]
+    with step("check the machine"):
+        checks = [*check_machine(home), *check_lake(home)]
     if source is not None:
-        checks += check_database(source, plan)
+        with step("check the database"):
+            checks += check_database(source, plan)
     return checks, fixed
 
 
@@ -127,7 +130,7 @@ def _aws(
             "run `cdclake doctor FILE --environment NAME --target aws`",
         )
     deployment = load_deployment(file, environment)
-    with explained(deployment.prefix, "check the account for"):
+    with step("check the account"), explained(deployment.prefix, "check the account for"):
         fixed = create_roles(deployment) if fix else []
         checks = preflight(deployment)
     checks += run_probe(file, environment) if probe else []

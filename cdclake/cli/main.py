@@ -25,7 +25,7 @@ from cdclake.cli.init import init
 from cdclake.cli.job import job
 from cdclake.cli.logs import logs
 from cdclake.cli.new import new
-from cdclake.cli.output import emit_error, say
+from cdclake.cli.output import emit_error, say, showing_progress
 from cdclake.cli.pause import pause
 from cdclake.cli.psql import psql
 from cdclake.cli.redrive import redrive
@@ -34,6 +34,7 @@ from cdclake.cli.replay import replay
 from cdclake.cli.resume import resume
 from cdclake.cli.resync import resync
 from cdclake.cli.schema import schema
+from cdclake.cli.snapshots import snapshots
 from cdclake.cli.source import source_sql
 from cdclake.cli.sql import sql
 from cdclake.cli.status import status
@@ -47,7 +48,7 @@ from cdclake.extras import missing_extra
 # By the heading that `--help` shows them under.
 VERBS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (new, doctor, init, validate, schema, up, down, demo),
-    "Look": (status, logs, sql, psql, verify),
+    "Look": (status, logs, sql, snapshots, psql, verify),
     "Repair": (pause, resume, job, resync, replay, redrive),
     "Deploy and connect": (rehearse, cost, views, connector, dbt),
 }
@@ -121,7 +122,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     as_json = "--json" in given
     try:
-        code = make_app()(given, prog_name="cdclake", standalone_mode=False)
+        with showing_progress(as_json):
+            code = make_app()(given, prog_name="cdclake", standalone_mode=False)
     except CdcError as error:
         emit_error(error, as_json)
         code = error.exit_code

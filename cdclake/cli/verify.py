@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cdclake.cli.output import JsonOption, emit, say
+from cdclake.cli.output import JsonOption, emit, say_all
+from cdclake.cli.table_answers import VerboseOption
 from cdclake.cli.target import (
     EnvironmentOption,
     FileOption,
@@ -16,6 +17,7 @@ from cdclake.cli.target import (
     check_local,
     deployed_job,
 )
+from cdclake.cli.verify_text import verify_lines
 from cdclake.errors import ComponentFailed
 
 Report = dict[str, Any]
@@ -43,6 +45,7 @@ def verify(
     target: TargetOption = Target.LOCAL,
     file: FileOption = None,
     environment: EnvironmentOption = None,
+    verbose: VerboseOption = False,
     json_output: JsonOption = False,
 ) -> None:
     """Compare every row of the source with the lake; exit 1 if anything differs.
@@ -56,7 +59,7 @@ def verify(
     else:
         check_local(file, environment)
         report = _verify_here(wait, table, sample, deep)
-    emit(report, json_output, lambda: _render(report))
+    emit(report, json_output, lambda: say_all(verify_lines(report, verbose)))
     if not report["ok"]:
         raise typer.Exit(1)
 
@@ -99,68 +102,3 @@ def _verify_on_aws(
         error = report["error"]
         raise ComponentFailed(error["message"], error["remedy"], component=job.name)
     return report
-
-
-def _render(report: Report) -> None:
-    for table in report["tables"]:
-        say(_line(table))
-        for example in table["first"]:
-            key = ", ".join(f"{name}={value}" for name, value in example["key"].items())
-            say(f"  {example['kind']} {key}")
-            if example["source"] is not None and example["lake"] is not None:
-                for name in example["columns"]:
-                    source, lake = example["source"][name], example["lake"][name]
-                    say(f"    {name}: source {source!r}, lake {lake!r}")
-        if table.get("deep"):
-            _render_deep(table["table"], table["deep"])
-    for logs in report.get("web_logs", ()):
-        say(
-            f"web logs {logs['web_logs']}: {sum(logs['rows'].values())} requests,"
-            f" {logs['failed']} failed, {logs['missing']} missing"
-        )
-    for put in report.get("puts", ()):
-        say(
-            f"put table {put['puts']}: {sum(put['rows'].values())} rows,"
-            f" {put['failed']} failed, {put['missing']} missing"
-        )
-    result = "equal" if report["ok"] else "NOT equal"
-    sample = report["sample"]
-    part = f" (a sample of about {sample} rows per table)" if sample else ""
-    say(f"{result}{part}, {report['rounds']} rounds, {report['seconds']} s")
-
-
-_DEEP_KINDS = {
-    "missing": "rows of the changelog are missing in {table}",
-    "extra": "rows of {table} have no event in the changelog",
-    "different": "rows of {table} differ from the changelog",
-    "doubled_rows": "keys are in {table} more than once",
-    "doubled_events": "events are in {table}_changes more than once",
-    "history_missing": "rows of {table} have no event in {table}_history",
-    "history_different": "rows of {table} differ from their event in {table}_history",
-}
-
-
-def _render_deep(table: str, deep: dict[str, Any]) -> None:
-    for kind, text in _DEEP_KINDS.items():
-        if deep[kind]:
-            say(f"  {deep[kind]} {text.format(table=table)}")
-    for finding in deep["first"]:
-        key = ", ".join(f"{name}={value}" for name, value in finding["key"].items())
-        columns = f": {', '.join(finding['columns'])}" if finding["columns"] else ""
-        say(f"  {finding['kind']} {key}{columns}")
-
-
-def _line(table: dict[str, Any]) -> str:
-    kinds = ("missing", "extra", "different", "unsettled", "withheld")
-    counts = ", ".join(f"{table[kind]} {kind}" for kind in kinds if table[kind])
-    result = counts or ("equal so far" if table["state"] == "stopped" else "equal")
-    held = table.get("quarantined", 0)
-    remedy = "`cdclake replay`, or `cdclake resync` where it refuses them"
-    quarantine = f"; {held} events in the quarantine ({remedy})" if held else ""
-    omitted = table["omitted_columns"]
-    without = f"; without {', '.join(omitted)}" if omitted else ""
-    prefix = "STOPPED: " if table["state"] == "stopped" else ""
-    error = f"; {prefix}{table['error']}" if table["error"] else ""
-    rows = f"{table['source_rows']} rows in the source, {table['lake_rows']} in the lake"
-    named = f"{table['source']} -> {table['table']}"
-    return f"{named}: {result}; {rows}{without}{quarantine}{error}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cdclake.activity import step
 from cdclake.cli.output import JsonOption, emit, say
 from cdclake.cli.target import DeploymentFile, EnvironmentOption, Target, TargetOption
 from cdclake.errors import InputError
@@ -78,11 +79,12 @@ def _make(workgroup: str, plan: Plan, tables: Iterable[Table]) -> dict[str, Any]
     athena = WorkgroupClient(workgroup)
     made = []
     for table in tables:
-        applied, reason = _applied_through(athena, table, plan)
-        views = [
-            {"view": name, "error": athena.run(sql)}
-            for name, sql in athena_views(table, plan, applied).items()
-        ]
+        with step(f"create the views of {table.name} in Athena"):
+            applied, reason = _applied_through(athena, table, plan)
+            views = [
+                {"view": name, "error": athena.run(sql)}
+                for name, sql in athena_views(table, plan, applied).items()
+            ]
         if reason is not None:
             views[0]["warning"] = _unbounded(table, reason)
         made += views

@@ -47,7 +47,7 @@ def _leave_source(home: Home, state: LakeState) -> list[str]:
 
 def _purge(home: Home, state: LakeState) -> None:
     """Remove topics, lake and checkpoints; the embedded database keeps the user's tables."""
-    for name in ("kafka", "aws", "firehose", "checkpoints", "spark"):
+    for name in ("kafka", "aws", "firehose", "checkpoints", "spark", "figures"):
         shutil.rmtree(home.data(name), ignore_errors=True)
     forget_plugins(home)
     home.forget("source_dsn")

@@ -82,6 +82,7 @@ class Reader:
         removed: Collection[str] = (),
         rebuilt: bool = False,
         as_of: int | None = None,
+        writable: Path | None = None,
     ) -> Iterator[duckdb.DuckDBPyConnection]:
         """Open a session with the relations of these tables (None: of all, and the quarantine).
 
@@ -89,7 +90,7 @@ class Reader:
         plan no longer has: these have no history, and `_current` only if all their changes are
         applied. With `rebuilt` each table also has a relation of the rows that its changelog gives,
         `naming.rebuilt_name`. With `as_of`, microseconds since 1970, the relations are those of
-        that commit time.
+        that commit time. The session may write files into the folder `writable`.
         """
         wanted = self.plan.all_tables if tables is None else tuple(tables)
         others = [*plain, *removed, *(naming.changes_name(name) for name in removed)]
@@ -102,7 +103,7 @@ class Reader:
                 self._define_files(session, files)
                 if rebuilt:
                     self._define_rebuilt(session, wanted, loaded, moment)
-                _restrict(session, self.bucket)
+                _restrict(session, self.bucket, writable)
                 yield session
         except (duckdb.IOException, duckdb.HTTPException) as error:
             raise ComponentFailed(
@@ -337,7 +338,8 @@ def _check_server(session: duckdb.DuckDBPyConnection) -> None:
     session.execute(f"SET ca_cert_file = {DUCKDB.text(str(AUTHORITIES))}")
 
 
-def _restrict(session: duckdb.DuckDBPyConnection, bucket: str) -> None:
-    session.execute(f"SET allowed_directories = [{DUCKDB.text(f's3://{bucket}/')}]")
+def _restrict(session: duckdb.DuckDBPyConnection, bucket: str, writable: Path | None) -> None:
+    folders = [f"s3://{bucket}/", *([] if writable is None else [f"{writable}/"])]
+    session.execute(f"SET allowed_directories = [{', '.join(map(DUCKDB.text, folders))}]")
     session.execute("SET enable_external_access = false")
     session.execute("SET lock_configuration = true")

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 
 import duckdb
 
+from cdclake.activity import Advance, step
 from cdclake.errors import InputError
 from cdclake.jobs.reader.duck import Reader
 from cdclake.jobs.runtime.source import Connection, connect
@@ -77,7 +78,8 @@ def _settled(
     with ExitStack() as closing:
         for table in opened:
             closing.callback(table.candidates.close)
-        rounds = settle(opened, source, reader, wait)
+        with step("read again what has changed meanwhile"):
+            rounds = settle(opened, source, reader, wait)
         for table in opened:
             if table.candidates.differing_hashes() and quarantined().get(table.sides.table.name):
                 mark_withheld(table, reader)
@@ -92,11 +94,17 @@ def _settled(
 def _first_passes(
     sides: Sequence[Sides], source: Connection, lake: duckdb.DuckDBPyConnection, sample: int | None
 ) -> tuple[dict[str, FirstPass], dict[str, float]]:
-    passes, seconds = {}, {}
-    for each in sides:
-        begun, name = time.monotonic(), each.table.name
-        passes[name] = first_pass(each, source, lake, sample)
-        seconds[name] = _since(begun)
+    passes: dict[str, FirstPass] = {}
+    seconds = {}
+    with step("compare the rows") as shown:
+        for number, each in enumerate(sides):
+            begun, name = time.monotonic(), each.table.name
+            rows = sum(passed.source_rows for passed in passes.values())
+            so_far = f"{name}, after {rows:,} rows"
+            shown.note(Advance(done=number, total=len(sides), unit="tables", now=so_far))
+            passes[name] = first_pass(each, source, lake, sample)
+            seconds[name] = _since(begun)
+        shown.note(Advance(done=len(sides), total=len(sides), unit="tables"))
     return passes, seconds
 
 
@@ -104,8 +112,11 @@ def _add_deep(
     reports: Mapping[str, TableComparison], sides: Sequence[Sides], reader: Reader
 ) -> None:
     """Compare each table's state, changelog and history with each other."""
-    for each in sides:
-        with reader.open([each.table], rebuilt=True) as lake:
+    for number, each in enumerate(sides):
+        with (
+            step(f"compare {each.table.name} with its changelog, {number + 1} of {len(sides)}"),
+            reader.open([each.table], rebuilt=True) as lake,
+        ):
             reports[each.table.name].deep = compare_deep(lake, each.table)
 
 

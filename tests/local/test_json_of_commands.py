@@ -49,6 +49,7 @@ ON_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "verify": [(0, ()), (0, ("--deep",)), (0, ("--sample", "10")), (2, ("--table", "nothing"))],
     "source sql": [(0, ("SCRIPT",)), (2, ("FILE",))],
     "psql": [(0, ())],
+    "snapshots": [(0, ("orders",)), (2, ("nothing",))],
     "sql": [(0, ("select * from orders_current",)), (2, ("select nonsense",))],
     "job": [
         (0, ("apply_changes",)),

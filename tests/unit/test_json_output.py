@@ -36,6 +36,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "psql": [(3, ())],
     "verify": [(3, ()), (3, ("--deep",)), (2, ("--target", "aws"))],
     "source sql": [(2, ("NOWHERE",)), (2, ("BROKEN", "--target", "aws")), (2, ("PSQL",))],
+    "snapshots": [(3, ("orders",)), (2, ()), (2, ("orders", "--target", "aws"))],
     "sql": [(3, ("select 1",)), (2, ()), (2, ("select 1", "--engine", "athena"))],
     "job": [(3, ("maintain_tables",)), (2, ("nothing",)), (2, ("apply_changes", "--file", "FILE"))],
     "resync": [(3, ("orders",)), (2, ()), (2, ("orders", "--target", "aws"))],
