@@ -56,6 +56,7 @@ class Lake(Section):
     readers: Annotated[list[ReaderName], AfterValidator(check_distinct)] = Field(
         default_factory=lambda: list[ReaderName](DEFAULT_READERS),
         min_length=1,
+        json_schema_extra={"default": [*DEFAULT_READERS]},
         description="Engines that must be able to read the lake; what one cannot read is refused.",
     )
     format_version: Annotated[Literal[2, 3], BeforeValidator(_check_whole)] = Field(
