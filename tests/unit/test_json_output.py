@@ -20,6 +20,7 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
     "validate": [(0, ("FILE",)), (2, ("NOWHERE",)), (2, ("BROKEN",))],
     "schema": [(0, ()), (0, ("--doc", "new_columns")), (2, ("--doc", "new_colums"))],
     "init": [
+        (2, ("--update", "BROKEN", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
         (2, ()),
         (2, ("--update", "FILE")),
         (2, ("--update", "FILE", "-o", "NOWHERE")),
