@@ -68,7 +68,8 @@ def test_tables_of_the_pattern_and_columns_are_added(
     }
     assert len({table.name for table in plan.tables}) == 3
     kept = FILE.replace("POLICY", "sales.*").splitlines()
-    assert [line for line in file.read_text().splitlines() if line in kept] == kept
+    written = iter(file.read_text().splitlines())
+    assert all(line in written for line in kept)  # in this order
 
 
 def test_without_a_pattern_tables_are_only_listed(

@@ -32,6 +32,12 @@ WITHOUT_A_LAKE: dict[str, list[tuple[int, tuple[str, ...]]]] = {
         (2, ("Shop lake",)),
         (2, ("shop", "--from-db", "postgresql://u:p@127.0.0.1:1/d")),
     ],
+    "plan": [
+        (0, ("FILE",)),
+        (0, ("FILE", "--against", "FILE", "--target", "aws")),
+        (2, ("BROKEN",)),
+        (2, ("NOWHERE",)),
+    ],
     "up": [(2, ("NOWHERE",)), (2, ("BROKEN",)), (2, ("FILE", "--wait", "never"))],
     "status": [(3, ()), (2, ("--target", "aws"))],
     "psql": [(3, ())],
